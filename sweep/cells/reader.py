@@ -75,12 +75,12 @@ class Reader(ABC):
         """Numbers of finished blocks and of all blocks; a Dataset is one block."""
 
     @abstractmethod
-    def open_cells(self, selection: Selection, extra: Collection[str] = ()) -> "xr.Dataset":
-        """The whole cube, to select from. RunError: files of selected cells are missing."""
+    def open_cells(self) -> "xr.Dataset":
+        """The whole cube, to select from."""
 
     @abstractmethod
     def open_chunks(self) -> "xr.Dataset":
-        """The whole cube, to be read chunk by chunk. RunError: a file is missing."""
+        """The whole cube, to be read chunk by chunk."""
 
     @abstractmethod
     def cut_parts(self, names: Collection[str], places: Places, misfits: bool) -> Iterator[Part]:
@@ -123,7 +123,7 @@ class Reader(ABC):
         """The parts of a slice, in the cube's order, each with the variables `names`.
 
         places: of `locate`. misfits: with the parts of samples that do not fit their model.
-        InputError: a variable that the cube lacks. RunError: a file of a finished block is missing.
+        InputError: a variable that the cube lacks. RunError: a file of a finished block is damaged.
         """
         self.expect_variables(names)
         return self.cut_parts(names, places, misfits)
@@ -139,7 +139,7 @@ class Reader(ABC):
         max_global_batch: forbids larger batches. extra: further variables, if the cube has them.
         InputError: an unknown axis or value, or a cube without cells.
         """
-        cells = self.open_cells(selection, extra)
+        cells = self.open_cells()
         part = select(restore_axes(cells, (*CELLS, *extra)), selection)
         self.expect_variables(SUMMARISED)
         part = part[[name for name in (*READ, *extra) if name in part]]

@@ -70,7 +70,7 @@ class DatasetReader(Reader):
         """One finished block of one."""
         return 1, 1
 
-    def open_cells(self, selection: Selection, extra: Collection[str] = ()) -> "xr.Dataset":
+    def open_cells(self) -> "xr.Dataset":
         """The whole Dataset."""
         return self.open_chunks()
 

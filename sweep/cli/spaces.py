@@ -71,7 +71,7 @@ class Subject:
             )
         pose = partial(question, self.source, *values, selection=self.selection, **settings)
         with advise_nearest() if self.store else advise_options():
-            rows = pose() if self.store is None else self._ask_store(self.store, pose)
+            rows = pose() if self.store is None else self._ask_store(pose)
             from sweep.cells.source import open_space
 
             space = open_space(self.source, self.selection)
@@ -111,14 +111,11 @@ class Subject:
                 "options"
             )
 
-    def _ask_store(self, store: str, question: Callable[[], Rows]) -> Rows:
-        from sweep.engine.verification import tell_damage
-
-        with tell_damage(store):
-            # Counted before the question: a sweep may be running, and no missing block may pass
-            # unnoticed.
-            done, blocks = self.source.count_blocks()
-            rows = question()
+    def _ask_store(self, question: Callable[[], Rows]) -> Rows:
+        # Counted before the question: a sweep may be running, and no missing block may pass
+        # unnoticed.
+        done, blocks = self.source.count_blocks()
+        rows = question()
         if done < blocks:
             self.note(describe_missing(done, blocks), always=True)
         return rows

@@ -118,12 +118,10 @@ def diff(
     form: options.Form = "table",
 ) -> None:
     """Compare two cubes: which inputs, answers and winners differ, and by how much."""
-    from sweep.engine.verification import tell_damage
     from sweep.questions.diff import diff as ask
     from sweep.show.cubes import show_difference
 
-    with tell_damage(first), tell_damage(second):
-        difference = ask(first, second, options.parse_selection(selection), tolerance=tolerance)
+    difference = ask(first, second, options.parse_selection(selection), tolerance=tolerance)
     show_difference(difference, form)
     for note in difference["notes"]:
         tell(f"paradl: {note}")
@@ -148,23 +146,21 @@ def export(
 ) -> None:
     """Export a cube's cells as a table or netCDF, for readers without paradl."""
     from sweep.cells.source import open_source
-    from sweep.engine.verification import tell_damage
     from sweep.exports.export import export as write
 
     labels = [label.strip() for label in partition_by.split(",") if label.strip()]
     try:
         # Rows of missing blocks are missing in the export, too: the count is of the same moment.
-        with tell_damage(store):
-            reader = open_source(store)
-            done, blocks = reader.count_blocks()
-            written = write(
-                reader,
-                output,
-                options.parse_selection(selection),
-                undefined=undefined,
-                partition_by=labels,
-                force=force,
-            )
+        reader = open_source(store)
+        done, blocks = reader.count_blocks()
+        written = write(
+            reader,
+            output,
+            options.parse_selection(selection),
+            undefined=undefined,
+            partition_by=labels,
+            force=force,
+        )
     except KeyboardInterrupt:  # OUTPUT appears only when it is complete
         end("interrupted; nothing was written", INTERRUPTED)
     rows = "" if output.suffix == ".nc" else f"{format_count(written.rows, 'row')} of "

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock, Timer
 
-from sweep.cube.object_store import translate_write_errors
+from sweep.cube.object_store import translate_failures
 from sweep.cube.store import Cube
 
 # Marks are collected for this long. On an object store a file takes two requests of tens of
@@ -29,7 +29,7 @@ def collect_marks(cube: Cube) -> Iterator[Callable[[int], None]]:
 
     def write_marks() -> None:
         # Locked during the write, so that a block reported meanwhile is not cleared unwritten.
-        with lock, translate_write_errors(cube.url):
+        with lock, translate_failures(cube.url):
             cube.mark(waiting)
             # Cleared last: after a failure, they are tried again when the context ends.
             waiting.clear()

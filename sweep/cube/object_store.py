@@ -111,12 +111,12 @@ def translate_open_errors(url: str) -> Iterator[None]:
 
 
 @contextmanager
-def translate_write_errors(url: str) -> Iterator[None]:
+def translate_failures(url: str) -> Iterator[None]:
     """Raise OSError if an object store fails, as a disk would."""
     try:
         yield
     except Exception as error:
-        # So that `engine.run` has to handle only one kind of failed write.
+        # So that callers have to handle only one kind of failure.
         if not is_remote(url) or isinstance(error, OSError):
             raise
         raise OSError(str(error)) from error

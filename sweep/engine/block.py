@@ -20,7 +20,7 @@ from kernels.blocks.fill import SMALL_CELLS
 from kernels.names.arrays import Floats
 from kernels.names.statistics import STATISTICS
 from sweep.cube.layout import NOT_SERIAL, SERIAL, SUMMARY
-from sweep.cube.object_store import translate_write_errors
+from sweep.cube.object_store import translate_failures
 from sweep.cube.plan import Plan, Region
 from sweep.cube.store import Cube, open_shared_cube
 from sweep.cube.variables import VARIABLES, Arrays
@@ -218,7 +218,7 @@ def _run_one(cube: Cube, block: int) -> int:
 
 def store(cube: Cube, block: int, answers: BlockArrays) -> int:
     """Write one block, and keep its memory for the next one."""
-    with translate_write_errors(cube.url):
+    with translate_failures(cube.url):
         cube.write(block, answers.arrays)
     answers.arrays.clear()  # they are views of the buffers
     SPARE.give(answers.buffers)

@@ -16,6 +16,7 @@ import numpy as np
 from grids.grid import Grid, Source
 from grids.grid import read_grid as read_grid
 from grids.reading.errors import InputError
+from sweep.cube.checked_store import check_reads
 from sweep.cube.coordinates import index_rows
 from sweep.cube.creation import create_cube
 from sweep.cube.extension import extend_cube
@@ -85,11 +86,14 @@ def run(
 
 
 def open_dataset(store: str | Path) -> "xr.Dataset":
-    """A cube as a labelled Dataset, read lazily; parameters of rows select as axes do."""
+    """A cube as a labelled Dataset, read lazily; parameters of rows select as axes do.
+
+    InputError: no cube. RunError, when values are read: a file of a finished block is damaged.
+    """
     import xarray as xr  # late: pandas comes with it, and a sweep needs neither
 
     url = locate_store(store)
-    cube = open_cube(url)  # says in one message what is wrong with a store that is none
+    cube = check_reads(open_cube(url))
     dataset: xr.Dataset = xr.open_zarr(cube.group.store, zarr_format=3)
     return index_rows(dataset, cube.grid)
 

@@ -19,15 +19,13 @@ from zarr.core.sync import sync
 
 from grids.reading.errors import InputError, format_count
 from sweep.cube.coordinates import list_coordinates
-from sweep.cube.guarded_store import IrregularFileError
 from sweep.cube.layout import DONE, NOT_SERIAL, SERIAL
 from sweep.cube.lock import hold_store
-from sweep.cube.object_store import translate_write_errors
+from sweep.cube.object_store import translate_failures
 from sweep.cube.plan import Region
 from sweep.cube.root import METADATA, NO_METADATA, UNREADABLE
 from sweep.cube.store import Array, Cube, get_array, list_labels, name_file, open_cube
 from sweep.engine.progress import Advance, Progress, silent
-from sweep.errors import RunError
 
 Node: TypeAlias = "Array | zarr.Group"
 
@@ -85,28 +83,7 @@ def verify(url: str, progress: Progress = silent) -> Verdict:
     return Verdict(damaged, whole, left)
 
 
-@contextmanager
-def tell_damage(url: str) -> Iterator[None]:
-    """RunError with the first damage of the cube at `url` where what it reads cannot be decoded."""
-    try:
-        yield
-    except (InputError, RunError):  # it has been said already
-        raise
-    except UNREADABLE as error:
-        # The first one alone: to find all, the whole cube is read.
-        damage = next(find_damages(open_cube(url)), None)
-        if damage is None and isinstance(error, IrregularFileError):  # of a block that is not done
-            raise RunError(f"{url}: {error}; remove it, and run the same paradl sweep") from error
-        if damage is None:
-            raise
-        raise RunError(
-            f"{url}: {damage.variable} is damaged ({damage.file}: {damage.what}); "
-            f"list all damage with: paradl status {url} --verify",
-            page="damaged-store",
-        ) from error
-
-
-def find_damages(cube: Cube, advance: Advance = lambda block: None) -> Iterator[Damage]:
+def find_damages(cube: Cube, advance: Advance) -> Iterator[Damage]:
     """All damage, one after the other; `advance` is told of each block."""
     yield from _check_metadata(cube)
     for dim, values in list_labels(cube).items():
@@ -239,7 +216,7 @@ def _mend(url: str, damaged: Sequence[Damage]) -> str:
     """Clear the marks of blocks, write the rest anew; returns why it could not."""
     cube = open_cube(url, "r+")
     try:
-        with translate_write_errors(url):
+        with translate_failures(url):
             # Marks first: a kill after this leaves blocks to compute anew, and none that is damaged
             # and done.
             blocks = {damage.block for damage in damaged if damage.block is not None}

@@ -234,6 +234,9 @@ def test_damaged_objects_are_named_and_made_anew(copy_url, monkeypatch):
     files.pipe(large, b" " * 100_001)
     files.pipe(changed, files.cat(changed)[:-9] + b"?" + files.cat(changed)[-8:])
     files.rm(gone)
+    for name in names[1:]:
+        with pytest.raises(RunError, match=f"{name} .*paradl status {url} --verify"):
+            sweep.open_dataset(url)[name.partition("/")[0]].load()
     report = verify(url)
     assert [damage.file for damage in report.damaged] == names
     assert "100,001 bytes" in report.damaged[0].what
