@@ -1,13 +1,14 @@
 """Mixed-integer programs, built row by row and solved by HiGHS in a separate process.
 
-HiGHS (Huangfu and Hall, Math. Prog. Comp. 10, 2018), called through SciPy, checks its clock rarely,
-ignores Ctrl-C and writes to stdout. So a script solves one program, and is killed at its deadline.
+HiGHS (Huangfu and Hall, Math. Prog. Comp. 10, 2018), called through SciPy, ignores Ctrl-C and
+writes to stdout. So a script solves one program, and is killed by Ctrl-C. Its nodes are limited,
+not its time: it has the same answer on any machine.
 """
 
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,9 +16,6 @@ import numpy as np
 
 from kernels.names.arrays import Floats
 
-Clock = Callable[[], float]  # seconds left
-# HiGHS gets this share of the time as its own limit: on a busy machine it overran 15 s by 1.3 s.
-CLOCK_SHARE = 0.85
 SCRIPT = Path(__file__).with_name("highs_process.py")
 
 
@@ -68,22 +66,24 @@ class Solution:
     bound: float | None = None
 
 
-def solve_rows(rows: IntegerProgram, limit: float) -> Solution:
-    """Solve the program within `limit` seconds."""
-    if limit <= 0:
+class SolverError(RuntimeError):
+    """HiGHS died; an answer without it would depend on the machine."""
+
+
+def solve_rows(rows: IntegerProgram, nodes: int) -> Solution:
+    """Solve the program, or do what `nodes` of its tree allow. SolverError: HiGHS died."""
+    if nodes < 1:
         return Solution()
-    program = pickle.dumps((vars(rows), CLOCK_SHARE * limit))
     try:
         run = subprocess.run(
             # -P: files beside the script must not take the place of Python's modules.
             [sys.executable, "-P", SCRIPT],
-            input=program,
+            input=pickle.dumps((vars(rows), nodes)),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=limit,
             check=True,
             start_new_session=True,  # Ctrl-C reaches us alone; `run` then kills the process
         )
-    except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
-        return Solution()
+    except subprocess.CalledProcessError as error:
+        raise SolverError(f"HiGHS died (exit code {error.returncode})") from error
     return Solution(**pickle.loads(run.stdout))

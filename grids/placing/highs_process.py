@@ -15,7 +15,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 
-def _solve(program: Mapping[str, Any], limit: float) -> dict[str, Any]:
+def _solve(program: Mapping[str, Any], nodes: int) -> dict[str, Any]:
     """Solve the program and return the fields of a `Solution`."""
     terms = [row for row, _, _ in program["rows"]]
     low, high = (np.array([row[side] for row in program["rows"]]) for side in (1, 2))
@@ -29,7 +29,7 @@ def _solve(program: Mapping[str, Any], limit: float) -> dict[str, Any]:
         bounds=Bounds(program["low"], program["high"]),
         constraints=LinearConstraint(matrix.tocsc(), low, high),
         # The default gap of 1e-4 would not be a proof.
-        options={"time_limit": limit, "mip_rel_gap": 1e-7},
+        options={"node_limit": nodes, "mip_rel_gap": 1e-7},
     )
     bound = getattr(answer, "mip_dual_bound", None)  # absent if no variable is an integer
     return {

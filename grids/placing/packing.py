@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grids.placing.highs import Clock, IntegerProgram, solve_rows
+from grids.placing.highs import IntegerProgram, solve_rows
 from grids.placing.problem import Placement, Problem
 from grids.placing.program import add_memory, place_operators, read_placement
 
@@ -18,7 +18,7 @@ class Packing:
     impossible: bool = False
 
 
-def pack(problem: Problem, left: Clock) -> Packing:
+def pack(problem: Problem, nodes: int) -> Packing:
     """Find a placement that fits, whatever its time."""
     # The cheap answers first: in operator order, or too many bytes for one device, or for all.
     in_turn = _fill_in_turn(problem)
@@ -31,7 +31,7 @@ def pack(problem: Problem, left: Clock) -> Packing:
     x = place_operators(rows, problem)
     _number_devices(rows, x)
     add_memory(rows, x, problem)
-    solution = solve_rows(rows, left())
+    solution = solve_rows(rows, nodes)
     if solution.values is None:
         return Packing(None, solution.infeasible)
     placement = read_placement(solution.values, x)
@@ -39,16 +39,16 @@ def pack(problem: Problem, left: Clock) -> Packing:
     return Packing(placement if problem.fits(placement) else None)
 
 
-def count_devices(problem: Problem, left: Clock) -> int | None:
-    """Return the fewest devices that the graph fits; None if time ran out first, or if no number
-    is enough.
+def count_devices(problem: Problem, nodes: int) -> int | None:
+    """Return the fewest devices that the graph fits; None if `nodes` of a program do not tell, or
+    if no number is enough.
     """
     least = max(1, math.ceil(float(problem.held.sum()) / problem.room))
     # More than one for each operator would be empty.
     for devices in range(least, problem.operators + 1):
         # Only memory matters, so messages take no time.
         delays = np.zeros((len(problem.tensors), devices, devices))
-        packing = pack(replace(problem, delays=delays), left)
+        packing = pack(replace(problem, delays=delays), nodes)
         if packing.placement is not None:
             return devices
         if not packing.impossible:

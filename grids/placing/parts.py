@@ -43,7 +43,7 @@ class GraphPart:
         return product(devices if self.started else (None,), devices if self.ended else (None,))
 
     def search(
-        self, exchanges: Sequence[Exchange], rounds: int, has_time: Tick
+        self, exchanges: Sequence[Exchange], rounds: int, spend: Tick
     ) -> dict[Ends, PlacementPlan]:
         """Search a plan for all ends; ends that differ by a permutation are searched once."""
         plans: dict[Ends, PlacementPlan] = {}
@@ -53,7 +53,7 @@ class GraphPart:
                 continue
             places = zip((0, self.problem.operators - 1), ends, strict=True)
             fixed = {operator: device for operator, device in places if device is not None}
-            best = search(self.problem, fixed, rounds, has_time, goal=goal)
+            best = search(self.problem, fixed, rounds, spend, goal=goal)
             assert best is not None  # parts have no memory limit
             plan = plan_placement(self.problem, best[1])
             for exchange in exchanges:
@@ -84,9 +84,9 @@ class Parts:
         """Lower bound of a step's time [s]."""
         return sum(part.problem.bounds.proven for part in self.parts)
 
-    def search(self, rounds: int, has_time: Tick) -> Iterator[PlacementPlan]:
+    def search(self, rounds: int, spend: Tick) -> Iterator[PlacementPlan]:
         """Yield plans of the best path, with the operators outside the core on each device."""
-        placement, starts = self._lay_out(self._search_parts(rounds, has_time))
+        placement, starts = self._lay_out(self._search_parts(rounds, spend))
         begins = np.zeros_like(self.problem.durations)
         begins[:, list(self.core)] = starts
         for device in range(self.problem.devices):
@@ -97,12 +97,12 @@ class Parts:
             yield plan_placement(self.problem, whole)
             yield follow_starts(self.problem, whole, begins)
 
-    def _search_parts(self, rounds: int, has_time: Tick) -> list[PlacementPlan]:
+    def _search_parts(self, rounds: int, spend: Tick) -> list[PlacementPlan]:
         """Return one plan per part, along the best path."""
         exchanges = _list_exchanges(self.problem)
-        # The smallest first: if time runs out, they at least have plans for all their ends.
+        # The smallest first: if the effort is spent, they at least have plans for all their ends.
         by_size = sorted(self.parts, key=lambda part: part.problem.operators)
-        plans = {part.positions: part.search(exchanges, rounds, has_time) for part in by_size}
+        plans = {part.positions: part.search(exchanges, rounds, spend) for part in by_size}
         return _choose_way([plans[part.positions] for part in self.parts])
 
     def _lay_out(self, plans: Sequence[PlacementPlan]) -> tuple[Placement, Floats]:

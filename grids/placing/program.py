@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grids.placing.highs import Clock, IntegerProgram, solve_rows
+from grids.placing.highs import IntegerProgram, solve_rows
 from grids.placing.problem import Edge, Placement, Problem
 from grids.placing.schedule import PlacementPlan, follow_starts, plan_placement
 from kernels.names.arrays import Floats
@@ -31,10 +31,10 @@ class Proof:
     bound: float
 
 
-def improve_plan(problem: Problem, plan: PlacementPlan, left: Clock) -> Proof:
+def improve_plan(problem: Problem, plan: PlacementPlan, nodes: int) -> Proof:
     """Return the better of a plan and the program's, and the program's bound."""
     program = _Program(problem, plan.time)
-    solution = solve_rows(program.rows, left())
+    solution = solve_rows(program.rows, nodes)
     if solution.infeasible:
         # The program only admits steps at most as long as the known plan: none exists.
         return Proof(plan, plan.time)

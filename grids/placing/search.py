@@ -14,7 +14,7 @@ from grids.placing.schedule import rank_operators, time_step
 MOST_SEEN = 10_000_000
 
 Fixed = Mapping[int, int]  # operators whose device is given
-Tick = Callable[[], bool]  # whether there is time left
+Tick = Callable[[int], bool]  # whether so many operators may still be scheduled
 Measure = Callable[[Placement], float]  # a step's time [s]
 
 
@@ -22,7 +22,7 @@ def search(
     problem: Problem,
     fixed: Fixed,
     rounds: int,
-    has_time: Tick,
+    spend: Tick,
     *,
     first: Sequence[Placement] = (),
     goal: float = 0.0,
@@ -34,13 +34,13 @@ def search(
     further placements to start from. goal [s]: a lower bound; the search stops there. measure: the
     time of a step [s], by default that of its schedule.
     """
-    search = _Search(problem, fixed, has_time, measure or partial(time_step, problem))
+    search = _Search(problem, fixed, spend, measure or partial(time_step, problem))
     for placement in (*first, *list_first(problem, fixed)):
         search.improve(placement)
     chance = random.Random(0)  # a fixed seed, for the same answer each time
     possible = problem.devices ** len(search.free)
     for _ in range(rounds):
-        if search.best is None or search.best[0] <= goal or not has_time():
+        if search.best is None or search.best[0] <= goal or not spend(problem.operators):
             break
         if len(search.seen) == possible:  # of a small graph: none is left to find
             break
@@ -107,8 +107,8 @@ def _place_greedily(problem: Problem, fixed: Fixed, whole: bool = True) -> Place
 class _Search:
     """The best placement so far, and the moves between placements."""
 
-    def __init__(self, problem: Problem, fixed: Fixed, has_time: Tick, measure: Measure) -> None:
-        self.problem, self.has_time, self.measure = problem, has_time, measure
+    def __init__(self, problem: Problem, fixed: Fixed, spend: Tick, measure: Measure) -> None:
+        self.problem, self.spend, self.measure = problem, spend, measure
         self.best: tuple[float, Placement] | None = None
         self.free = [position for position in range(problem.operators) if position not in fixed]
         chains = list_chains(problem)
@@ -123,7 +123,7 @@ class _Search:
             better = False
             for run in [*self.chains, *self._list_cut(placement)]:
                 for device in range(self.problem.devices):
-                    if not self.has_time():
+                    if not self.spend(self.problem.operators):
                         return
                     moved = _move(placement, run, device)
                     if (other := self._value(moved)) < value:

@@ -1,13 +1,13 @@
-"""The best placement within a time limit, and how close to optimal it is proven to be.
+"""The best placement for an effort, and how close to optimal it is proven to be.
 
-A search comes first, then the program. Whatever ends it, the limit or Ctrl-C, the best placement so
-far is the answer. Groups of a strategy are searched without a clock, so that they do not depend on
-the machine.
+A search comes first, then the program. The effort is counted in operators that are scheduled and in
+nodes of the program, not in seconds: the same question has the same answer on any machine, however
+busy it is. After Ctrl-C the best placement so far is the answer.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from grids.placing.packing import pack
 from grids.placing.parts import Parts
@@ -17,11 +17,14 @@ from grids.placing.program import improve_plan
 from grids.placing.schedule import PlacementPlan, plan_placement
 from grids.placing.search import search
 
-# Shares of the time limit: parts are searched until the first, all operators until the second.
+# A unit of effort is about a second of an idle core (AMD EPYC, 2026-11): so many operators
+# scheduled, or so many nodes of the program.
+OPERATORS, NODES = 400_000, 20
+# Shares of the effort: parts are searched until the first, all operators until the second.
 PARTS, SEARCHED = 0.4, 0.6
-ROUNDS = 100  # of the search over the whole graph, as time allows
-# Rounds of the search of parts, as time allows: on two devices 30, 300 and 2,000 rounds speed up
-# Inception-v3 by 1.457, 1.464 and 1.465 on an idle machine.
+ROUNDS = 100  # of the search over the whole graph, as the effort allows
+# Rounds of the search of parts, as the effort allows: on two devices 30, 300 and 2,000 rounds speed
+# up Inception-v3 by 1.457, 1.464 and 1.465.
 ROUNDS_OF_PARTS = (6, 60, 600, 6000)
 # Rounds for a strategy's groups: a step in one piece, and one in micro-batches.
 FEW_ROUNDS, ROUNDS_PIPED = 6, 30
@@ -52,15 +55,16 @@ class PlacementResult:
 
 def solve(
     piped: Piped,
-    time_limit: float,
+    effort: float,
     first: Sequence[Placement] = (),
     tell: Tell = lambda best, bound: None,
 ) -> PlacementResult:
-    """Return the best placement within `time_limit` seconds; micro-batches are only searched.
+    """Return the best placement for an effort; micro-batches are only searched.
 
-    first: further placements to start from. tell: called at every improvement.
+    effort: about the seconds that it takes on an idle core. first: further placements to start
+    from. tell: called at every improvement. SolverError: HiGHS died.
     """
-    solver = _Solver(piped, time_limit, tell)
+    solver = _Solver(piped, effort, tell)
     try:
         solver.run(first)
     except KeyboardInterrupt:
@@ -71,7 +75,7 @@ def solve(
 def search_plan(problem: Problem) -> PlacementPlan:
     """Return a good placement without a proof or a memory limit; the same one each time."""
     alone = plan_placement(problem, (0,) * problem.operators)
-    plans = Parts(problem).search(FEW_ROUNDS, lambda: True)
+    plans = Parts(problem).search(FEW_ROUNDS, lambda operators: True)
     return min([alone, *plans], key=lambda plan: plan.time)
 
 
@@ -80,13 +84,12 @@ def search_piped(piped: Piped, first: Sequence[Placement]) -> PlacementPlan:
 
     The same one each time. first: placements to start from.
     """
-    # A budget of schedules rather than seconds keeps the answer the same on any machine.
     left = iter(range(MOST_SCHEDULED // piped.unrolled.operators))
     best = search(
         piped.whole,
         {},
         ROUNDS_PIPED,
-        has_time=lambda: next(left, None) is not None,
+        spend=lambda operators: next(left, None) is not None,
         first=first,
         goal=piped.bounds.proven,
         measure=lambda placement: piped.schedule(placement).time,
@@ -95,12 +98,17 @@ def search_piped(piped: Piped, first: Sequence[Placement]) -> PlacementPlan:
     return piped.schedule(best[1])
 
 
+def count_nodes(effort: float) -> int:
+    """Return the nodes of the program that an effort allows."""
+    return int(effort * NODES)
+
+
 class _Solver:
     """The best plan and the bound so far."""
 
-    def __init__(self, piped: Piped, limit: float, tell: Tell) -> None:
-        self.piped, self._tell = piped, tell
-        self.limit, self.end = limit, time.monotonic() + limit
+    def __init__(self, piped: Piped, effort: float, tell: Tell) -> None:
+        self.piped, self.effort, self._tell = piped, effort, tell
+        self.spent = 0.0
         self.bounds = piped.bounds
         self.best: PlacementPlan | None = None
         self.impossible = False
@@ -127,7 +135,7 @@ class _Solver:
         whole = self.piped.whole
         alone: Placement | None = (0,) * whole.operators
         if not whole.fits((0,) * whole.operators):
-            packing = pack(whole, self._left)
+            packing = pack(whole, count_nodes(self.effort))
             alone, self.impossible = packing.placement, packing.impossible
         for placement in (*first, *([alone] if alone is not None else [])):
             self._measure(placement)
@@ -139,9 +147,9 @@ class _Solver:
         if at_once:
             self._raise_bound(parts.bound)
         for rounds in ROUNDS_OF_PARTS if at_once else (FEW_ROUNDS,):
-            if self._left(PARTS) <= 0 or self._proven:
+            if self.spent >= PARTS * self.effort or self._proven:
                 return
-            for plan in parts.search(rounds, lambda: self._left(PARTS) > 0):
+            for plan in parts.search(rounds, partial(self._spend, PARTS)):
                 if at_once:
                     self._offer(plan)
                 else:
@@ -153,7 +161,8 @@ class _Solver:
             self.piped.whole,
             {},
             ROUNDS,
-            has_time=lambda: self._left(until) > 0,
+            # Micro-batches are scheduled one by one.
+            spend=lambda operators: self._spend(until, operators * self.piped.runs),
             first=[] if self.best is None else [self.best.placement],
             goal=self.bounds.proven,
             measure=self._measure,
@@ -162,7 +171,8 @@ class _Solver:
     def _prove(self) -> None:
         """Get the program's bound, and its plan if that is better."""
         if self.best is not None and not self._proven:
-            proof = improve_plan(self.piped.whole, self.best, self._left)
+            nodes = count_nodes(self.effort - self.spent)
+            proof = improve_plan(self.piped.whole, self.best, nodes)
             self._offer(proof.plan)
             self._raise_bound(proof.bound)
 
@@ -170,9 +180,10 @@ class _Solver:
     def _proven(self) -> bool:
         return self.best is not None and self.best.time <= (1 + ROUNDING) * self.bounds.proven
 
-    def _left(self, until: float = 1.0) -> float:
-        """Seconds until this share of the time limit is over."""
-        return self.end - self.limit * (1.0 - until) - time.monotonic()
+    def _spend(self, until: float, operators: int) -> bool:
+        """Count operators to be scheduled; return whether they are within a share of the effort."""
+        self.spent += operators / OPERATORS
+        return self.spent < until * self.effort
 
     def _measure(self, placement: Placement) -> float:
         """Time a step [s], and keep its plan if it is the best that fits."""

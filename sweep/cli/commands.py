@@ -40,6 +40,7 @@ ELSEWHERE = {
     "--cluster": "--system",
     "--network": "--model",
     "--data": "--dataset",
+    "--time-limit": "--effort, which a busy machine does not change",
     "--bandwidth": "--set 'inter_bandwidth=25 GB/s'",
     "--latency": "--set 'inter_latency=5 us'",
 }

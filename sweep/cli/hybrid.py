@@ -154,9 +154,9 @@ class PlaceOptions:
             help="Number of micro-batches, or the samples of each; they overlap as in GPipe.",
         ),
     ] = None
-    time_limit: Annotated[
+    effort: Annotated[
         float,
-        take_number("seconds", help="Seconds after which the best placement so far is printed."),
+        Option(help="How much to search: about a second of an idle core per unit, on any machine."),
     ] = 60.0
 
 

@@ -1,7 +1,6 @@
 """Place: find the placement of a graph's operators with the least time per step."""
 
 import math
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,12 @@ from grids.graphs.graph import Graph
 from grids.graphs.links import Links, link_devices
 from grids.inputs.partition import place_stages
 from grids.library import find
+from grids.placing.highs import SolverError
 from grids.placing.packing import count_devices
 from grids.placing.problem import Problem
-from grids.placing.solve import PlacementResult, Tell, solve
+from grids.placing.solve import PlacementResult, Tell, count_nodes, solve
 from grids.reading.errors import InputError, shorten
-from grids.reading.units import parse_count, parse_quantity
+from grids.reading.units import parse_count
 from kernels.options import Optimizer
 from sweep.errors import RunError
 from sweep.questions.place.timed_graph import (
@@ -27,7 +27,7 @@ from sweep.questions.place.timed_graph import (
 )
 
 Row = dict[str, Any]
-MOST_SECONDS = 7 * 24 * 3600.0
+MOST_EFFORT = 7 * 24 * 3600.0
 # A gap this small counts as proven optimal: solvers are no more precise.
 PROVEN = 1e-6
 
@@ -41,26 +41,27 @@ def place(
     dataset: str | None = None,
     optimizer: Optimizer = "sgd",
     micro_batches: Sizes | None = None,
-    time_limit: float | str = 60.0,
+    effort: float = 60.0,
     tell: Tell = lambda best, bound: None,
 ) -> Row:
-    """Return the best placement after `time_limit` seconds, with its time per step and its proof.
+    """Return the best placement for an effort, with its time per step and its proof.
 
     what: a model, by name or file, with a batch; or a graph, by name or file. micro_batches: their
-    number, or the samples of each; they overlap. Keys: step_time, forward_time, backward_time,
-    serial_time [s]; speedup; gap: the most that a better placement could save, as a fraction of the
-    step; bounds [s]; memory [B] by device; operators and messages, with one row per micro-batch.
+    number, or the samples of each; they overlap. effort: about the seconds that an idle core takes,
+    counted in schedules and nodes, so that a busy machine has the same answer.
+
+    Keys: step_time, forward_time, backward_time, serial_time [s]; speedup; gap: the most that a
+    better placement could save, as a fraction of the step; bounds [s]; memory [B] by device;
+    operators and messages, with one row per micro-batch.
     `feasible` is False if memory is proven too small; then the fewest sufficient devices are given.
 
-    InputError: bad input, or an operator too large for every device. RunError: out of time without
-    a placement that fits.
+    InputError: bad input, or an operator too large for every device. RunError: the effort did not
+    suffice for a placement that fits, or HiGHS died.
     """
-    seconds = parse_quantity(time_limit, "s", "time_limit", "90 s")
-    if not 0 < seconds <= MOST_SECONDS:
+    if not 0 < effort <= MOST_EFFORT:
         raise InputError(
-            f"expected seconds, more than 0 and at most {MOST_SECONDS:,.0f}, "
-            f"got {shorten(time_limit)}",
-            where="time_limit",
+            f"expected more than 0 and at most {MOST_EFFORT:,.0f}, got {shorten(effort)}",
+            where="effort",
         )
     machine = find("system", system, Path())
     devices = parse_count(devices, "devices")
@@ -88,9 +89,12 @@ def place(
     piped = posed.piped
     # Consecutive layers on each device, as a pipeline has them: the search starts from these, too.
     stages = place_stages(piped.whole) if piped.runs > 1 else []
-    answer = solve(piped, seconds, stages, tell)
-    if answer.plan is None:
-        return head | _explain_failure(piped.whole, answer, seconds)
+    try:
+        answer = solve(piped, effort, stages, tell)
+        if answer.plan is None:
+            return head | _explain_failure(piped.whole, answer, effort)
+    except SolverError as error:
+        raise RunError(f"{error}: it may lack memory; ask again, or with more devices") from error
     return head | _describe(step.graph, posed, links, answer)
 
 
@@ -112,16 +116,15 @@ def _expect_problem(graph: Graph, problem: Problem) -> None:
         )
 
 
-def _explain_failure(problem: Problem, answer: PlacementResult, limit: float) -> Row:
+def _explain_failure(problem: Problem, answer: PlacementResult, effort: float) -> Row:
     """Return the fewest devices that suffice. RunError: whether any fits is unknown."""
     if not answer.impossible:
-        reason = "interrupted" if answer.interrupted else f"out of time after {limit:g} s"
+        reason = "interrupted" if answer.interrupted else f"an effort of {effort:g} was spent"
         raise RunError(
             f"{reason}: no placement was found that fits the devices' memory, nor proven that "
-            "there is none; allow more time, or more devices"
+            "there is none; allow more effort, or more devices"
         )
-    end = time.monotonic() + limit  # as much time again
-    fewest = count_devices(problem, lambda: end - time.monotonic())
+    fewest = count_devices(problem, count_nodes(effort))
     return {"feasible": False, "smallest_devices": fewest}
 
 

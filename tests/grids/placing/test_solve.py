@@ -2,7 +2,6 @@
 
 import math
 import random
-import time
 from pathlib import Path
 
 import numpy as np
@@ -110,7 +109,7 @@ def test_parts_are_searched_one_by_one_and_add_up(seed):
     links = draw_links(chance, 2)
     problem = pose_problem(graph, links)
     least = try_everything(graph, links, math.inf)
-    plans = list(Parts(problem).search(100, lambda: True))
+    plans = list(Parts(problem).search(100, lambda operators: True))
     plan = min(plans, key=lambda plan: plan.time)
     assert plan.time == pytest.approx(least, rel=SAME)
     assert search_plan(problem).time >= plan.time
@@ -161,18 +160,14 @@ def test_more_devices_are_never_slower(seed):
     assert all(np.diff(times) <= SAME * times[0])
 
 
-def test_the_limit_is_kept_and_inception_is_faster_on_two_devices():
+def test_inception_is_faster_on_two_devices():
     graph = find_graph("inception_v3-pipedream", Path())
     assert graph is not None
     links = link_devices(find("system", "dgx1-v100", Path()), 2)
     said: list[float] = []
-    begin = time.monotonic()
     answer = solve(pose(graph, links), 1.0, tell=lambda best, bound: said.append(best or 0.0))
-    assert time.monotonic() - begin < 15.0  # however busy the machine is
     assert answer.plan is not None
-    # From 1.0 on one device to 1.44, after a tenth of the time to 1.42: even if other processes
-    # take most of it.
-    assert graph.serial_time / answer.plan.time > 1.3
+    assert graph.serial_time / answer.plan.time > 1.4
     assert replay(graph, links, answer.plan) == pytest.approx(answer.plan.time, rel=1e-9)
     assert answer.bounds.proven >= answer.bounds.critical_path > answer.bounds.work
     assert said == sorted(said, reverse=True)
@@ -192,8 +187,8 @@ def test_ctrl_c_keeps_the_best():
     assert answer.plan.time == said[-1] < 16.0
 
 
-def test_out_of_time_before_anything_fits_is_no_proof():
-    # Two of 3 fit a device of 6, and three do not fit two: a little more time would prove it.
+def test_too_little_effort_before_anything_fits_is_no_proof():
+    # Two of 3 fit a device of 6, and three do not fit two: a little more effort would prove it.
     graph = draw_graph(random.Random(5), 6)
     piped = pose(graph, join_devices(2), room=max(o.kept for o in graph.operators) + 0.5)
     answer = solve(piped, 1e-9)

@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_command_draws_its_picture(command, folder, paradl, monkeypatch):
     monkeypatch.chdir(folder)
     # The best placement of a shorter search is a picture, too.
-    quick = command.replace("--time-limit 5", "--time-limit 0.2")
+    quick = command.replace("--effort 5", "--effort 0.2")
     words = shlex.split(quick.partition(" > ")[0])
     assert paradl(*words)[0] == 0
     named = [word for word in words if word.endswith(".png")]

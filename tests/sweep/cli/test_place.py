@@ -111,7 +111,7 @@ def test_memory_that_does_not_do(diamond, paradl):
 
 def test_a_profile_of_one_s_own_by_its_path(paradl):
     path = GRAPHS / "inception_v3-pipedream.txt"
-    code, out, _ = paradl("place", path, "--devices", 2, "--time-limit", 0.3, "--format", "json")
+    code, out, _ = paradl("place", path, "--devices", 2, "--effort", 0.3, "--format", "json")
     answer = json.loads(out)
     assert code == 0
     assert answer["graph"] == "inception_v3-pipedream"

@@ -17,7 +17,7 @@ operators:
 tensors:
   - {maker: first, takers: second, bytes: 8 MB}
 """
-HERE: Any = {"system": "dgx1-v100", "time_limit": 5}
+HERE: Any = {"system": "dgx1-v100", "effort": 5}
 
 
 @pytest.fixture

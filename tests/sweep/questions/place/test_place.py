@@ -1,6 +1,8 @@
 """What `place` answers: a graph of one's own by hand, models with the oracle's times, bad input."""
 
+from itertools import count
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -36,7 +38,7 @@ def diamond(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def answer(diamond: str) -> dict[str, Any]:
     """The diamond on two devices."""
-    return sweep.place(diamond, 2, system="dgx1-v100", time_limit=20)
+    return sweep.place(diamond, 2, system="dgx1-v100", effort=20)
 
 
 def test_a_diamond_by_hand(answer):
@@ -91,10 +93,28 @@ def test_a_model_has_the_oracle_s_times():
 
 def test_towers_are_worth_a_second_device():
     answer = sweep.place(
-        "inception_v3", 2, system="dgx1-v100", batch=32, dataset="imagenet-299", time_limit=0.3
+        "inception_v3", 2, system="dgx1-v100", batch=32, dataset="imagenet-299", effort=0.3
     )
     assert answer["speedup"] > 1.1
     assert {row["device"] for row in answer["operators"]} == {0, 1}
+
+
+def test_a_busy_machine_has_the_same_answer():
+    """Where threads that compute leave the search a third of its time."""
+
+    def ask() -> dict[str, Any]:
+        return sweep.place("inception_v3-pipedream", 2, system="dgx1-v100", effort=0.1)
+
+    idle, done = ask(), Event()
+    threads = [Thread(target=lambda: any(done.is_set() for _ in count())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        assert ask() == idle
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
 
 
 def test_memory_that_does_not_do_is_an_answer(diamond, tmp_path):
@@ -104,7 +124,7 @@ def test_memory_that_does_not_do_is_an_answer(diamond, tmp_path):
     # The stem has 3 GB of weights thrice, and keeps 8; without momentum twice.
     with pytest.raises(InputError, match=r"'stem' .*17 GB.* 15 GB"):
         sweep.place(str(path), 2, system="dgx1-v100")
-    quick = sweep.place(str(path), 2, system="dgx1-v100", optimizer="none", time_limit=0.1)
+    quick = sweep.place(str(path), 2, system="dgx1-v100", optimizer="none", effort=0.1)
     assert quick["feasible"]
     path.write_text(path.read_text().replace("kept: 4 GB", "kept: 14 GB"))
     crowded = tmp_path / "crowded.yaml"
@@ -117,7 +137,7 @@ def test_memory_that_does_not_do_is_an_answer(diamond, tmp_path):
     assert "step_time" not in answer
 
 
-def test_out_of_time_is_said(tmp_path):
+def test_too_little_effort_and_a_dead_solver_are_said(tmp_path, monkeypatch):
     # 7 + 8 and 4 + 5 + 6 fit two devices of 15; in turn, or each where it is first, they do not.
     # Both take as long, so that nothing is left to prove.
     operators = "\n".join(
@@ -126,8 +146,12 @@ def test_out_of_time_is_said(tmp_path):
     )
     path = tmp_path / "tight.yaml"
     path.write_text(f"name: tight\noperators:\n{operators}\n")
-    with pytest.raises(RunError, match="1e-09 s"):
-        sweep.place(str(path), 2, system="dgx1-v100", time_limit=1e-9)
+    with pytest.raises(RunError, match="effort of 1e-09"):
+        sweep.place(str(path), 2, system="dgx1-v100", effort=1e-9)
+    with monkeypatch.context() as patch:
+        patch.setenv("PYTHONHOME", str(tmp_path))  # the solver's process cannot start
+        with pytest.raises(RunError, match="HiGHS died"):
+            sweep.place(str(path), 2, system="dgx1-v100")
     answer = sweep.place(str(path), 2, system="dgx1-v100")
     assert answer["feasible"]
     assert sorted(answer["memory"]) == [15e9, 15e9]
@@ -140,8 +164,8 @@ REFUSED = [
     ({"batch": 8}, "batch: "),
     ({"dataset": "imagenet"}, "dataset: "),
     ({"system": "dgx2"}, "'dgx2'"),
-    ({"time_limit": 0.0}, "time_limit: "),
-    ({"time_limit": float("nan")}, "time_limit: "),
+    ({"effort": 0.0}, "effort: "),
+    ({"effort": float("nan")}, "effort: "),
     ({"what": "none.yaml"}, "none.yaml: "),
     ({"what": "none.txt"}, "none.txt: "),
 ]
