@@ -40,7 +40,7 @@ def search(
     chance = random.Random(0)  # a fixed seed, for the same answer each time
     possible = problem.devices ** len(search.free)
     for _ in range(rounds):
-        if search.best is None or search.best[0] <= goal or not spend(problem.operators):
+        if search.best is None or search.best[0] <= goal or not spend(0):
             break
         if len(search.seen) == possible:  # of a small graph: none is left to find
             break
@@ -123,9 +123,9 @@ class _Search:
             better = False
             for run in [*self.chains, *self._list_cut(placement)]:
                 for device in range(self.problem.devices):
-                    if not self.spend(self.problem.operators):
-                        return
                     moved = _move(placement, run, device)
+                    if not self.spend(0 if moved in self.seen else self.problem.operators):
+                        return
                     if (other := self._value(moved)) < value:
                         placement, value, better = moved, other, True
 
