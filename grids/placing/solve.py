@@ -19,7 +19,7 @@ from grids.placing.search import search
 
 # A unit of effort is about a second of an idle core (AMD EPYC, 2026-11): so many operators
 # scheduled, or so many nodes of the program.
-OPERATORS, NODES = 400_000, 20
+OPERATORS, NODES = 150_000, 20
 # Shares of the effort: parts are searched until the first, all operators until the second.
 PARTS, SEARCHED = 0.4, 0.6
 ROUNDS = 100  # of the search over the whole graph, as the effort allows
