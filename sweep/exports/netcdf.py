@@ -42,13 +42,31 @@ class _QuietFile(io.FileIO):
             return size or 0
 
 
+def _compute_in_turn(graph: Any, keys: Any, **options: Any) -> Any:
+    """Compute chunks in their order in the file, each read and written before the next.
+
+    Dask would order them by their names, which are random: each time another file. And only one
+    thread may write; others would read ahead of it and fill the memory.
+    """
+    from dask.local import get_sync
+    from dask.optimization import cull
+
+    tasks = dict(graph.__dask_graph__())
+
+    def compute(keys: Any) -> Any:
+        if isinstance(keys, list):  # one per array and dimension
+            return [compute(key) for key in keys]
+        return get_sync(cull(tasks, [keys])[0], keys)
+
+    return compute(keys)
+
+
 def write_netcdf(path: Path, cube: "xr.Dataset") -> None:
     """Write a Dataset, reading lazy arrays chunk by chunk."""
     import dask
 
     numbers = [name for name, array in cube.data_vars.items() if array.dtype.kind in "fiu"]
-    # Only one thread may write; others would read ahead of it and fill the memory.
-    with _QuietFile(path, "w+") as file, dask.config.set(scheduler="synchronous"):
+    with _QuietFile(path, "w+") as file, dask.config.set(scheduler=_compute_in_turn):
         try:
             cube.to_netcdf(
                 file,

@@ -179,6 +179,15 @@ def test_netcdf_is_the_cube(small_url, tmp_path):
         assert "memory" in read["limit"].attrs["flag_meanings"].split()
 
 
+@pytest.mark.parametrize("name", ["cells.parquet", "cells.csv", "cube.nc"])
+def test_exports_of_one_store_are_equal(name, mixed_url, tmp_path):
+    written = set()
+    for _ in range(3):
+        sweep.export(mixed_url, tmp_path / name, force=True)
+        written.add((tmp_path / name).read_bytes())
+    assert len(written) == 1
+
+
 def test_slices(mixed_url, mixed, small_url, tmp_path):
     chosen = {"model": "alexnet", "pe": [4, 8]}
     sweep.export(mixed_url, tmp_path / "a.parquet", chosen)
