@@ -21,6 +21,6 @@ def __dir__() -> list[str]:
 
 
 if __name__ == "__main__":
-    from sweep.cli.main import main
+    from sweep.__main__ import main
 
     main()

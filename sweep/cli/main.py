@@ -25,7 +25,15 @@ from sweep.cli import (
     stores,
     surrogates,
 )
-from sweep.cli.commands import BAD_INPUT, FAILED, NOTHING_FEASIBLE, Commands, end, find_page
+from sweep.cli.commands import (
+    BAD_INPUT,
+    FAILED,
+    INTERRUPTED,
+    NOTHING_FEASIBLE,
+    Commands,
+    end,
+    find_page,
+)
 from sweep.cli.options import Version
 from sweep.errors import NothingFeasibleError, RunError
 
@@ -91,6 +99,8 @@ def main() -> None:
         end(str(error), NOTHING_FEASIBLE)
     except RunError as error:
         end(str(error), FAILED, find_page(error))
+    except KeyboardInterrupt:  # while typer builds the commands, for example
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:  # such as `paradl limits STORE | head`
         _drop_output()
     # `Path.is_dir` raises it of a file in a folder that is closed to the user.

@@ -32,6 +32,14 @@ def locate_store(store: object) -> str:
             advice="name one, such as cube.zarr",
         )
     text = str(store)
+    chain, chained, last = text.rpartition("::")
+    if chained and "://" in last:
+        # A cache has no asynchronous calls, which Zarr makes, and hides what other processes write.
+        raise InputError(
+            f"fsspec's {chain!r} in front of a store is not supported",
+            where=text,
+            advice=f"name the store itself: {last}",
+        )
     scheme, colon, rest = text.partition(":")
     # `file:/data` also names a folder (RFC 8089, appendix B). Otherwise a URL needs `//`, since a
     # folder's name may have a colon.
@@ -69,8 +77,7 @@ def _check_scheme(url: str, scheme: str) -> None:
         raise InputError(
             "a store in memory is lost when this process ends", where=url, advice="name a folder"
         )
-    # fsspec can chain file systems, as in `simplecache::s3`; the last one has the store.
-    if scheme.rpartition("::")[2] not in available_protocols():
+    if scheme not in available_protocols():
         raise InputError(
             f"unknown kind of store {scheme!r}",
             where=url,

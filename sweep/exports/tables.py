@@ -101,9 +101,13 @@ class RowGroups:
 
     def close(self) -> None:
         """Write the waiting rows and end the file."""
-        if self._waiting:
-            self._flush()
-        self._file.close()
+        try:
+            if self._waiting:
+                self._flush()
+            self._file.close()
+        finally:
+            # Else, after a failure, pyarrow tries again as Python deletes it: a traceback per file.
+            self._file.is_open = False
 
     def _flush(self) -> None:
         table = pa.concat_tables(self._waiting)

@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -391,3 +392,28 @@ def test_an_output_that_takes_nothing(redirection):
     assert ended.returncode == full
     assert ended.stderr.count("\n") == full
     assert bool(ended.stdout) == (redirection == "2>&-")
+
+
+INTERRUPTED = """
+import os, runpy, signal, sys
+
+imported, module = sys.argv[1:3]
+del sys.argv[1:3]
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == imported:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+runpy.run_module(module, run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("module", ["sweep", "sweep.paradl"])
+@pytest.mark.parametrize("imported", ["sweep.cli.main", "typer", "sweep.cli.fit", "zarr"])
+def test_ctrl_c_while_importing(module, imported, small_url):
+    """Of the command line itself, and of what a question takes."""
+    command = [sys.executable, "-c", INTERRUPTED, imported, module, "best", small_url]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")

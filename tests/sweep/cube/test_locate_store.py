@@ -24,7 +24,6 @@ from sweep.cube.object_store import locate_store
         ("file:///data/a?b#c", "/data/a?b#c"),
         ("local:///data/cube.zarr", "/data/cube.zarr"),
         ("S3://Bucket/Cube.zarr", "s3://Bucket/Cube.zarr"),
-        ("simplecache::s3://bucket/cube.zarr", "simplecache::s3://bucket/cube.zarr"),
     ],
 )
 def test_a_store_is_located(store, located):
@@ -40,6 +39,8 @@ def test_a_store_is_located(store, located):
         ("file:///data/%00", "a folder of this machine"),
         ("memory://cube.zarr", "name a folder"),
         ("Cloud://cube.zarr", "cloud"),
+        ("simplecache::s3://bucket/cube.zarr", "itself: s3://bucket/cube.zarr"),
+        ("filecache::simplecache::gs://b/c.zarr", "itself: gs://b/c.zarr"),
     ],
 )
 def test_what_cannot_be_a_store_is_refused(url, said, paradl, spec_file, small):

@@ -1,17 +1,21 @@
 """Damaged, missing and foreign files of a data set give one message that names them."""
 
 import fcntl
+import gc
 import json
 import os
 import shutil
 
 import pytest
+from cubes import limit_file_sizes
+from sampled_spaces import SPACE
 
 from grids.reading.errors import InputError
 from sweep.errors import RunError
 from sweep.exports.target import write_beside
 from sweep.samples.leakage import check_leakage
 from sweep.samples.read import open_samples
+from sweep.samples.sample import sample
 
 
 def replace_by_folder(file) -> None:
@@ -81,6 +85,14 @@ def test_a_killed_process_leaves_a_folder_that_the_next_one_takes_over(tmp_path)
         (folder / "rows").write_text("whole")
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]
     assert (tmp_path / "rows").read_text() == "whole"
+
+
+def test_files_that_the_system_cuts_short(tmp_path) -> None:
+    """As `ulimit -f` has it: one message, nothing half-written, nothing to clean up later."""
+    with limit_file_sizes(2_000), pytest.raises(RunError, match="nothing was written"):
+        sample(SPACE, tmp_path / "rows", 100, gradients=None)
+    gc.collect()  # pyarrow would write again as its writers are deleted
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_removed_before_its_lock_is_made_again(tmp_path, monkeypatch) -> None:
