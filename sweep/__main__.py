@@ -2,6 +2,10 @@
 
 import os
 import signal
+import sys
+
+# Of Python, the dynamic loader, the system and XLA, whose errors have many types.
+NO_MEMORY = ("MemoryError", "map segment", "allocate memory", "new thread", "RESOURCE_EXHAUSTED")
 
 
 def main() -> None:
@@ -10,10 +14,20 @@ def main() -> None:
     if before is signal.default_int_handler:  # not where a shell has it ignored
         # Python would print where in the imports it was; nothing is begun that has to be undone.
         signal.signal(signal.SIGINT, lambda *_: os._exit(130))
-    from sweep.cli.main import main as run
+    try:
+        from sweep.cli.main import main as run
 
-    signal.signal(signal.SIGINT, before)
-    run()
+        signal.signal(signal.SIGINT, before)
+        run()
+    except Exception as error:
+        if not any(words in f"{type(error).__name__}: {error}" for words in NO_MEMORY):
+            raise
+        # Not by means of `sweep`, which may not be there.
+        what = str(error).splitlines() or [type(error).__name__]
+        print(
+            f"paradl: too little memory ({what[0]}); raise the limit (ulimit -v)", file=sys.stderr
+        )
+        sys.exit(1)
 
 
 if __name__ == "__main__":

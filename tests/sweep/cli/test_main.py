@@ -417,3 +417,11 @@ def test_ctrl_c_while_importing(module, imported, small_url):
     command = [sys.executable, "-c", INTERRUPTED, imported, module, "best", small_url]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
+def test_little_address_space():
+    """JAX's libraries cannot be mapped then, and Python raises an ImportError."""
+    limited = f"ulimit -v 380000; exec {sys.executable} -m sweep {shlex.join(ONE)}"
+    ended = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (1, "", 1)
+    assert ended.stderr.startswith("paradl: too little memory")
