@@ -56,7 +56,7 @@ def _compute_in_turn(graph: Any, keys: Any, **options: Any) -> Any:
     def compute(keys: Any) -> Any:
         if isinstance(keys, list):  # one per array and dimension
             return [compute(key) for key in keys]
-        return get_sync(cull(tasks, [keys])[0], keys)
+        return get_sync(cull(tasks, [keys])[0], keys)  # type: ignore[no-untyped-call]
 
     return compute(keys)
 
