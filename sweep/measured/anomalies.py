@@ -5,15 +5,16 @@ it, and how other runs of the series fared. So a cause is only a first suspicion
 """
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from kernels.names.layout_terms import EVERY_TERM
 from kernels.names.parallelisms import KINDS
 from kernels.names.terms import Part
 from sweep.cells.design_space import ONLY
-from sweep.measured.predicted_runs import PredictedRun, identify_case
+from sweep.measured.evidence import WORDS, Pattern, RunEvidence, collect_evidence, find_pattern
+from sweep.measured.predicted_runs import Deviation, PredictedRun, identify_case
 from sweep.questions.predict import predict_grid
 
 # A time is far off its interval if it is 1.5 times as far from the median as the interval's end, in
@@ -23,12 +24,9 @@ FAR = 1.5
 FACTOR = 1.5
 # Smaller differences, as a share of the whole iteration, do not matter.
 MATERIAL = 0.1
-# Growth of measured over predicted time, within a series, that hints at congestion.
-GROWN = 1.25
 # Share of the communication from which log files are the first suspect.
 LOGGED = 0.1
 
-WORDS = {"total": "the iteration", "comp": "compute", "comm": "communication"}
 # Hidden communication is no part of a measured time.
 PARTS: dict[str, tuple[Part, ...]] = {
     "total": ("compute", "communication"),
@@ -37,63 +35,16 @@ PARTS: dict[str, tuple[Part, ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class Deviation:
-    """A part of an iteration that took another time than predicted [s]."""
-
-    part: str
-    measured: float
-    predicted: float
-
-    @property
-    def factor(self) -> float:
-        """Measured over predicted time."""
-        return self.measured / self.predicted if self.predicted else math.inf
-
-    @property
-    def slower(self) -> bool:
-        """True if it took longer than predicted."""
-        return self.measured > self.predicted
-
-
-@dataclass(frozen=True)
-class RunEvidence:
-    """What all runs of a file say about each of them.
-
-    usual [configuration]: measured time [s] of a run near its prediction. factors [series, part,
-    PEs]: the least measured over predicted time.
-    """
-
-    usual: Mapping[Hashable, float]
-    factors: Mapping[Hashable, Mapping[int, float]]
-
-
 def find_anomalies(runs: Sequence[PredictedRun]) -> list[dict[str, Any] | None]:
     """Return the anomaly of each run among all; None where nothing stands out."""
     deviations = [find_deviation(run) for run in runs]
     # Collected once: to compare every run with all others took 4.4 s of CPU for 1,000 runs that all
     # stand out, and four times as much for twice as many (2026-11).
-    evidence = _collect_evidence(runs, deviations)
+    evidence = collect_evidence(runs, deviations)
     return [
         _describe_anomaly(run, deviation, evidence) if deviation else None
         for run, deviation in zip(runs, deviations, strict=True)
     ]
-
-
-def _collect_evidence(
-    runs: Sequence[PredictedRun], deviations: Sequence[Deviation | None]
-) -> RunEvidence:
-    usual: dict[Hashable, float] = {}
-    factors: dict[Hashable, dict[int, float]] = {}
-    for run, deviation in zip(runs, deviations, strict=True):
-        if deviation is None and run.row.measured.total is not None:
-            usual.setdefault(identify_case(run.row), run.row.measured.total)
-        for part in WORDS:
-            if compared := compare_part(run, part):
-                of_part = factors.setdefault((run.row.series, part), {})
-                least = of_part.get(run.row.p, math.inf)
-                of_part[run.row.p] = min(least, compared.factor)
-    return RunEvidence(usual, factors)
 
 
 def _describe_anomaly(
@@ -120,16 +71,8 @@ def find_deviation(run: PredictedRun) -> Deviation | None:
     return None
 
 
-def compare_part(run: PredictedRun, part: str) -> Deviation | None:
-    """Return a part as measured and predicted; None if either is unknown."""
-    measured, predicted = getattr(run.row.measured, part), getattr(run.predicted, part)
-    if measured is None or predicted is None:
-        return None
-    return Deviation(part, measured, predicted)
-
-
 def _find_far_part(run: PredictedRun, part: str) -> Deviation | None:
-    deviation, total = compare_part(run, part), run.row.measured.total
+    deviation, total = run.compare(part), run.row.measured.total
     if deviation is None or total is None:
         return None
     if abs(deviation.measured - deviation.predicted) < MATERIAL * total:
@@ -175,11 +118,38 @@ def _suspect_cause(run: PredictedRun, deviation: Deviation, evidence: RunEvidenc
             f"runs vary: another run of this configuration took {usual:.3g} s, close to the "
             "prediction (other jobs, input loading)"
         )
+    outside = _find_time_outside(run)
+    if deviation.part == "total" and deviation.slower and outside >= MATERIAL * deviation.measured:
+        return (
+            f"neither compute nor communication: {outside:.3g} s are outside of both "
+            "(input loading, checkpoints, validation)"
+        )
+    suspect = _find_suspect_part(run, deviation)
+    # A group of all PEs divides layers into other parts at every p.
+    is_split = deviation.part == "comp" and run.answer["group"] == run.row.p > 1
+    pattern = None if is_split else find_pattern(run, deviation, evidence)
+    if suspect == "comp":
+        return pattern.describe() if pattern else _suspect_compute(run, deviation)
+    return _suspect_communication(run, deviation, pattern)
+
+
+def _find_time_outside(run: PredictedRun) -> float:
+    """Return the measured time [s] of neither compute nor communication; 0 if a part is unknown."""
+    total, *parts = (getattr(run.row.measured, part) for part in ("total", "comp", "comm"))
+    return 0.0 if None in (total, *parts) else float(total - sum(parts))
+
+
+def _find_suspect_part(run: PredictedRun, deviation: Deviation) -> str:
+    """Return the part to blame for a deviation: of a total, the one that was not as predicted."""
+    if deviation.part != "total":
+        return deviation.part
+    known = [compared for part in ("comp", "comm") if (compared := run.compare(part))]
+    if len(known) == 1:
+        return "comm" if known[0].part == "comp" else "comp"
+    if known:
+        return max(known, key=lambda compared: abs(compared.measured - compared.predicted)).part
     # Where the parts were not measured, the larger predicted one is the suspect.
-    computes = (run.predicted.comp or 0.0) >= (run.predicted.comm or 0.0)
-    if deviation.part == "comp" or (deviation.part == "total" and computes):
-        return _suspect_compute(run, deviation)
-    return _suspect_communication(run, deviation, evidence)
+    return "comp" if (run.predicted.comp or 0.0) >= (run.predicted.comm or 0.0) else "comm"
 
 
 def _suspect_compute(run: PredictedRun, deviation: Deviation) -> str:
@@ -223,14 +193,16 @@ def _suspect_division(run: PredictedRun, deviation: Deviation, group: int) -> st
     )
 
 
-def _suspect_communication(run: PredictedRun, deviation: Deviation, evidence: RunEvidence) -> str:
+def _suspect_communication(run: PredictedRun, deviation: Deviation, pattern: Pattern | None) -> str:
     """Describe why communication took another time; the likelier causes come first."""
     term, _ = _find_dominant_term(run, "comm")
     if not deviation.slower:
         return f"overlap with compute, or more bandwidth than {term} assumes"
+    if pattern and pattern.is_alone and not pattern.is_last:
+        return pattern.describe()
     if term == "straggler_wait":
         return "PEs differ more than 'jitter' says: all wait for the slowest"
-    # Before congestion, since both grow with PEs. Layouts have no such term.
+    # First, since both grow with PEs. Layouts have no such term.
     opened = _select_terms(run, "comm").get("log_files", 0.0)
     share = opened / (run.answer["comm_time"] or math.inf)
     if share >= LOGGED:
@@ -238,25 +210,9 @@ def _suspect_communication(run: PredictedRun, deviation: Deviation, evidence: Ru
             f"log files: opening them one PE after another, at each exchange of a layer, is "
             f"{share:.0%} of the predicted communication; 'log_open' may be longer on this machine"
         )
+    if pattern:
+        return pattern.describe()
     return (
-        _suspect_congestion(run, deviation, evidence)
-        or f"bandwidth or start-ups: {term} takes {deviation.factor:.1f} times as long as the "
+        f"bandwidth or start-ups: {term} takes {deviation.factor:.1f} times as long as the "
         "system states (host staging, library, other traffic)"
-    )
-
-
-def _suspect_congestion(
-    run: PredictedRun, deviation: Deviation, evidence: RunEvidence
-) -> str | None:
-    """Blame congestion if runs of the same series on fewer PEs were closer to their prediction."""
-    # Runs inside a node are no evidence: they use no link between nodes.
-    node = run.grid.systems[0].pes_per_node
-    factors = evidence.factors[run.row.series, deviation.part]
-    smaller = ((p, factor) for p, factor in factors.items() if node < p < run.row.p)
-    p, factor = min(smaller, key=lambda pair: pair[1], default=(0, math.inf))
-    if factor * GROWN > deviation.factor:
-        return None
-    return (
-        f"congestion: {deviation.factor:.1f} times the prediction on {run.row.p} PEs, "
-        f"{factor:.1f} times on {p}: links shared with other jobs, or between racks"
     )

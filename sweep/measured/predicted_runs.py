@@ -5,6 +5,7 @@ is predicted as the paper's runs were set up: the layers that they split, and gr
 replicated weights reduced inside a group first.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,6 +43,25 @@ class Conditions:
 
 
 @dataclass(frozen=True)
+class Deviation:
+    """A part of an iteration, measured and predicted [s]."""
+
+    part: str
+    measured: float
+    predicted: float
+
+    @property
+    def factor(self) -> float:
+        """Measured over predicted time."""
+        return self.measured / self.predicted if self.predicted else math.inf
+
+    @property
+    def slower(self) -> bool:
+        """True if it took longer than predicted."""
+        return self.measured > self.predicted
+
+
+@dataclass(frozen=True)
 class PredictedRun:
     """A measured run, its configuration and grid, and the oracle's answer."""
 
@@ -55,6 +75,13 @@ class PredictedRun:
         """Predicted times [s per iteration]; None if the configuration cannot exist."""
         names = ("iteration_time", "iteration_comp_time", "iteration_comm_time")
         return RunTimes(*(self.answer[name] for name in names))
+
+    def compare(self, part: str) -> Deviation | None:
+        """Return a part as measured and predicted; None if either is unknown."""
+        measured, predicted = getattr(self.row.measured, part), getattr(self.predicted, part)
+        if measured is None or predicted is None:
+            return None
+        return Deviation(part, measured, predicted)
 
     @property
     def intervals(self) -> dict[str, Mapping[str, float]] | None:

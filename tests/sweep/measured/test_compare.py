@@ -187,7 +187,7 @@ def test_compute_that_does_not_shrink(runs):
 
 
 def test_congestion_shows_at_scale(runs):
-    assert cause(runs, times("data", 16), times("data", 64, comm=3)).startswith("congestion")
+    assert "congestion" in cause(runs, times("data", 16), times("data", 64, comm=3))
     # As slow on few nodes: not the scale.
     even = cause(runs, times("data", 16, comm=3), times("data", 64, comm=3))
     assert even.startswith("bandwidth or start-ups: gradient_exchange takes 3.0 times as long")
