@@ -185,6 +185,11 @@ class CalibrationFile(Entry):
     roofline_factor: Above0 = 1.0
     profile_spread: Spread = 0.15
     roofline_spread: Spread = 0.5
+    unseen_spread: Spread | None = Field(
+        default=None,
+        description="For other models: spread of all computing beyond that, if models that were "
+        "left out of the fit erred by more.",
+    )
     error: ModelError = Field(
         default=ASSUMED,
         description="What the formulas leave unexplained in runs that were not fitted.",

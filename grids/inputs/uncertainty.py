@@ -21,6 +21,7 @@ from kernels.names.arrays import Floats
 
 NAMES = tuple(field.name for field in fields(Software))
 SERIAL = "serial"  # a model's time on one PE
+UNSEEN, OVERHEAD = "unseen", "layer_overhead"
 
 # Errors on an uncalibrated machine, from published runs outside the priors' fit
 # (docs/accuracy.md).
@@ -71,6 +72,13 @@ class Unknown:
         return min(spread, self.prior_spread)
 
     @property
+    def unseen_spread(self) -> float:
+        """Spread of all computing of a network without runs, by those that were left out."""
+        if self.calibrated is None or self.calibrated.has_run:
+            return 0.0
+        return self.calibrated.file.unseen_spread or 0.0
+
+    @property
     def prior_spread(self) -> float:
         """The same spread without calibration."""
         if self.measured:
@@ -89,6 +97,9 @@ def build_uncertainty(
     error = unknown.file.error if unknown.file else PRIOR_ERROR
     cells = (1,) * p.ndim
     logs = _draw_parameters(unknown, values, draws)
+    # One factor on layers and launches, since either may set the time.
+    unseen = unknown.unseen_spread * draw_normals((UNSEEN,), draws)[:, 0]
+    logs[OVERHEAD] = logs[OVERHEAD] + unseen
 
     def spread_out(column: Floats) -> Floats:
         return np.exp(column).reshape(draws, *cells)
@@ -97,12 +108,13 @@ def build_uncertainty(
     widening, most = np.ones(p.shape), dict.fromkeys(KINDS, np.full(p.shape, np.inf))
     if unknown.calibrated is not None:
         widening = unknown.calibrated.find_widening(strategy, p)
-        if not unknown.calibrated.has_run:
+        # Nor do assumed errors; those of networks that were left out may.
+        if not unknown.calibrated.has_run and "model" not in unknown.calibrated.file.accuracy:
             most = {kind: getattr(PRIOR_ERROR, kind) / widening for kind in KINDS}
     errors = {kind: np.minimum(getattr(error, kind), most[kind]) for kind in KINDS}
     return Uncertainty(
         factors=Software(**{name: spread_out(logs[name]) for name in NAMES}),
-        serial=spread_out(unknown.serial_spread * draw_normals((SERIAL,), draws)[:, 0]),
+        serial=spread_out(unknown.serial_spread * draw_normals((SERIAL,), draws)[:, 0] + unseen),
         whole=errors["serial"],
         group=errors["group"],
         reduce=errors["reduce"],

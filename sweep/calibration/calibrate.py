@@ -15,39 +15,47 @@ from grids.entries.yamltext import format_entry
 from grids.reading.errors import format_count
 from grids.reading.textfile import write_text
 from sweep.calibration.cross_validation import FITTED, leave_out, predict_fitted
+from sweep.calibration.doubtful_runs import is_doubtful, refuse_doubtful_runs
 from sweep.calibration.layouts import is_layout, observe_layouts
-from sweep.calibration.model_error import find_model_error
+from sweep.calibration.model_error import find_model_error, find_unseen_spread
 from sweep.calibration.observations import Observations, expect_one_system, observe
 from sweep.calibration.posterior import calibrate_machine
 from sweep.calibration.residuals import find_residuals, rate_schemes
 from sweep.engine.compile_cache import keep_programs
+from sweep.measured.predicted_runs import Conditions, predict_runs
 from sweep.measured.runs import read_runs
 
 
 def calibrate(
-    path: str | Path, *, system: str = "abci", cross_validation: bool = True
+    path: str | Path,
+    *,
+    system: str = "abci",
+    cross_validation: bool = True,
+    keep_anomalies: bool = False,
 ) -> CalibrationFile:
     """Return parameters fitted to a CSV file of runs, with their uncertainty and accuracy.
 
     Runs of transformers' layouts give one factor on their times, other runs the machine's
     parameters. system: of rows that name none. Without cross-validation, the model's errors are
-    assumed, and no accuracy is of left-out runs. InputError: a mistake in the file, with its line.
-    RunError: there is no fit.
+    assumed, and no accuracy is of left-out runs. InputError: a mistake in the file, with its line,
+    or, without keep_anomalies, runs far from their prediction. RunError: there is no fit.
     """
     keep_programs()
     runs = read_runs(Path(path))
     layouts = [run for run in runs if is_layout(run)]
     others = [run for run in runs if not is_layout(run)]
     observed = observe_layouts(layouts, system) if layouts else None
-    if not others:
+    observations = observe(others, system) if others else None
+    if observed and observations:
+        names = {others[0]: observations.system.name, layouts[0]: observed.system.name}
+        first = [run for run in runs if run in names]  # in the order of the file
+        expect_one_system(first, [names[run] for run in first])
+    if not keep_anomalies:
+        refuse_doubtful_runs(predict_runs(runs, Conditions(system, "none", {"oracle": "machine"})))
+    if not observations:
         assert observed
         file = observed.calibrate(cross_validation)
     else:
-        observations = observe(others, system)
-        if observed:
-            names = {others[0]: observations.system.name, layouts[0]: observed.system.name}
-            first = [run for run in runs if run in names]  # in the order of the file
-            expect_one_system(first, [names[run] for run in first])
         file = _fit(observations, cross_validation)
         if observed:
             file = observed.add_to(file, cross_validation)
@@ -68,11 +76,29 @@ def _fit(observations: Observations, cross_validation: bool) -> CalibrationFile:
     file = calibrate_machine(observations, np.ones(len(observations), bool), ASSUMED)
     left = leave_out(observations) if cross_validation else []
     residuals = find_residuals(observations, [*predict_fitted(observations, file), *left])
+    unseen = find_unseen_spread(residuals)
+    residuals = residuals.widen(unseen)
     of_left = residuals.select(residuals.schemes != FITTED)
     error = find_model_error(of_left) if left else ASSUMED
     return file.model_copy(
-        update={"error": error, "accuracy": rate_schemes(residuals, error)},
+        update={
+            "unseen_spread": unseen or None,
+            "error": error,
+            "accuracy": rate_schemes(residuals, error),
+        },
     )
+
+
+def list_doubtful_factors(file: CalibrationFile) -> list[str]:
+    """Return warnings about factors that are larger than machines explain."""
+    factors = {model: time.factor for model, time in file.serial.items()}
+    if file.layouts:
+        factors["layouts"] = file.layouts.factor
+    return [
+        f"{name}: fitted to {factor:,.4g} times the predicted time; are all times in seconds?"
+        for name, factor in factors.items()
+        if is_doubtful(factor)
+    ]
 
 
 HEAD = (

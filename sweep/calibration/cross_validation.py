@@ -114,6 +114,7 @@ def _predict(
             case=replace(case, uncertainty=uncertainty),
             unseen=uncertainty.widening - 1,
             away=distant.widening - 1,
+            is_new=observations.runs[row].model not in file.serial,
         )
 
 

@@ -2,11 +2,12 @@
 
 The rates of layouts hold for any machine and stack. Runs of one stack on one machine share an error
 of its own, which their mean shows; no run gets a number for itself. Intervals are as wide as the
-runs scatter beside that factor.
+runs scatter beside that factor, or as the networks do that a fit of the others predicts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from grids.reading.errors import InputError
 from kernels.names.arrays import Floats
 from kernels.names.layout_terms import LAYOUT_FORMULAS
 from kernels.names.stored import PERCENTILES
+from sweep.calibration.model_error import LEVEL
 from sweep.calibration.observations import expect_one_system
 from sweep.cells.design_space import ONLY
 from sweep.measured.predicted_runs import Conditions, name_column, predict_runs
@@ -58,12 +60,14 @@ def fit_times(off: Floats, spread: Floats) -> LayoutTime | None:
 class LayoutRuns:
     """Runs of layouts on one system.
 
-    off [run]: ln of measured over predicted. mixed [run]: whether the network has experts.
+    off [run]: ln of measured over predicted. mixed [run]: whether the network has experts. models
+    [run]: its name.
     """
 
     system: System
     off: Floats
     mixed: NDArray[np.bool_]
+    models: NDArray[np.str_]
 
     def calibrate(self, cross_validation: bool = True) -> CalibrationFile:
         """A calibration of layouts alone."""
@@ -81,23 +85,41 @@ class LayoutRuns:
     def add_to(self, file: CalibrationFile, cross_validation: bool = True) -> CalibrationFile:
         """A calibration with these layouts, and how accurate their predictions are."""
         size = self.off.size
-        fitted = self._fit(np.full(size, fill_value=True))
+        kept: dict[str, NDArray[np.bool_]] = {}  # runs to fit, for each run that is left out
+        if cross_validation and size > 1:  # a single run leaves none to fit
+            kept["layouts, run"] = ~np.eye(size, dtype=bool)
+        if cross_validation and np.unique(self.models).size > 1:
+            kept["layouts, model"] = self.models[:, None] != self.models
+        least = self._find_least_scatter(kept.get("layouts, model", ()))
+        fitted = self._fit(np.full(size, fill_value=True), least)
         accuracy = {
             "layouts, uncalibrated": self._rate([None] * size),
             "layouts, fit": self._rate([fitted] * size),
         }
-        if cross_validation and size > 1:  # a single run leaves none to fit
-            left = [self._fit(row) for row in ~np.eye(size, dtype=bool)]
-            accuracy["layouts, run"] = self._rate(left)
+        for name, rows in kept.items():
+            accuracy[name] = self._rate([self._fit(row, least) for row in rows])
         return file.model_copy(
             update={"layouts": fitted, "accuracy": {**file.accuracy, **accuracy}}
         )
 
-    def _fit(self, rows: NDArray[np.bool_]) -> LayoutTime | None:
-        """Fit some of the runs."""
+    @cached_property
+    def _spread(self) -> Floats:
+        """The spread that is expected of `off`, by software that is known."""
         device, recipe = self.system.pe.device, find_recipe(self.system)
-        spread = [find_spread(device, recipe, mixed) for mixed in self.mixed[rows].tolist()]
-        return fit_times(self.off[rows], np.array(spread))
+        return np.array([find_spread(device, recipe, mixed) for mixed in self.mixed.tolist()])
+
+    def _fit(self, rows: NDArray[np.bool_], least: float = 0.0) -> LayoutTime | None:
+        """Fit some of the runs. least: the scatter is at least this."""
+        times = fit_times(self.off[rows], self._spread[rows])
+        return times and times.model_copy(update={"scatter": max(times.scatter, least)})
+
+    def _find_least_scatter(self, kept: Iterable[NDArray[np.bool_]]) -> float:
+        """Return the scatter at which intervals hold LEVEL of the runs that fits leave out."""
+        factors = [times.factor for rows in kept if (times := self._fit(rows))]
+        if not factors:
+            return 0.0
+        away = np.abs(self.off - np.log(factors)) / (PERCENTILES[90] * self._spread)
+        return float(np.quantile(away, LEVEL, method="higher"))
 
     def _rate(self, fits: Sequence[LayoutTime | None]) -> dict[str, float]:
         """Mean accuracy and share within 80 % intervals of predictions by a fit for each run."""
@@ -128,7 +150,7 @@ def observe_layouts(runs: Sequence[MeasuredRun], system: str) -> LayoutRuns:
     predicted = predict_runs(runs, Conditions(system, "none", {"oracle": "machine"}))
     first = predicted[0].grid.systems[0]
     expect_one_system(runs, [run.grid.systems[0].name for run in predicted])
-    off, mixed = [], []
+    off, mixed, models = [], [], []
     for run in predicted:
         if run.predicted.total is None:
             broken = ", ".join([*run.answer["limit"], *run.answer["obstacles"]])
@@ -140,5 +162,6 @@ def observe_layouts(runs: Sequence[MeasuredRun], system: str) -> LayoutRuns:
         workload = run.grid.workload(*ONLY[:3])
         assert workload is not None  # there is a prediction
         mixed.append(bool(workload.transformer.experts))
+        models.append(run.grid.models[0].name)
         off.append(np.log(run.row.measured.total or np.nan) - np.log(run.predicted.total))
-    return LayoutRuns(first, np.array(off), np.array(mixed))
+    return LayoutRuns(first, np.array(off), np.array(mixed), np.array(models))

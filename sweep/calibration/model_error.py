@@ -6,6 +6,9 @@ probable (Student's t, as in the fit). Runs whose neighbours were fitted do not 
 say little about runs without neighbours. Priors are wide, because left-out runs are few. Then the
 errors are widened until, for every way of leaving runs out, LEVEL of the times lie within the 80 %
 intervals: those for unseen series and scales, or those of the part that is off in all schemes.
+
+Before all, networks that err by more than is assumed widen the computing of others, and so no
+prediction of networks that ran.
 """
 
 import numpy as np
@@ -13,7 +16,7 @@ from scipy.optimize import Bounds, minimize
 
 from grids.entries.calibration import ASSUMED, ModelError
 from kernels.names.arrays import Floats
-from kernels.names.stored import FREEDOM
+from kernels.names.stored import FREEDOM, PERCENTILES
 from sweep.calibration.residuals import SCALES, Residuals
 from sweep.measured.runs import PARTS
 
@@ -28,6 +31,8 @@ BOUNDS = (0.01, 2.0)
 LEVEL = 0.8  # the share of times that belongs between p10 and p90
 # Steps of 5 %, up to 1.05**30 = 4.3 times; errors that would need more stay too small.
 WIDER, STEPS = 1.05, 30
+COMPUTING = 0.25  # squared share of compute from which a time tells of it
+MOST = 10.0  # the largest spread of a file: unknown
 # The errors to widen if the intervals of a part hold too few times.
 SCALES_OF = {
     "total": SCALES,
@@ -54,6 +59,24 @@ def find_model_error(residuals: Residuals) -> ModelError:
         if not wider:
             break
     return error
+
+
+def find_unseen_spread(residuals: Residuals) -> float:
+    """Return the spread of unseen networks' computing by which LEVEL of times are in intervals.
+
+    It is 0 if errors that are assumed for all runs suffice.
+    """
+    left = residuals.select(residuals.schemes == "model")
+    least = 0.0
+    for off, sure, squares, within in zip(
+        left.off, left.sure, left.computing, left.within(ASSUMED), strict=True
+    ):
+        timed = np.isfinite(off) & (squares >= COMPUTING)
+        if timed.any() and within[timed].mean() < LEVEL:
+            away = np.square(off[timed] / PERCENTILES[90]) - sure[timed]
+            missing = np.maximum(away, 0.0) / squares[timed]
+            least = max(least, float(np.quantile(missing, LEVEL, method="higher")))
+    return min(least**0.5, MOST)
 
 
 def _list_narrow(residuals: Residuals, error: ModelError) -> set[str]:

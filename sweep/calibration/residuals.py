@@ -30,7 +30,7 @@ class HeldOutRun:
     """A run predicted by a calibration that did not see it. row: which run.
 
     case: with errors of 1, not widened. unseen, away: by how much `ModelError.unseen` and
-    `ModelError.distance` of 1 widen the errors.
+    `ModelError.distance` of 1 widen the errors. is_new: whether no run of its network was fitted.
     """
 
     scheme: str
@@ -38,6 +38,7 @@ class HeldOutRun:
     case: Case
     unseen: Cells
     away: Cells
+    is_new: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,8 @@ class Residuals:
 
     off: ln of measured over predicted. sure: variance due to parameters and serial times. errors
     [scale, part, run]: variance that errors of 1 add, in the order of SCALES. unseen, away [run]:
-    by how much those of `ModelError` widen it. rows [run]: a run may be left out several times.
+    by how much those of `ModelError` widen it. computing [part, run]: variance that a spread of 1
+    of an unseen network's computing adds. rows [run]: a run may be left out several times.
     """
 
     off: Floats
@@ -54,6 +56,7 @@ class Residuals:
     errors: Floats
     unseen: Floats
     away: Floats
+    computing: Floats
     schemes: NDArray[np.str_]
     rows: NDArray[np.int64]
 
@@ -61,6 +64,10 @@ class Residuals:
         """Return the chosen predictions."""
         kept = {field.name: getattr(self, field.name)[..., chosen] for field in fields(self)}
         return Residuals(**kept)
+
+    def widen(self, unseen: float) -> "Residuals":
+        """Return the same where computing of unseen networks has this spread."""
+        return replace(self, sure=self.sure + unseen**2 * self.computing)
 
     def spread(self, error: ModelError) -> Floats:
         """Return the standard deviation of `off`."""
@@ -82,15 +89,18 @@ def find_residuals(observations: Observations, predictions: Sequence[HeldOutRun]
     )
     expected = np.asarray(_predict(case)[0])
     spreads = [np.asarray(_predict(varied)[1]) for varied in _vary_errors(case)]
-    sure, *errors = np.square(spreads)
+    sure, *squares = np.square(spreads)
+    # Variances add up, so an error of 1 adds the difference.
+    errors = np.array(squares) - sure
     rows = np.array([run.row for run in predictions])
     return Residuals(
         off=np.log(observations.seconds[:, rows]) - expected,
         sure=sure,
-        # Variances add up, so an error of 1 adds the difference.
-        errors=np.array(errors) - sure,
+        errors=errors,
         unseen=np.stack([run.unseen for run in predictions], axis=-1),
         away=np.stack([run.away for run in predictions], axis=-1),
+        # Whole or divided.
+        computing=(errors[0] + errors[1]) * np.array([run.is_new for run in predictions]),
         schemes=np.array([run.scheme for run in predictions]),
         rows=rows,
     )

@@ -92,15 +92,25 @@ def calibrate(
             help="Estimate the model's errors from left-out runs, or assume them.",
         ),
     ] = True,
+    keep_anomalies: Annotated[
+        bool, Option("--keep-anomalies", help="Fit runs that stand out, too.")
+    ] = False,
     form: options.Form = "table",
 ) -> None:
     """Fit a machine's parameters to measured runs, with their uncertainty and accuracy."""
     options.check_names({"system": system}, several=False)
     from sweep.calibration.calibrate import calibrate as ask
-    from sweep.calibration.calibrate import write
+    from sweep.calibration.calibrate import list_doubtful_factors, write
     from sweep.show.comparison import show_calibration
 
     expect_output(output, [measured])  # a fit takes minutes
-    calibration = ask(measured, system=system, cross_validation=cross_validation)
+    calibration = ask(
+        measured,
+        system=system,
+        cross_validation=cross_validation,
+        keep_anomalies=keep_anomalies,
+    )
+    for doubt in list_doubtful_factors(calibration):
+        tell(f"paradl: warning: {doubt}")
     write(calibration, output)
     show_calibration(calibration, form)

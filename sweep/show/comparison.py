@@ -23,6 +23,7 @@ LEFT_OUT = {
     "layouts, uncalibrated": "all layouts",
     "layouts, fit": "no layout (fit)",
     "layouts, run": "one layout",
+    "layouts, model": "one network's layouts",
 }
 
 

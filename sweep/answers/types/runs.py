@@ -108,6 +108,7 @@ class CalibrationRecord(TypedDict):
     profile_spread: Annotated[float, "spread of the time of a model that was profiled but not run"]
     roofline_factor: Annotated[float, "factor on the time of a model known only by its layers"]
     roofline_spread: Annotated[float, "spread of the time of a model known only by its layers"]
+    unseen_spread: NotRequired[Annotated[float, state_field(CalibrationFile, "unseen_spread")]]
     layouts: NotRequired[Annotated[dict[str, Any], state_field(CalibrationFile, "layouts")]]
     error: Annotated[ErrorRecord, state_field(CalibrationFile, "error")]
     series: Annotated[list[SeriesRow], state_field(CalibrationFile, "series")]

@@ -162,6 +162,36 @@ def test_errors_are_assumed_before_any_run() -> None:
     assert np.unique(known.widening) == [1 + 2 * ERROR["distance"]]  # 16 PEs, of 4 and 64
 
 
+def test_errors_of_left_out_networks_widen_the_computing_of_others_alone() -> None:
+    """Whether devices or hosts set its time: one factor on both."""
+    calibration = define_calibration(unseen_spread=0.5)
+
+    def find_spreads(model: str, calibration: dict[str, Any]) -> list[float]:
+        uncertainty = ask(system="abci", model=model, calibration=[calibration])
+        host, device = uncertainty.factors.layer_overhead, uncertainty.serial
+        return [float(np.log(np.ravel(drawn)).std()) for drawn in (host, device)]
+
+    for wide, usual in zip(
+        find_spreads("vgg16", calibration), find_spreads("vgg16", define_calibration()), strict=True
+    ):
+        # Within the chance correlations of 32 draws.
+        assert wide == pytest.approx(np.hypot(usual, 0.5), rel=0.1)
+    assert find_spreads("resnet50", calibration) == find_spreads("resnet50", define_calibration())
+
+
+def test_only_errors_of_left_out_networks_may_exceed_those_before_any_run() -> None:
+    large = {"serial": 0.5, "group": 0.5, "reduce": 0.5, "exchange": 0.5}
+    assumed = define_calibration(error=ERROR | large)
+    measured = assumed | {"accuracy": {"model": {"rows": 2.0}}}
+    for name in ("whole", "group", "reduce", "exchange"):
+        bounded, free = (
+            np.max(getattr(ask(system="abci", model="vgg16", calibration=[file]), name))
+            for file in (assumed, measured)
+        )
+        assert bounded < 0.3
+        assert free == 0.5
+
+
 def test_a_cube_without_percentiles_draws_nothing() -> None:
     axes = {"model": "resnet50", "dataset": "imagenet", "system": "abci", "strategy": "data"}
     grid = Grid.from_spec(validate_spec({"axes": {**axes, "pe": 4, "batch": 32}}, "spec"))

@@ -34,9 +34,9 @@ RUNS = (
 NOTHING = (0.0,) * len(RUNS)
 
 
-def ask(strategy: str, p: int, batch: int, calibration: str = "none"):
+def ask(strategy: str, p: int, batch: int, calibration: str = "none", model: str = "llama2_7b"):
     return sweep.predict(
-        *("llama2_7b", strategy, p, batch),
+        *(model, strategy, p, batch),
         dataset="pile:length=4096",
         system=SYSTEM,
         settings={"calibration": calibration},
@@ -177,6 +177,31 @@ def test_only_cross_validation_leaves_runs_out(write, tmp_path) -> None:
     assert "layouts, run" not in sweep.calibrate(path, cross_validation=False).accuracy
     file = sweep.calibrate(alone)  # of a single run, none would remain
     assert file.accuracy.keys() == {"layouts, uncalibrated", "layouts, fit"}
+
+
+def test_networks_that_err_differently_leave_others_as_unsure_as_they_are(tmp_path) -> None:
+    """One as predicted, the other in twice the time: nobody knows which of them a third is like."""
+    path, written = tmp_path / "runs.csv", tmp_path / "mine.yaml"
+    rows = [
+        f'{model},pile:length=4096,"{SYSTEM}","{RUNS[n][0]}",{RUNS[n][1]},{RUNS[n][2]},{seconds}'
+        for model, factor in (("llama2_7b", 1.0), ("llama2_13b", 2.0))
+        for n in range(2)
+        for seconds in [factor * ask(*RUNS[n], model=model)["iteration_time"]]
+    ]
+    path.write_text("\n".join([HEAD, *rows]) + "\n")
+    file = sweep.calibrate(path)
+    written.write_text(format_file(file))
+    rated = file.accuracy["layouts, model"]
+    assert rated["total"] < file.accuracy["layouts, run"]["total"] < 0.8
+    assert rated["total_in_interval"] >= 0.8
+    interval = ask(*RUNS[1], str(written), model="llama2_70b")["intervals"]["iteration_time"]
+    assert interval["p50"] / interval["p10"] > 1 / rated["total"]
+    assert interval["p90"] / interval["p50"] > 1 / rated["total"]
+    # Left-out networks are what says so.
+    assert file.layouts
+    assumed = sweep.calibrate(path, cross_validation=False).layouts
+    assert assumed
+    assert file.layouts.scatter > 1.1 * assumed.scatter
 
 
 def test_the_answer_has_the_factor(write, paradl, tmp_path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from grids.entries.calibration import ASSUMED, ModelError
 from kernels.names.stored import PERCENTILES
-from sweep.calibration.model_error import LEVEL, NEAR, find_model_error
+from sweep.calibration.model_error import LEVEL, NEAR, find_model_error, find_unseen_spread
 from sweep.calibration.residuals import SCALES, Residuals
 
 RUNS = 400
@@ -29,6 +29,7 @@ def make_residuals(scale: float = 1.0, scheme: str = "configuration") -> Residua
         errors=errors,
         unseen=(np.arange(RUNS) % 4 < 2).astype(float),
         away=(np.arange(RUNS) % 3).astype(float),
+        computing=np.zeros((3, RUNS)),
         schemes=np.repeat(scheme, RUNS),
         rows=np.arange(RUNS),
     )
@@ -136,6 +137,40 @@ def test_outliers_of_communication_widen_it_alone(found) -> None:
     odd = find_model_error(replace(residuals, off=off))
     assert odd.exchange > 2 * found.exchange
     assert odd.group < 2 * found.group
+
+
+def make_networks(factor: float, scheme: str = "model") -> Residuals:
+    """Two networks, whose computing is a factor away from what each says of the other."""
+    residuals = make_residuals(0.6, scheme)
+    computing = np.ones((3, RUNS))
+    computing[2] = 0  # communication
+    computing[0] = 0.6  # of a total that is mostly compute
+    sign = np.where(np.arange(RUNS) < RUNS / 2, 1.0, -1.0)
+    off = residuals.off + sign * np.log(factor) * np.sqrt(computing)
+    return replace(residuals, off=off, computing=computing)
+
+
+@pytest.mark.parametrize("factor", [1.5, 3.0, 10.0])
+def test_networks_that_err_differently_widen_the_intervals_of_others_alone(factor) -> None:
+    apart = make_networks(factor)
+    spread = find_unseen_spread(apart)
+    assert spread == pytest.approx(np.log(factor) / PERCENTILES[90], rel=0.3)
+    wide = apart.widen(spread)
+    after, usual = find_model_error(join(make_residuals(scheme="usual"), wide)), find_before(False)
+    assert (np.nanmean(wide.within(after), axis=1) >= LEVEL).all()
+    # The errors of networks that ran stay what they were.
+    for name, value in after:
+        assert value < 1.3 * getattr(usual, name), name
+
+
+def test_networks_that_err_as_all_runs_do_widen_nothing() -> None:
+    assert find_unseen_spread(make_networks(1.0)) == 0
+    # Nor do runs that were left out for another reason.
+    assert find_unseen_spread(make_networks(3.0, "strategy")) == 0
+
+
+def test_the_spread_of_unseen_networks_is_one_that_a_file_takes() -> None:
+    assert find_unseen_spread(make_networks(1e12)) == 10
 
 
 def test_without_runs_the_errors_are_the_assumed_ones() -> None:
