@@ -71,8 +71,9 @@ def find_unseen_spread(residuals: Residuals) -> float:
     for off, sure, squares, within in zip(
         left.off, left.sure, left.computing, left.within(ASSUMED), strict=True
     ):
-        timed = np.isfinite(off) & (squares >= COMPUTING)
-        if timed.any() and within[timed].mean() < LEVEL:
+        measured = np.isfinite(off)
+        timed = measured & (squares >= COMPUTING)
+        if timed.any() and within[measured].mean() < LEVEL:
             away = np.square(off[timed] / PERCENTILES[90]) - sure[timed]
             missing = np.maximum(away, 0.0) / squares[timed]
             least = max(least, float(np.quantile(missing, LEVEL, method="higher")))

@@ -14,6 +14,9 @@ from grids.library import find
 from grids.reading.errors import InputError
 from sweep.answers.types.schemas import build_schemas
 from sweep.calibration.calibrate import format_file
+from sweep.calibration.cross_validation import leave_out
+from sweep.calibration.model_error import find_unseen_spread
+from sweep.calibration.residuals import find_residuals
 from sweep.cli.main import main as run_command
 from sweep.show.comparison import show_calibration
 
@@ -283,3 +286,10 @@ def test_what_is_shipped_was_made_by_the_command(calibrated) -> None:
     for part in ("total", "comp", "comm"):
         fitted = again.accuracy["fit"][part]
         assert file.accuracy["fit"][part] == pytest.approx(fitted, abs=2e-3)
+
+
+def test_networks_of_the_shipped_runs_err_as_is_assumed(observed, shipped) -> None:
+    observations = observed(shipped)
+    residuals = find_residuals(observations, leave_out(observations, ("model",)))
+    assert find_unseen_spread(residuals) == 0
+    assert find("calibration", "abci", Path()).unseen_spread is None
