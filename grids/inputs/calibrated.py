@@ -51,6 +51,14 @@ class Calibrated:
     def _is(self, series: FittedSeries, strategy: Strategy) -> bool:
         return self.has_run and series.model == self.model and series.strategy == strategy.base
 
+    def was_fitted(self, strategy: Strategy, p: float, b: float) -> bool:
+        """True if a run of this configuration was in the fit."""
+        return any(
+            self._is(run, strategy) and run.dataset == self.dataset
+            for run in self.file.series
+            if p in run.pe and b in run.batch
+        )
+
     def extrapolation(self, strategy: Strategy, p: float, b: float) -> list[str]:
         """List the ways in which a configuration lies outside the fitted runs."""
         runs = self.file.series

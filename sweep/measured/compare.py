@@ -74,6 +74,7 @@ def _make_row(run: PredictedRun, anomaly: Row | None) -> Row:
         "feasible": run.answer["feasible"],
         "limit": run.answer["limit"],
         "reason": reason,
+        "fitted": run.was_fitted,
         "anomaly": anomaly,
         "extrapolation": run.answer.get("extrapolation", []),
     }

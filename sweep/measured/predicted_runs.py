@@ -14,7 +14,7 @@ from typing import Any
 
 from grids.grid import Grid
 from grids.reading.errors import InputError, add_place
-from sweep.cells.design_space import Configuration
+from sweep.cells.design_space import ONLY, Configuration
 from sweep.measured.runs import MeasuredRun, RunTimes
 
 AS_MEASURED = {"allreduce": "hierarchical", "conventions": "authors"}
@@ -75,6 +75,17 @@ class PredictedRun:
         """Predicted times [s per iteration]; None if the configuration cannot exist."""
         names = ("iteration_time", "iteration_comp_time", "iteration_comm_time")
         return RunTimes(*(self.answer[name] for name in names))
+
+    @property
+    def was_fitted(self) -> bool | None:
+        """Whether the calibration was fitted to this configuration; None if it does not say."""
+        workload, strategy = self.grid.workload(*ONLY[:3]), self.grid.strategy(ONLY)
+        calibrated = workload.calibrated if workload else None
+        if calibrated is None:
+            return False
+        if strategy.laid and calibrated.file.layouts:
+            return None  # files count runs of layouts
+        return calibrated.was_fitted(strategy, self.row.p, self.row.samples_per_replica)
 
     def compare(self, part: str) -> Deviation | None:
         """Return a part as measured and predicted; None if either is unknown."""

@@ -1,6 +1,7 @@
 """Accuracy: predicted over measured time of runs over p, one panel per model and data set.
 
-All panels share their axes, so that runs of milliseconds and of minutes compare.
+All panels share their axes, so that runs of milliseconds and of minutes compare. Runs that the
+calibration was fitted to are hollow, since their accuracy is not what to expect of others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,6 +32,7 @@ Row = Mapping[str, Any]
 MOST_COLUMNS = 3
 ROWS = 12  # lines of text that a panel is high
 TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1, 1.2, 1.4, 2, 3, 5, 10)
+HOLLOW: dict[str, Any] = {"markerfacecolor": "none"}
 CLOSE: dict[str, Any] = {"facecolor": "grey", "alpha": 0.3, "linewidth": 0}
 
 
@@ -47,6 +49,7 @@ def draw_accuracy(rows: Sequence[Row]) -> Figure:
     shares = [row["accuracy_total"] for row in runs if row["accuracy_total"] is not None]
     mean = (
         f": {np.mean(shares):.0%} on average of {format_count(len(shares), 'run')}"
+        f"{_count_fitted(runs)}"
         if shares
         else ""
     )
@@ -77,6 +80,13 @@ def draw_accuracy(rows: Sequence[Row]) -> Figure:
     return figure
 
 
+def _count_fitted(runs: Sequence[Row]) -> str:
+    fitted = sum(bool(row["fitted"]) for row in runs)
+    if not fitted:
+        return ""
+    return ", all fitted" if fitted == len(runs) else f", {fitted:,} of them fitted"
+
+
 def _draw_panel(axes: Axes, runs: Sequence[Row], looks: Mapping[str, Look]) -> None:
     """Draw the ratio of each run, with its 80 % interval."""
     set_tick_sizes(axes)
@@ -84,12 +94,14 @@ def _draw_panel(axes: Axes, runs: Sequence[Row], looks: Mapping[str, Look]) -> N
     axes.axhspan(0.9, 1.1, **CLOSE)
     for strategy in dict.fromkeys(row["strategy"] for row in runs):
         mine = [row for row in runs if row["strategy"] == strategy]
-        pe, predicted, measured = (
-            np.array([row[key] for row in mine], float)
-            for key in ("p", "predicted_total", "measured_total")
+        pe, predicted, measured, fitted = (
+            np.array([row[key] or 0 for row in mine], float)
+            for key in ("p", "predicted_total", "measured_total", "fitted")
         )
         look = looks[strategy].line | {"linestyle": ""}
-        axes.plot(pe, predicted / measured, **look)
+        for chosen, face in ((fitted == 0, {}), (fitted == 1, HOLLOW)):
+            if chosen.any():
+                axes.plot(pe[chosen], (predicted / measured)[chosen], **look | face)
         ends = [(row["p10"] or np.nan, row["p90"] or np.nan) for row in mine]
         low, high = (np.array(ends) / measured[:, None]).T
         axes.vlines(pe, low, high, color=look["color"], linewidth=0.8)
@@ -105,4 +117,7 @@ def _make_keys(runs: Sequence[Row], looks: Mapping[str, Look]) -> list[Artist]:
     ]
     if any(row["p10"] is not None for row in runs):
         keys.append(Line2D([], [], color="grey", marker="|", linestyle="", label="80 % interval"))
+    if any(row["fitted"] for row in runs):
+        look = {"color": "grey", "marker": "o", "linestyle": ""} | HOLLOW
+        keys.append(Line2D([], [], label="fitted run", **look))
     return [*keys, Patch(label="within 10 %", **CLOSE)]

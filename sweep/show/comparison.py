@@ -57,7 +57,7 @@ def _print_comparison(comparison: Mapping[str, Any]) -> None:
 def _describe_run(row: Row) -> dict[str, Any]:
     """Make the table line of a run: measured, predicted, accuracy, remarks."""
     # The words alone: anomalies have a table of their own.
-    remarks = [name for name in ("anomaly", "extrapolation") if row[name]]
+    remarks = [name for name in ("fitted", "anomaly", "extrapolation") if row[name]]
     if row["reason"]:
         remarks.append(row["reason"])
     elif not row["feasible"]:

@@ -18,6 +18,7 @@ class RunRow(words.PlaceLabels):
     feasible: words.Feasible
     limit: words.Limits
     reason: words.Reason | None
+    fitted: Annotated[bool, "whether the calibration was fitted to this configuration"] | None
     anomaly: Annotated[dict[str, Any], "how the run deviates, and why"] | None
     extrapolation: words.Extrapolation
     measured_total: Annotated[Seconds, "time of an iteration, measured"] | None

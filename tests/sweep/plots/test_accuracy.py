@@ -33,6 +33,7 @@ def row(strategy: str = "data", p: int = 8, **more: object) -> dict:
         "accuracy_total": 0.75,
         "p10": None,
         "p90": None,
+        "fitted": False,
         **more,
     }
 
@@ -102,6 +103,33 @@ def test_the_legend_has_what_is_drawn():
     assert legend(ROWS) == ["data", "filter", "serial", "80 % interval", "within 10 %"]
     assert legend([row()]) == ["data", "within 10 %"]
     assert "1 run" in draw(ROWS).get_supxlabel()
+
+
+def test_runs_that_were_fitted_are_told_apart():
+    """Hollow, in the legend and the title: a fit meets its own runs."""
+    rows = [row(fitted=True), row(p=16), row(p=32, fitted=None), row("filter", p=4, fitted=True)]
+    figure = draw(rows)
+    pes: dict[bool, set[float]] = {True: set(), False: set()}
+    for line in figure.axes[0].get_lines():
+        pes[line.get_markerfacecolor() != line.get_color()] |= {*line.get_xdata()}
+    assert pes == {True: {8, 4}, False: {16, 32}}
+    assert "fitted run" in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "2 of them fitted" in figure.get_suptitle()
+    assert "all fitted" in draw([row(fitted=True)]).get_suptitle()
+
+
+def test_a_picture_of_runs_says_which_the_calibration_has_seen(tmp_path):
+    """And so does the table: the shipped calibration has seen some of these, and no others."""
+    seen = "resnet50,imagenet-226,data,16,64,0.2251"
+    other = ["resnet50,imagenet-226,data,48,64,0.23", "resnet50,imagenet-226,data,16,32,0.12"]
+    other += ["resnet50,imagenet,data,16,64,0.23", "resnet152,imagenet-226,data,16,64,0.59"]
+    path = tmp_path / "runs.csv"
+    head = "model,dataset,strategy,p,samples_per_replica,total_s"
+    path.write_text("\n".join([head, seen, *other]) + "\n")
+    rows = sweep.compare(path)["rows"]
+    assert [row["fitted"] for row in rows] == [True, False, False, False, False]
+    assert not any(row["fitted"] for row in sweep.compare(path, calibration="none")["rows"])
+    assert "1 of them fitted" in draw(rows).get_suptitle()
 
 
 @pytest.mark.parametrize(
