@@ -186,6 +186,14 @@ def test_links_inside_a_node_say_nothing_about_those_between_nodes(series, find_
     assert causes[64].startswith("bandwidth or start-ups")
 
 
+def test_a_serial_run_clears_the_time_of_one_pe(series, find_causes) -> None:
+    def slow_on_64(p: int, times: Times) -> None:
+        times["comm"] += 0.4 * (p == 64)
+
+    (cause,) = find_causes(series(slow_on_64, (1, 64), with_parts=False)).values()
+    assert cause.startswith(ALONE)
+
+
 def test_a_run_that_is_too_fast_alone_is_questioned(series, find_causes) -> None:
     def fast_on_32(p: int, times: Times) -> None:
         times["comp"] *= 0.4 if p == 32 else 1

@@ -173,6 +173,23 @@ def test_strategies_on_one_row_of_an_axis_named_layout_have_ranks_of_their_own(t
         assert 0.5 <= ranked["faster_than_next"][0] <= 1
 
 
+@pytest.mark.parametrize(("places", "computed"), [(3, True), (1001, False)])
+def test_chances_of_few_rows_are_computed_and_of_many_left_out(places, computed):
+    """Those of a thousand take 30 s, which no answer from a summary may."""
+    cells = sweep.predict(
+        *("alexnet", "data", 8, 32),
+        dataset="imagenet-226",
+        system="abci",
+        parameters={"inter_bandwidth": np.linspace(1e9, 2e9, places).tolist()},
+    )
+    rows = sweep.best(cells)
+    assert len(rows) == places
+    assert rows["epoch_time"].notna().all()
+    for name in ("epoch_time_p10", "epoch_time_p90"):
+        assert rows[name].notna().all() == computed
+        assert rows[name].notna().any() == computed
+
+
 def test_systems_compete():
     cells = sweep.compute_space(
         "alexnet",

@@ -4,6 +4,7 @@ import json
 import math
 from itertools import product
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def cube(url: str) -> Any:
     return sweep.open_dataset(url).load().squeeze(["model", "dataset", "system"], drop=True)
 
 
-def predict(strategy: str = "data", pe: int = 64, batch: int = 32, **more: Any) -> dict[str, Any]:
+def predict(strategy: Any = "data", pe: int = 64, batch: int = 32, **more: Any) -> dict[str, Any]:
     settings = {"convergence": [LAW], **more.pop("settings", {})}
     return sweep.predict(
         "resnet50",
@@ -268,6 +269,38 @@ def test_chances_count_epochs(url: str) -> None:
     assert 0.5 < by_epoch["faster_than_next"] <= 1
     assert 0 < by_target["faster_than_next"] < 1
     assert by_epoch["faster_than_next"] != by_target["faster_than_next"]
+
+
+def find_chances(rivals: list[str], error: float, batch_variance: float = 0.0) -> dict[str, float]:
+    """Chances of the first by epochs' law, whose error is a spread of the logarithm of epochs."""
+    law = LAW | {"error": error, "batch_variance": batch_variance}
+    space = predict(rivals, settings={"convergence": [law]})
+    chances = {}
+    for objective in ("epoch_time", "train_time"):
+        first, second = sweep.best(space, objective=objective).to_dict("records")
+        chances[objective] = first["faster_than_next"]
+        chances[f"ratio of {objective}"] = second[objective] / first[objective]
+    return chances
+
+
+def test_chances_to_a_target_are_as_unsure_as_the_epochs_of_both() -> None:
+    """Epochs of two batches err independently of each other, and so does their ratio."""
+    rivals = ["data", "data+spatial:group=8"]  # the latter with an eighth of the replicas
+    sure, unsure = find_chances(rivals, 0.0), find_chances(rivals, 2.0)
+    assert sure["train_time"] > 0.99
+    # By hand: all else is small beside it.
+    away = math.log(unsure["ratio of train_time"]) / (2.0 * math.sqrt(2))
+    assert unsure["train_time"] == pytest.approx(NormalDist().cdf(away), abs=0.01)
+    # A variance of the critical batch counts, too; an epoch has none of this.
+    assert find_chances(rivals, 0.0, 100.0)["train_time"] < sure["train_time"] - 0.003
+    assert unsure["epoch_time"] == sure["epoch_time"]
+
+
+def test_chances_to_a_target_of_one_batch_know_that_its_epochs_are_the_same() -> None:
+    rivals = ["data+spatial:group=2", "data+filter:group=2"]
+    sure, unsure = find_chances(rivals, 0.0), find_chances(rivals, 0.5)
+    assert unsure["train_time"] == pytest.approx(sure["train_time"], rel=1e-12)
+    assert sure["train_time"] > 0.9
 
 
 @pytest.mark.parametrize(
