@@ -4,6 +4,7 @@ The file needs no network: its content security policy lets a browser load nothi
 """
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -13,9 +14,9 @@ from jinja2 import Environment
 from platformdirs import user_cache_path
 
 from grids.grid import LABELS
-from grids.reading.errors import InputError
 from grids.reading.plainyaml import write_plain
 from grids.reading.textfile import write_text
+from kernels.cache_files import read_file, write_file
 from sweep.cells.selection import write_value
 from sweep.report.charts import make_charts
 from sweep.report.tables import Report, pack_tables
@@ -89,15 +90,12 @@ def read_library() -> str:
     """
     folder: Path = user_cache_path("paradl") / "pages"
     # The package brings Vega-Lite with it, so its version names what is in the bundle.
-    path = folder / f"vega-{version('vl-convert-python')}.js"
-    if path.exists():
-        return path.read_text(encoding="utf-8")
+    path = folder / f"vega-{version('vl-convert-python')}"
+    if kept := read_file(path):
+        return kept.decode()
     from vl_convert import javascript_bundle  # 30 MB, which nothing but a page needs
 
     library = javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text(library, path)
-    except (OSError, InputError):
-        pass  # no place to keep it: the next page bundles it anew
+    with suppress(OSError):  # no place to keep it: the next page bundles it anew
+        write_file(path, library.encode())
     return library

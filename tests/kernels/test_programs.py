@@ -1,6 +1,7 @@
 """Programs on disk: loaded without being traced, and never in the way of an answer."""
 
 import os
+import pickle
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from kernels import programs
+from kernels.cache_files import write_file
 from kernels.compiled import Compiled, compiled
 
 TRACED: list[int] = []
@@ -53,16 +55,45 @@ def test_what_a_pool_compiles_ahead_is_found_by_a_call_of_another_process() -> N
     assert TRACED == [3]
 
 
-def test_a_damaged_file_is_written_anew(folder) -> None:
+def test_a_damaged_file_is_written_anew(folder, capsys) -> None:
     values = np.arange(3.0)
     make_cube()(values, power=3)
     (file,) = folder.iterdir()
     whole = file.read_bytes()
-    for damaged in (b"", whole[: len(whole) // 2], b"no program"):
+    flipped = [bytearray(whole) for _ in range(5)]
+    for part, damaged in enumerate(flipped):
+        damaged[part * (len(whole) - 1) // 4] ^= 1
+    for damaged in (b"", whole[: len(whole) // 2], b"no program", *flipped):
         file.write_bytes(damaged)
         for _ in range(2):  # the second finds what the first has written
             assert np.asarray(make_cube()(values, power=3)).tolist() == [0, 1, 8]
-    assert TRACED == [3] * 4
+    assert TRACED == [3] * 9
+    assert "damaged" in capsys.readouterr().err
+
+
+class Code:
+    """Creates a file as it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o666])
+def test_nothing_is_unpickled_before_it_is_checked(mode: int, folder, tmp_path) -> None:
+    """By another's content, or as others may write it, with a digest."""
+    make_cube()(np.arange(3.0), power=3)
+    (file,) = folder.iterdir()
+    content = pickle.dumps(Code(tmp_path / "ran"))
+    if mode == 0o600:
+        file.write_bytes(content)
+    else:
+        write_file(file, content)
+    file.chmod(mode)
+    assert np.asarray(make_cube()(np.arange(3.0), power=3)).tolist() == [0, 1, 8]
+    assert not (tmp_path / "ran").exists()
 
 
 def test_the_programs_used_longest_ago_make_room(folder, monkeypatch) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 import zarr
-from cubes import MIXED, SMALL, stored
+from cubes import MIXED, SMALL, arrays, stored
 
 import sweep
 from kernels import programs
@@ -147,6 +147,22 @@ def test_programs_of_layouts_are_kept_on_disk(kept, tmp_path, monkeypatch):
     monkeypatch.setattr("sweep.engine.evaluation.FEW_CELLS", 0)
     sweep.run(LAYOUTS, tmp_path / "cube.zarr")
     assert kept() >= fill_buffers.programs > 0
+
+
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
+def test_a_flipped_bit_in_a_kept_program_changes_no_cube(
+    part, kept, data_spec, data_url, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr("sweep.engine.evaluation.FEW_CELLS", 0)
+    sweep.run(data_spec, tmp_path / "first.zarr")
+    for file in (tmp_path / "cache").rglob("programs/*"):
+        content = bytearray(file.read_bytes())
+        content[int(part * len(content))] ^= 16
+        file.write_bytes(content)
+    fill_buffers.clear()  # as a new process
+    sweep.run(data_spec, tmp_path / "second.zarr")
+    assert arrays(tmp_path / "second.zarr") == arrays(data_url)
+    assert "damaged" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
