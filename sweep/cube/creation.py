@@ -32,7 +32,7 @@ from sweep.cube.guarded_store import make_store
 from sweep.cube.layout import DONE, SERIAL, STATISTIC, SUMMARY, find_shape, lay_out
 from sweep.cube.object_store import is_remote
 from sweep.cube.plan import Plan
-from sweep.cube.root import METADATA, open_group
+from sweep.cube.root import METADATA, open_group, remove_remnant
 from sweep.cube.statistics import TABLE, VERSION, Table, list_objectives
 from sweep.cube.store import Cube, get_array, open_cube
 from sweep.cube.variables import VARIABLES, Attributes
@@ -94,8 +94,9 @@ def _clear_store(url: str, names: Collection[str]) -> Store:
 
     names: of the new cube's arrays and groups.
     """
-    group = open_group(url, "r+")
+    group = open_group(url, "r+", overwrite=True)
     if group is None:
+        remove_remnant(url)
         # Not of the path as text: Zarr would cut it at `;`, `?` or `#`, as a URL (3.4.2).
         return zarr.create_group(make_store(url, read_only=False), attributes=INCOMPLETE).store
     _refuse_links(url)

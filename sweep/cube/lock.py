@@ -3,11 +3,13 @@
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from grids.reading.errors import InputError
 from sweep.cube.object_store import is_remote
+from sweep.cube.root import remove_remnant
+from sweep.errors import RunError
 
 # Errors that say that no folder can have such a path, whoever asks.
 NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
@@ -19,7 +21,8 @@ TRIES = 100
 def hold_store(url: str) -> Iterator[None]:
     """Lock the store's folder, creating it if needed.
 
-    InputError: another run holds it, or the folder that it would stand in is not there.
+    InputError: another run holds it, or the folder that it would stand in is not there. RunError:
+    the folder was moved or deleted meanwhile, which explains any other failure.
 
     Object stores have no such lock: two runs do the same work twice there, but still write every
     block whole.
@@ -51,13 +54,34 @@ def hold_store(url: str) -> Iterator[None]:
             where=url,
             advice="choose another path",
         ) from None
-    try:
+    with ExitStack() as stack:
+        stack.callback(os.close, folder)
+        stack.callback(_leave, path, folder)
         yield
-    finally:
-        # Removed while still locked, lest another run locks the folder and then loses it.
-        with suppress(OSError):  # rmdir refuses a folder that is not empty
-            os.rmdir(path)
-        os.close(folder)
+
+
+def _leave(path: Path, folder: int) -> None:
+    """Remove a locked folder that is still empty. RunError: it is no longer at its path."""
+    if not _is_at(path, folder):
+        # Linux names an open folder; elsewhere there is no such link.
+        place = Path(os.path.realpath(f"/proc/self/fd/{folder}"))
+        moved = f"moved to {place}" if _is_at(place, folder) else "moved or deleted"
+        with suppress(OSError):  # blocks that were being written
+            remove_remnant(str(path))
+            path.rmdir()
+        raise RunError(
+            f"{path}: the store was {moved} during this run; "
+            "to keep finished blocks, move it back; then rerun the same command"
+        )
+    # Removed while still locked, lest another run locks the folder and then loses it.
+    with suppress(OSError):  # rmdir refuses a folder that is not empty
+        os.rmdir(path)
+
+
+def _is_at(path: Path, folder: int) -> bool:
+    with suppress(OSError):
+        return os.path.samestat(os.fstat(folder), path.stat())
+    return False
 
 
 def expect_parent(url: str) -> None:

@@ -10,6 +10,7 @@ from threading import Lock, Timer
 
 from sweep.cube.object_store import translate_failures
 from sweep.cube.store import Cube
+from sweep.errors import RunError
 
 # Marks are collected for this long. On an object store a file takes two requests of tens of
 # milliseconds; on the other hand, a kill loses blocks whose marks are not written yet.
@@ -21,10 +22,10 @@ def collect_marks(cube: Cube) -> Iterator[Callable[[int], None]]:
     """Yield a function that marks a block; all marks are written when the context ends, even by an
     error.
 
-    OSError: writing failed, raised at the next mark or at the end.
+    OSError, RunError: writing failed, raised at the next mark or at the end.
     """
     waiting: list[int] = []
-    failures: list[OSError] = []
+    failures: list[Exception] = []
     lock = Lock()
 
     def write_marks() -> None:
@@ -37,7 +38,7 @@ def collect_marks(cube: Cube) -> Iterator[Callable[[int], None]]:
     def try_to_write() -> None:  # runs in a thread, whose exceptions would be lost
         try:
             write_marks()
-        except OSError as error:
+        except (OSError, RunError) as error:
             failures.append(error)
 
     def mark(block: int) -> None:

@@ -5,6 +5,8 @@ or it is refused before a byte of its arrays is decoded: older formats know filt
 """
 
 import json
+import re
+import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,12 +34,17 @@ from grids.reading.errors import InputError, format_text
 from grids.reading.yamlfile import explain_error
 from sweep.cube import provenance
 from sweep.cube.guarded_store import make_store
+from sweep.cube.layout import DONE, SERIAL, SUMMARY
 from sweep.cube.object_store import is_remote, translate_open_errors
+from sweep.cube.variables import VARIABLES
 
 Mode = Literal["r", "r+"]
 
 METADATA = "zarr.json"
 ANEW = "sweep again with overwrite=True, or into another store"
+
+# Files of an array, and those that were not renamed yet.
+REMNANT = re.compile(r".+/(c[./\d]*|zarr\.json)|.+\.partial")
 
 # Raised by Zarr and its codecs for a damaged chunk.
 UNREADABLE = (ValueError, RuntimeError, OSError)
@@ -59,8 +66,8 @@ class StoredPlan(Record):
     layers: Count
 
 
-def open_group(url: str, mode: Mode) -> zarr.Group | None:
-    """Open the group of a cube; None if nothing is there yet.
+def open_group(url: str, mode: Mode, overwrite: bool = False) -> zarr.Group | None:
+    """Open the group of a cube; None if nothing is there yet, or a remnant to overwrite.
 
     InputError: something else is there, or it was not written by paradl.
     """
@@ -78,9 +85,10 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         raise
     except FileNotFoundError:
         # Zarr's GroupNotFoundError is one. `hold_store` creates an empty folder, which is free.
-        if _is_free(url):
+        if _is_free(url) or (overwrite and _is_remnant(url)):
             return None
         _refuse_file(url)
+        _refuse_remnant(url)
         raise InputError(
             "this folder is not empty and not a cube; left untouched",
             where=url,
@@ -137,6 +145,39 @@ def _refuse_file(url: str) -> None:
         )
     what = "a file, not a cube; left untouched"
     raise InputError(what, where=url, advice="name a folder", page="no-cube")
+
+
+def _is_remnant(url: str) -> bool:
+    """Return whether a folder holds arrays of a cube without its root, and nothing else.
+
+    A sweep leaves them where its store is moved or deleted just as it writes.
+    """
+    folder = Path(url)
+    names = (*VARIABLES, *(Path(name).parts[0] for name in (SERIAL, SUMMARY, DONE)))
+    if is_remote(url) or not any((folder / name).is_dir() for name in names):
+        return False
+    return all(
+        not path.is_symlink()
+        and (path.is_dir() or REMNANT.fullmatch(path.relative_to(folder).as_posix()))
+        for path in folder.rglob("*")
+    )
+
+
+def _refuse_remnant(url: str) -> None:
+    if _is_remnant(url):
+        raise InputError(
+            f"blocks of a cube without its {METADATA}, as where a store is moved during a sweep",
+            where=url,
+            advice=ANEW,
+            page="damaged-store",
+        )
+
+
+def remove_remnant(url: str) -> None:
+    """Remove the arrays of a cube that lost its root, if there are any."""
+    if _is_remnant(url):
+        for path in Path(url).iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def is_unfinished(group: zarr.Group) -> bool:

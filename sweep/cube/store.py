@@ -7,11 +7,14 @@ an answer. The root attributes have the whole spec, so that any process that can
 compute any of its blocks.
 """
 
+import os
 from asyncio import gather
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from socket import gethostname
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,7 +38,16 @@ from sweep.cube.layout import (
 from sweep.cube.object_store import is_remote
 from sweep.cube.plan import Plan, Region, count_cell_bytes, list_layered
 from sweep.cube.provenance import check_code
-from sweep.cube.root import ANEW, UNREADABLE, Mode, open_group, read_grid, read_json, read_plan
+from sweep.cube.root import (
+    ANEW,
+    METADATA,
+    UNREADABLE,
+    Mode,
+    open_group,
+    read_grid,
+    read_json,
+    read_plan,
+)
 from sweep.cube.variables import Arrays
 from sweep.errors import RunError
 
@@ -47,6 +59,7 @@ class Cube:
     """An open store with its grid and plan.
 
     arrays: those that blocks are written to, by name. statistics: those of the summary, in order.
+    folder: facts of the store's folder as it was opened; None for an object store.
     """
 
     url: str
@@ -55,6 +68,7 @@ class Cube:
     plan: Plan
     arrays: Mapping[str, Array]
     statistics: tuple[str, ...]
+    folder: os.stat_result | None
 
     @property
     def location(self) -> str:
@@ -82,8 +96,30 @@ class Cube:
                 page="damaged-store",
             ) from error
 
+    def expect_in_place(self) -> None:
+        """Raise RunError if the store is no longer where it was opened: Zarr would make its folders
+        anew, or write into another store.
+        """
+        if self.folder is None:
+            return
+        with suppress(OSError, InputError):
+            os.stat(Path(self.location, METADATA))  # a deletion may have just begun
+            if os.path.samestat(os.stat(self.location), self.folder):
+                return
+            # Some network file systems change the numbers that tell folders apart.
+            if open_cube(self.url).identity == self.identity:
+                return
+        raise RunError(
+            f"{self.url}: the store was moved or deleted during this run, "
+            f"as {gethostname()} sees it; {ANEW}"
+        )
+
     def write(self, block: int, arrays: Arrays) -> None:
-        """Write a block's variables and summary; the process that holds the store then marks it."""
+        """Write a block's variables and summary; the process that holds the store then marks it.
+
+        RunError: the store is no longer there.
+        """
+        self.expect_in_place()
 
         async def write_all() -> None:
             writes = (self._write(name, block, values) for name, values in arrays.items())
@@ -109,7 +145,11 @@ class Cube:
             await array.setitem(place, values)
 
     def mark(self, blocks: Sequence[int], done: bool = True) -> None:
-        """Mark blocks as complete or not; only one process may do so at a time."""
+        """Mark blocks as complete or not; only one process may do so at a time.
+
+        RunError: the store is no longer there.
+        """
+        self.expect_in_place()
         if blocks:
             # Zarr reads a file of marks, changes some and writes it: of two processes, one would
             # undo the other's marks.
@@ -177,7 +217,8 @@ def read_cube(url: str, group: zarr.Group) -> Cube:
     statistics = _read_statistics(url, members)
     _check_axes(url, members, grid)
     arrays = _open_arrays(url, members, grid, plan, len(statistics))
-    return Cube(url, group, grid, plan, arrays, statistics)
+    folder = None if is_remote(url) else os.stat(url)
+    return Cube(url, group, grid, plan, arrays, statistics, folder)
 
 
 # Opening reads and checks the root's metadata, which would be slow for every block. Four cubes,
@@ -186,13 +227,28 @@ def read_cube(url: str, group: zarr.Group) -> Cube:
 def open_shared_cube(url: str, identity: str) -> Cube:
     """Return a worker's open cube. identity: tells an overwritten store from the old one.
 
-    RunError: the cube was begun with other code than that of this process.
+    RunError: this process cannot reach it, or runs other code than the one that began it.
     """
-    cube = open_cube(url, "r+")
+    # Before it is opened: Zarr would make the folder.
+    if not is_remote(url) and not Path(url).is_dir():
+        raise _explain_unseen(url, "there is no such folder")
+    try:
+        cube = open_cube(url, "r+")
+    except InputError as error:
+        raise _explain_unseen(url, str(error)) from error
+    if cube.identity != identity:
+        raise _explain_unseen(url, "there is another cube")
     differs = check_code(cube.versions)
     if differs:
         raise RunError(f"a worker runs other code than the one that began {url}: {differs}")
     return cube
+
+
+def _explain_unseen(url: str, why: str) -> RunError:
+    return RunError(
+        f"{url}: the worker on {gethostname()} cannot reach this sweep's store ({why}); "
+        "give a path that this machine and all workers share, or the URL of an object store"
+    )
 
 
 def _list_members(group: zarr.Group) -> dict[str, Array]:

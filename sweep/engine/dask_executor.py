@@ -141,6 +141,8 @@ def _check(future: Block) -> None:
         ) from error
     except CancelledError as error:
         raise RunError(AWAY) from error
+    except RunError:  # of the block itself
+        raise
     except (ImportError, RuntimeError) as error:
         raise RunError(
             f"a worker failed ({error}); install this paradl and its packages on all workers"

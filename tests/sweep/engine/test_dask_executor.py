@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
+from socket import gethostname
 
 import dask
 import pytest
@@ -209,9 +210,30 @@ def test_a_worker_that_cannot_read_the_store(cluster, blocky, tmp_path):
     blocky.group.update_attributes({"paradl_incomplete": True})
     with (
         connect_cluster(0, cluster.scheduler_address) as execute,
-        pytest.raises(InputError, match="interrupted"),
+        pytest.raises(RunError, match=f"worker on {gethostname()} .* interrupted"),
     ):
         list(execute(blocky, [0]))
+
+
+def test_a_worker_on_another_disk(cluster, blocky, tmp_path):
+    elsewhere = replace(blocky, url=str(tmp_path / "elsewhere.zarr"))
+    with (
+        connect_cluster(0, cluster.scheduler_address) as execute,
+        pytest.raises(RunError, match=f"worker on {gethostname()} .* no such folder.* share"),
+    ):
+        list(execute(elsewhere, [0]))
+    assert not (tmp_path / "elsewhere.zarr").exists()
+
+
+def test_a_worker_whose_disk_has_another_cube_there(cluster, blocky, data_url, tmp_path):
+    """Its blocks would be marked in this sweep's store, and lie in the other one."""
+    url = shutil.copytree(data_url, tmp_path / "elsewhere.zarr")
+    with (
+        connect_cluster(0, cluster.scheduler_address) as execute,
+        pytest.raises(RunError, match=f"worker on {gethostname()} .* another cube"),
+    ):
+        list(execute(replace(blocky, url=str(url)), [0]))
+    assert arrays(url) == arrays(data_url)
 
 
 def test_a_scheduler_that_goes_away(blocky):
