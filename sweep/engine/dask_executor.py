@@ -25,6 +25,7 @@ from distributed import Client, Future, KilledWorker, LocalCluster
 from distributed.comm.addressing import parse_address, parse_host_port
 from distributed.comm.registry import get_backend
 from distributed.security import Security
+from distributed.utils import silence_logging_cmgr
 
 from grids.reading.errors import InputError, format_count
 from sweep.cube.store import Cube
@@ -153,7 +154,8 @@ def _check(future: Block) -> None:
 def open_client(workers: int, scheduler: str | None) -> Iterator[Client]:
     """A client of a running scheduler, or of a cluster of local workers that ends with it."""
     if scheduler is not None:
-        with _connect(scheduler) as client:
+        # What fails is said once, by this process: Dask would log it with a traceback.
+        with silence_logging_cmgr(logging.CRITICAL), _connect(scheduler) as client:
             yield client
         return
     with (

@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -67,11 +68,15 @@ def marked_at_once(monkeypatch) -> None:
     monkeypatch.setattr("sweep.cube.marks.SECONDS", 0)
 
 
+def slow_paths(folder: Path) -> str:
+    """Return the PYTHONPATH of a process with the slow disk."""
+    (folder / "sitecustomize.py").write_text(SLOW_DISK)
+    return os.pathsep.join((str(folder), os.environ.get("PYTHONPATH", "")))
+
+
 @pytest.fixture
 def started(spec, tmp_path) -> Callable[..., subprocess.Popen[str]]:
     """Starts a sweep that has finished a block and has others to do."""
-    (tmp_path / "sitecustomize.py").write_text(SLOW_DISK)
-    paths = os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))
 
     def start(url: Path, *options: str) -> subprocess.Popen[str]:
         run = subprocess.Popen(
@@ -81,7 +86,7 @@ def started(spec, tmp_path) -> Callable[..., subprocess.Popen[str]]:
             text=True,
             start_new_session=True,
             # As workers have it, which then find the programs of the others.
-            env=os.environ | {"PYTHONPATH": paths, "JAX_PLATFORMS": "cpu"},
+            env=os.environ | {"PYTHONPATH": slow_paths(tmp_path), "JAX_PLATFORMS": "cpu"},
         )
         deadline = time.monotonic() + 40
         while not any(path.suffix != ".partial" for path in url.glob("progress/done/c.*")):
@@ -146,6 +151,53 @@ def running_in(group: int) -> list[str]:
     lines = [line.split(maxsplit=2) for line in listed.stdout.splitlines()]
     alive = [line for line in lines if int(line[0]) == group and not line[1].startswith("Z")]
     return [line[2] for line in alive if not line[2].startswith("[")]  # these have just ended
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", "1")])
+def test_a_store_moved_midway(options, started, spec, whole_url, tmp_path, paradl):
+    url, moved = tmp_path / "cube.zarr", tmp_path / "moved.zarr"
+    run = started(url, "--quiet", *options)
+    url.rename(moved)
+    out, err = run.communicate(timeout=30)
+    assert run.returncode == 1
+    assert out == ""
+    assert err.startswith(f"paradl: {url}: the store was moved ")
+    assert err.count("\n") == 1
+    assert not url.exists()
+    moved.rename(url)
+    assert paradl("sweep", spec, url, "--quiet") == (0, "", "")
+    assert arrays(url) == arrays(whole_url)
+
+
+# A scheduler with a worker, as its own process; it ends with its stdin.
+CLUSTER = """
+from distributed import LocalCluster
+with LocalCluster(1, processes=False, dashboard_address=":0", protocol="tcp") as cluster:
+    print(cluster.scheduler_address, flush=True)
+    input()
+"""
+
+
+def test_a_killed_scheduler(started, whole_url, tmp_path):
+    """No traceback of Dask, which tries to connect again."""
+    url = tmp_path / "cube.zarr"
+    cluster = subprocess.Popen(
+        (sys.executable, "-c", CLUSTER),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": slow_paths(tmp_path)},
+    )
+    assert cluster.stdout
+    with cluster:
+        run = started(url, "--quiet", "--scheduler", cluster.stdout.readline().strip())
+        cluster.kill()
+        out, err = run.communicate(timeout=30)
+    assert run.returncode == 1
+    assert out == ""
+    assert err.startswith("paradl: the Dask scheduler went away; finished blocks are kept")
+    assert err.count("\n") == 1
+    assert 0 < read_status(str(url))["blocks_done"] < read_status(str(url))["blocks"]
 
 
 FULL = "the disk is full; finished blocks are kept"
