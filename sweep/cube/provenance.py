@@ -9,13 +9,15 @@ import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
-from hashlib import sha256
 from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from platformdirs import user_cache_path
+
 from kernels.names.layout_terms import LAYOUT_FORMULAS
+from kernels.source_digest import digest_sources
 
 if TYPE_CHECKING:
     from grids.grid import Grid
@@ -82,14 +84,8 @@ def list_versions() -> dict[str, str]:
 @cache
 def digest_code() -> str:
     """Return a digest of the sources that compute answers."""
-    digest = sha256()
-    for package in COMPUTING:
-        root = Path(str(resources.files(package)))
-        # Sorted, since `rglob` has the file system's order. Zero bytes separate names and texts.
-        for path in sorted(root.rglob("*.py")):
-            digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
-    # 64 bits protect against mistakes, not against malice.
-    return digest.hexdigest()[:16]
+    folders = [Path(str(resources.files(package))) for package in COMPUTING]
+    return digest_sources(folders, user_cache_path("paradl") / "digests")
 
 
 def check_code(began: Mapping[str, object]) -> str:

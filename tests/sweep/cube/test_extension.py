@@ -1,9 +1,10 @@
 """An extended cube is that of the longer spec, value for value; only what is new is computed."""
 
 import shutil
+import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -18,7 +19,7 @@ from cubes import DATA, arrays, unmark
 import sweep
 from grids.grid import Grid
 from grids.reading.errors import InputError
-from sweep.cube import extension
+from sweep.cube import extension, provenance
 from sweep.cube.creation import create_cube
 from sweep.cube.plan import Plan, plan_cube
 from sweep.cube.store import Cube, open_cube
@@ -269,6 +270,34 @@ def test_two_versions_do_not_share_a_cube(data_spec, data_url, tmp_path):
     group.update_attributes({"paradl_versions": '{"paradl": "0.0.1"}'})
     with pytest.raises(InputError, match=r"paradl 0\.0\.1"):
         sweep.run(longer(data_spec, LONGER["pe"]), tmp_path / "cube.zarr", extend=True)
+
+
+@pytest.fixture
+def formula(tmp_path, monkeypatch) -> Iterator[Path]:
+    """A file of the sources that compute answers, to edit."""
+    folder = tmp_path / "formulas"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("SPEED = 2.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(provenance, "COMPUTING", ("formulas",))
+    provenance.digest_code.cache_clear()  # as in a new process, here and below
+    yield folder / "__init__.py"
+    provenance.digest_code.cache_clear()
+    sys.modules.pop("formulas", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "grows"),
+    [("# Measured.\n\nSPEED = 2.0\n", True), ('"""Words."""\n\nSPEED = 2.5\n', False)],
+)
+def test_a_comment_does_not_stop_a_store_from_growing(text, grows, formula, data_spec, tmp_path):
+    url = tmp_path / "cube.zarr"
+    sweep.run(data_spec, url)
+    formula.write_text(text)
+    provenance.digest_code.cache_clear()
+    with nullcontext() if grows else pytest.raises(InputError, match="other code: code "):
+        sweep.run(longer(data_spec, LONGER["pe"]), url, extend=True)
+    assert (sweep.open_dataset(url).sizes["pe"] == 5) == grows
 
 
 class Cut(BaseException):
