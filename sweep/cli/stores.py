@@ -1,5 +1,6 @@
 """Commands that write and read stores: sweep, status, diff, export."""
 
+import signal
 import sys
 from functools import partial
 from math import inf, prod
@@ -69,6 +70,8 @@ def sweep(
         with hear_interrupts(announcement) as progress:
             run(grid, store, overwrite, where, progress, extend)
     except KeyboardInterrupt:
+        # Blocks at work are finished as the process ends: an impatient user changes nothing.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         end("interrupted; finished blocks are kept: rerun the same command to resume", INTERRUPTED)
     if not quiet:
         tell(f"done: {format_count(prod(grid.shape), 'cell')} in {store}")

@@ -1,5 +1,6 @@
 """Progress on stderr, and the time left: on a terminal a bar, in a pipe a line every 10 seconds."""
 
+import math
 import signal
 import sys
 import time
@@ -110,6 +111,8 @@ def silent(plan: "Plan", done: "Blocks") -> Iterator[Advance]:
 
 # Seconds until work is called long on a terminal, and between two lines.
 PATIENCE, PERIOD = 3.0, 10.0
+# Seconds that an interrupted sweep has to finish the blocks at work.
+FINISHING = 10.0
 
 
 @contextmanager
@@ -243,26 +246,28 @@ def hear_interrupts(progress: Progress) -> Iterator[Progress]:
 
     What a signal's handler raises while a destructor or a callback runs is printed ("Exception
     ignored in ...") and forgotten: the sweep would go on as if nobody had asked it to stop. So it
-    is raised again at the next block.
+    is raised again at the next block. Repeated at once, it changes nothing: blocks at work are
+    being finished.
     """
     usual = signal.getsignal(signal.SIGINT)
     # A shell's script starts its background jobs so: Ctrl-C is for the others.
     if usual == signal.SIG_IGN:
         yield progress
         return
-    interrupted = False
+    interrupted = -math.inf
 
     def handler(number: int, frame: FrameType | None) -> None:
         nonlocal interrupted
-        interrupted = True
-        raise KeyboardInterrupt
+        if time.monotonic() >= interrupted + FINISHING:
+            interrupted = time.monotonic()
+            raise KeyboardInterrupt
 
     @contextmanager
     def listening(plan: "Plan", done: "Blocks") -> Iterator[Advance]:
         def checked(block: int) -> None:
             # First the block is told: it is done, and its mark waits to be written.
             advance(block)
-            if interrupted:
+            if interrupted > -math.inf:
                 raise KeyboardInterrupt
 
         with progress(plan, done) as advance:

@@ -54,3 +54,18 @@ def test_the_usual_handler_is_back():
     with hear_interrupts(silent):
         assert signal.getsignal(signal.SIGINT) != usual
     assert signal.getsignal(signal.SIGINT) == usual
+
+
+def test_an_impatient_user_does_not_cut_the_end_short():
+    ended = []
+
+    def end() -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:  # as blocks at work are finished
+            signal.raise_signal(signal.SIGINT)
+            ended.append(True)
+
+    with hear_interrupts(silent), pytest.raises(KeyboardInterrupt):
+        end()
+    assert ended
