@@ -58,4 +58,8 @@ def collect_marks(cube: Cube) -> Iterator[Callable[[int], None]]:
         yield mark
     finally:
         # Also after Ctrl-C or a failure: all reported blocks are in the store.
-        write_marks()
+        try:
+            write_marks()
+        finally:
+            # Lest a timer marks them yet: of a store that was moved, blocks may lack files.
+            waiting.clear()
