@@ -113,8 +113,13 @@ def test_nothing_is_allowed():
     assert (result["count_memory"] == len(PES)).all()
 
 
-def test_parts_of_a_line_make_the_summary_of_the_whole():
+@pytest.mark.parametrize("ties", [False, True])
+def test_parts_of_a_line_make_the_summary_of_the_whole(ties):
     query = a_line(5, trains=True)
+    if ties:  # the smallest of equally fast PE counts stays, in whichever part it is
+        times = [np.ones_like(query.comp_time), np.zeros_like(query.comm_time)]
+        epochs = np.full_like(query.epochs, 30)
+        query = replace(query, comp_time=times[0], comm_time=times[1], epochs=epochs)
     first, second = (
         jax.tree.map(lambda leaf, part=part: leaf[part] if leaf.shape[0] > 1 else leaf, query)
         for part in (slice(None, 5), slice(5, None))
@@ -126,6 +131,11 @@ def test_parts_of_a_line_make_the_summary_of_the_whole():
         for lines in ([query], [first, second])
     )
     np.testing.assert_array_equal(parts, whole)
+    if ties:
+        slices = list(np.ndindex(SLICES))
+        fastest = named(TABULATE_PARTS(reduce(EXTEND, [first, second], nothing)))["fastest_pe"]
+        expected = [brute_force(query, slice_)["fastest_pe"] for slice_ in slices]
+        assert [fastest[slice_] for slice_ in slices] == expected
 
 
 def test_many_slices_are_summarised_as_few_are() -> None:

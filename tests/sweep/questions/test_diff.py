@@ -99,6 +99,16 @@ def test_what_changed_is_what_xarray_says(urls: dict[str, str]) -> None:
     }
 
 
+def test_the_earlier_of_two_equally_fast_strategies_wins(tmp_path) -> None:
+    """Four segments tie with as many by the parameter; eight by the parameter are faster."""
+    axes = {**AXES, "strategy": ["pipeline:segments=4", "pipeline"], "pe": 4, "batch": 64}
+    for segments in (4, 8):
+        spec = {"oracle": "paper", "axes": axes, "parameters": {"segments": segments}}
+        sweep.run(spec, tmp_path / f"{segments}.zarr")
+    (row,) = sweep.diff(tmp_path / "4.zarr", tmp_path / "8.zarr")["winners"]
+    assert (row["first"], row["second"]) == ("pipeline:segments=4", "pipeline")
+
+
 def find_winners(cube: xr.Dataset) -> list[str]:
     """The fastest feasible strategy of each PE count, by loops."""
     winners = []

@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import product
 
 import pytest
 
@@ -104,3 +105,18 @@ def test_too_many_cells():
     )
     with pytest.raises(InputError, match="2,000 cells"):
         list_sensitivities(grid)
+
+
+def test_rows_are_in_the_order_of_the_labels_and_then_of_the_axes():
+    """As nested loops: models slowest, then strategies, PE counts, batches."""
+    options = SpaceValues(
+        *(["vgg16", "alexnet"], [16, 8], [32, 16], "imagenet"),
+        strategy=["data+filter:group=4", "data"],
+        settings={"oracle": "paper"},
+    )
+    rows = list_sensitivities(make_grid(options))
+    keys = ("model", "strategy", "pe", "batch")
+    cells = list(dict.fromkeys(tuple(row[key] for key in keys) for row in rows))
+    assert cells == list(
+        product(["vgg16", "alexnet"], ["data+filter:group=4", "data"], [8, 16], [16, 32])
+    )
