@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import wraps
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -101,7 +102,16 @@ def styled(draw: Callable[[Any], Figure]) -> Callable[..., Figure]:
     return draw_styled
 
 
-def make_axes(title: str, note: str = "", rows: float = 0) -> tuple[Figure, Axes]:
+class Picture(Figure):
+    """A figure that a notebook shows by itself: without pyplot, which alone registers figures."""
+
+    def _repr_png_(self) -> bytes:
+        content = BytesIO()
+        self.savefig(content, format="png", dpi=self.dpi)
+        return content.getvalue()
+
+
+def make_axes(title: str, note: str = "", rows: float = 0) -> tuple[Picture, Axes]:
     """Make a figure of the current style with an axes, a title above and a note below.
 
     rows: lines of text that the axes or a legend beside them hold, for which it is as high.
@@ -112,11 +122,11 @@ def make_axes(title: str, note: str = "", rows: float = 0) -> tuple[Figure, Axes
     return figure, axes
 
 
-def make_figure(title: str, note: str = "", rows: float = 0, exactly: bool = False) -> Figure:
+def make_figure(title: str, note: str = "", rows: float = 0, exactly: bool = False) -> Picture:
     """Make a figure without axes. exactly: no higher than rows, even if the size is."""
     width, height = mpl.rcParams["figure.figsize"]
     needed = (rows + ROWS_AROUND) * LINE * mpl.rcParams["font.size"] / 72
-    figure = Figure(figsize=(width, needed if exactly else max(height, needed)))
+    figure = Picture(figsize=(width, needed if exactly else max(height, needed)))
     # matplotlib measures wrapped text as a formula even if it draws it as plain text. So dollars
     # are escaped, and parse_math is on to undo the escapes.
     style: dict[str, Any] = {"x": MARGIN, "ha": "left", "wrap": True, "parse_math": True}
