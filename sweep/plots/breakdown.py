@@ -30,7 +30,7 @@ from sweep.plots.slices import (
     name_reasons,
     name_stop,
     open_slice,
-    read_slice,
+    read_fastest,
     write_title,
 )
 
@@ -67,7 +67,7 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
 
     InputError: an axis other than pe has several values. NothingFeasibleError: no PE count.
     """
-    cells = read_slice(open_slice(source, selection, SUMMED), ("pe",))
+    cells = read_fastest(open_slice(source, selection, SUMMED), ("pe",))
     limit = cells["limit"].values.reshape(-1)
     allowed = np.flatnonzero(find_allowed(limit))
     title, strategy = write_title(cells, shown=("pe", "strategy")), str(cells["strategy"].item())
@@ -84,7 +84,10 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
         iterations = derived.broadcast_like(line["limit"]).values.reshape(-1)
         terms = {name: line[name].values.astype(float).reshape(-1) / iterations for name in SUMMED}
     else:
-        terms = _compute_terms(line)
+        # Each PE count may have a layout of its own.
+        parts = [line.isel(pe=[at]) for at in range(line.sizes["pe"])] if parsed.laid else [line]
+        computed = list(map(_compute_terms, parts))
+        terms = {name: np.concatenate([part[name] for part in computed]) for name in computed[0]}
     return Breakdown(
         title,
         strategy,
@@ -96,8 +99,9 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
 
 
 def _compute_terms(line: "xr.Dataset") -> dict[str, Floats]:
-    answer = answer_case(build_case(Paradl(line).grid, line))
-    shape = line["limit"].shape[len(LABELS) :]
+    grid = Paradl(line).grid
+    answer = answer_case(build_case(grid, line))
+    shape = tuple(line[name].size for name in grid.axes)
 
     def spread(values: object) -> Floats:
         # The kernels leave out dimensions along which nothing varies.

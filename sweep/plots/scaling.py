@@ -32,7 +32,7 @@ from sweep.plots.slices import (
     name_reasons,
     name_stop,
     open_slice,
-    read_slice,
+    read_fastest,
     write_title,
 )
 
@@ -103,7 +103,7 @@ def describe_scaling(
             where="quantity",
             advice=suggest_name(str(quantity), QUANTITIES),
         )
-    cells = read_slice(open_slice(source, selection, ENDS), ("strategy", "pe"))
+    cells = read_fastest(open_slice(source, selection, ENDS), ("strategy", "pe"))
     derived = Paradl(cells)
     value = getattr(derived, QUANTITIES[quantity][0])
     lines = cells.assign(time=derived.epoch_time, value=value)
@@ -120,7 +120,8 @@ def describe_scaling(
     title = write_title(cells, shown=("strategy", "pe"))
     known = derived.grid.labels["strategy"]
     # Samples of an epoch are the same in all cells: throughput times time.
-    seconds, samples = cells["serial_time"].item(), float((lines["value"] * lines["time"]).max())
+    seconds = float(cells["serial_time"].values.flat[0])
+    samples = float((lines["value"] * lines["time"]).max())
     serial = {"time": seconds, "throughput": samples / seconds, "efficiency": 1.0}[quantity]
     return ScalingCurves(quantity, title, tuple(curves), known, forbidden, serial)
 

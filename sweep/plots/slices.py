@@ -23,8 +23,9 @@ from sweep.cells.selection import (
     write_value,
 )
 from sweep.cells.source import Source, open_source
+from sweep.cells.space import list_given
 from sweep.cube.derived_quantities import Paradl
-from sweep.cube.variables import name_limits
+from sweep.cube.variables import find_allowed, name_limits
 from sweep.engine.compile_cache import keep_programs
 from sweep.errors import NothingFeasibleError
 
@@ -55,6 +56,32 @@ def read_slice(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":
     return cells.load()
 
 
+def read_fastest(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":
+    """Read the cells, of several layouts the fastest allowed one, whose number stays.
+
+    InputError: another axis not in `kept` has several values.
+    """
+    rows = _list_layout_rows(cells)
+    cells = read_slice(cells, (*kept, *rows))
+    for dim in rows:
+        times = Paradl(cells).epoch_time.where(find_allowed(cells["limit"]))
+        # Columns of the rows would vary along other axes now.
+        cells = cells.drop_vars(read_columns(cells)).isel({dim: times.fillna(np.inf).argmin(dim)})
+    return cells
+
+
+def _list_layout_rows(cells: "xr.Dataset") -> list[str]:
+    """List the axis of rows with several layouts; a parameter of the machine is no choice."""
+    grid = Paradl(cells).grid
+    if not all(strategy.laid for strategy in grid.resolved):
+        return []
+    return [
+        dim
+        for dim in grid.rows
+        if cells.sizes[dim] > 1 and not list_given(grid, grid.rows[dim].columns)
+    ]
+
+
 def expect_single(cells: "xr.Dataset", kept: Collection[str]) -> None:
     """Check that axes not in `kept` have one value. InputError: they have several."""
     several = [str(dim) for dim in cells.dims if dim not in kept and cells.sizes[dim] > 1]
@@ -75,7 +102,7 @@ def build_case(grid: Grid, cells: "xr.Dataset", strategy: Strategy | None = None
     """
     keep_programs()
     index = locate_row(grid, {dim: str(cells[dim].item()) for dim in LABELS})
-    axes = {name: np.atleast_1d(cells[name].values.astype(float)) for name in grid.axes}
+    axes = {name: cells[name].values.astype(float).reshape(-1) for name in grid.axes}
     case = grid.case(index, axes, strategy)
     assert case is not None  # pictures show cells that exist
     return case
@@ -138,7 +165,8 @@ def write_title(cells: "xr.Dataset", shown: Collection[str] = ()) -> str:
         for name, (dim, values) in read_columns(cells).items()
         if dim in single
     ]
-    return ", ".join([", ".join(labels.values()) + where, *numbers])
+    best = [f"each at its best {dim}" for dim in grid.rows if dim not in cells.dims]
+    return ", ".join([", ".join(labels.values()) + where, *numbers, *best])
 
 
 def name_axis(grid: Grid, axis: str) -> str:

@@ -7,10 +7,11 @@ from matplotlib.figure import Figure
 
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
+from sweep.cube.derived_quantities import Paradl
 from sweep.plots.bars import draw_bars, make_keys, write_totals
 from sweep.plots.figures import add_legend, styled
 from sweep.plots.looks import BLUE, ORANGE
-from sweep.plots.slices import expect_any, expect_single, open_slice, write_axis, write_title
+from sweep.plots.slices import expect_any, open_slice, read_fastest, write_axis, write_title
 from sweep.questions.sensitivity import list_sensitivities
 
 MOST_BARS = 12
@@ -40,9 +41,9 @@ def describe_tornado(source: Source, selection: Selection | None = None) -> Torn
 
     InputError: an axis has several values. NothingFeasibleError: the configuration is forbidden.
     """
-    cells = open_slice(source, selection)
-    expect_single(cells, ())
-    rows = list_sensitivities(source, selection)
+    cells = read_fastest(open_slice(source, selection), ())
+    rows_of_cell = {dim: [cells[dim].item()] for dim in Paradl(cells).grid.rows}
+    rows = list_sensitivities(source, {**(selection or {}), **rows_of_cell})
     expect_any(rows, "no allowed configuration; why: paradl explain")
     # The widest bar on top gives the picture its name.
     rows = sorted(rows, key=lambda row: -abs(row["elasticity"]))

@@ -120,3 +120,11 @@ def test_many_counts_are_areas():
     assert not axes.patches
     assert axes.get_xscale() == "log"
     assert len(axes.collections) == len(SUMMED) - 1
+
+
+def test_each_pe_count_has_its_best_layout(layouts):
+    breakdown = describe_breakdown(layouts, {"batch": [256]})
+    for pe, total in zip(breakdown.pe.tolist(), breakdown.total, strict=True):
+        row = sweep.best(layouts, {"pe": [pe], "batch": [256]}).iloc[0]
+        layout = {"pe": [pe], "batch": [256], "layout": [row["layout"]]}
+        assert total == pytest.approx(describe_breakdown(layouts, layout).total.item())

@@ -233,3 +233,13 @@ def test_a_name_is_no_formula(tmp_path):
         "time", "$x_{$ \x1b[31m", scaling.curves, scaling.known, {"$y_{$": "memory"}
     )
     draw(odd).savefig(tmp_path / "odd.png")  # warnings are errors
+
+
+def test_layouts_are_drawn_at_their_best(layouts):
+    """As `best` answers at each PE count; several batches are still too many."""
+    drawn = describe_scaling(layouts, {"batch": [256]})
+    best = [sweep.best(layouts, {"pe": [pe], "batch": [256]}).iloc[0] for pe in (64, 128)]
+    assert drawn.curves[0].values == pytest.approx([row["epoch_time"] for row in best])
+    assert drawn.title.endswith("each at its best layout")
+    with pytest.raises(InputError, match="batch"):
+        describe_scaling(layouts)

@@ -64,3 +64,11 @@ def test_the_note_counts_what_is_not_drawn():
     figure = draw(Tornado("vgg16 on abci", slopes, ("steep", "flat")))
     note = figure.get_supxlabel().replace("\N{NO-BREAK SPACE}", " ")
     assert note.endswith("not drawn: 2 smaller ones")
+
+
+def test_sensitivity_is_of_the_best_layout(layouts):
+    cell = {"pe": [128], "batch": [256]}
+    layout = int(sweep.best(layouts, cell).iloc[0]["layout"])
+    assert describe_tornado(layouts, cell).slopes == (
+        describe_tornado(layouts, {**cell, "layout": [layout]}).slopes
+    )
