@@ -67,6 +67,12 @@ class Browser:
         assert isinstance(text, str), "the browser has ended"
         return text
 
+    async def close(self) -> None:
+        """Close the web socket, and wait until the browser has, which else stays open here."""
+        self.socket.close()
+        while await asyncio.wait_for(self.socket.read_message(), LONGEST) is not None:
+            pass
+
     def _keep(self, event: dict[str, Any]) -> None:
         """Keep what an event says of the console or of a request."""
         what = event.get("params", {})
@@ -132,7 +138,7 @@ def open_browser(home: Path) -> Iterator[Browser]:
         with asyncio.Runner() as runner:
             browser = Browser(runner, find_tab(home))
             yield browser
-            browser.socket.close()
+            runner.run(browser.close())
     finally:
         process.terminate()
         process.wait(LONGEST)
