@@ -17,6 +17,7 @@ from benchmarks import (
     kill,
     layouts,
     memory,
+    mutations,
     priors,
     scoreboard,
     sweeps,
@@ -39,6 +40,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "memory": memory.measure,
     "kill": kill.measure,
     "fuzz": fuzz.measure,
+    "mutations": mutations.measure,
     "priors": priors.measure,
     "convergence": convergence.measure,
     "layouts": layouts.measure,
@@ -57,8 +59,10 @@ def main(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Minutes shorter, and noisier.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in SI units.")] = False,
-    seed: Annotated[int, typer.Option(help="fuzz: random seed.")] = 1,
-    cases: Annotated[int | None, typer.Option(help="fuzz: number of files.")] = None,
+    seed: Annotated[int, typer.Option(help="fuzz, mutations: random seed.")] = 1,
+    cases: Annotated[
+        int | None, typer.Option(help="fuzz: number of files; mutations: a thousand per edit.")
+    ] = None,
     record: Annotated[
         bool, typer.Option("--record", help=f"Replace the rows in {RESULTS.name}.")
     ] = False,

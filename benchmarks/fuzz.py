@@ -17,7 +17,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.mutations import mutate, mutate_part
+from benchmarks.broken_files import mutate, mutate_part
 from benchmarks.network_files import mutate_network
 from benchmarks.report import Effort, Goal, Report, Row
 from grids.entries.names import CATALOGUE, Kind, list_names

@@ -1,150 +1,235 @@
-"""Mutate input files as typing errors, broken disks and attackers would.
+"""Mutations: plausible wrong edits of the sources, each of which some test must see.
 
-Mutations are pure functions of the bytes and a random generator, so a seed determines a corpus.
+Two kinds: edits that once passed the whole suite, with the tests that see them now; and a random
+sample of comparisons and choices of the least or largest, each replaced by its neighbour, which are
+run against the test file of the same name. Those that survive are listed: some change no answer.
 """
 
-from collections.abc import Callable
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
-MOST_CHANGES = 3  # to one file
+from benchmarks.report import Effort, Goal, Report, Row
 
-# Texts that replace a value, a line or a few bytes.
-NASTY = (
-    *("", "0", "-1", "1", "0.5", "1e308", "-1e308", "1e-320", "1e999", ".inf", "-.inf", ".nan"),
-    *("9" * 400, "9" * 5000, "0x" + "f" * 4000, "1" * 19, str(2**53 + 1), str(2**40), "007"),
-    *("null", "~", "true", "no", "2020-01-01", "2020-99-99", "59:59:59", "1_000", "٣", "²"),
-    *("[]", "{}", "[[]]", "{a: {}}", "- ", "? [a]", "? {a: b}", "&a [*a]", "*a", "<<: {a: 1}"),
-    *("!!timestamp x", "!!int x", "!!python/name:os.system", "!!binary AA", "!!set {a}", "! 3"),
-    *("[" * 1000, "{a: " * 500, "- " * 500, "a" * 100_000, "x" * 500, "|" * 1000, "," * 1000),
-    *("\x00", "\x1b[31m", '"\\ud800"', '"\\0"', "\ufeff", "\u2028", "\r", "\r\n\r\n", "\t", "\\"),
-    *("/dev/zero", "/", ".", "~nobody/x.yaml", "./none.net", "../" * 100, "%s", "{0}", "$HOME"),
-    *("25", "40 s", "3 parsec", "1e999999 GB/s", "12.5 GB/s", "-9 us", "1 B", "1e300 TFLOP/s"),
-    *("pow2", "{pow2: [3, 100]}", "{range: [1, 1e9]}", "{linspace: [1, 2, 1e9]}", "targets"),
-    *("resnet", "{name: resnet, stages: [1e9]}", "{name: resnet, stages: [400]}", "same", "best"),
-    *("CONV", "1x1", "0x0x0x0", "999999999x999999999x999999999", "NAME|1", "data+filter:group=8"),
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("kernels", "grids", "sweep")
+SAMPLED = 1000  # an effort's files to break per sampled mutation, which takes as long
+MOST_SECONDS = 600
+
+COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<=",
+    ast.LtE: "<",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+}
+CHOICES = {
+    "min": "max",
+    "max": "min",
+    "argmin": "argmax",
+    "argmax": "argmin",
+    "nanargmin": "argmin",
+    "round": "int",
+}
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """The text `old` of a file, by `new`; tests: a file or folder that must see it.
+
+    at: position of the text in the file; None: the text is there once.
+    """
+
+    file: str
+    old: str
+    new: str
+    tests: str
+    at: int | None = None
+
+    @property
+    def title(self) -> str:
+        return f"{self.file}: `{self.old}` by `{self.new}`"
+
+    def apply(self, text: str) -> str:
+        """Change a file's text. ValueError: the text to change is not there, or not once."""
+        if self.at is None and text.count(self.old) != 1:
+            raise ValueError(f"{self.file} has {self.old!r} {text.count(self.old)} times, not once")
+        at = text.index(self.old) if self.at is None else self.at
+        return text[:at] + self.new + text[at + len(self.old) :]
+
+
+# Of 27 such edits these passed all tests in 2026-11.
+SURVIVED = (
+    Mutation(
+        "kernels/blocks/summary.py",
+        "xp.less(later.time",
+        "xp.less_equal(later.time",
+        "tests/kernels/test_summary.py",
+    ),
+    Mutation(
+        "sweep/cells/changes.py",
+        "wins = times < self",
+        "wins = times <= self",
+        "tests/sweep/questions/test_diff.py",
+    ),
+    Mutation(
+        "sweep/cases/rejection.py",
+        ", fit.reasons.ravel()))",
+        "))",
+        "tests/sweep/cases",
+    ),
+    Mutation(
+        "grids/models/files/huggingface.py",
+        '.get("topk_method") == "noaux_tc"',
+        '.get("topk_method") is not None',
+        "tests/grids/models",
+    ),
+    Mutation(
+        "sweep/cells/space.py",
+        "in product(*self.axes.values()):",
+        "in sorted(product(*self.axes.values()), key=lambda row: row[::-1]):",
+        "tests/sweep/questions/test_sensitivity.py",
+    ),
+    Mutation(
+        "sweep/questions/provision.py",
+        "np.nanargmin(self.bounds))",
+        "np.nanargmin(self.times))",
+        "tests/sweep/questions/test_provision.py",
+    ),
+    Mutation(
+        "sweep/questions/provision.py",
+        "np.nanargmin(self.bounds[fewest])",
+        "np.nanargmin(self.times[fewest])",
+        "tests/sweep/questions/test_provision.py",
+    ),
+    Mutation("sweep/cases/probability.py", " + unsure**2)", ")", "tests/sweep/cases"),
+    Mutation(
+        "sweep/measured/anomalies.py",
+        "min(least, compared.factor)",
+        "compared.factor",
+        "tests/sweep/measured",
+    ),
+    Mutation(
+        "sweep/samples/splits.py",
+        "max(1, round(TESTED",
+        "max(1, int(TESTED",
+        "tests/sweep/samples/test_splits.py",
+    ),
 )
 
-# Whole files: a few hundred bytes that expand to 9**8 values, and deep nesting.
-HOSTILE = (
-    b"a0: &a0 [x, x, x]\n"
-    + b"".join(b"a%d: &a%d [%s]\n" % (n, n, b"*a%d," % (n - 1) * 9) for n in range(1, 9)),
-    b"a0: &a0 {x: 1}\n"
-    + b"".join(b"a%d: &a%d {<<: [%s]}\n" % (n, n, b"*a%d," % (n - 1) * 9) for n in range(1, 9)),
-    *(part * 30_000 for part in (b"[", b"{a: ", b"- ", b"? ", b"!", b"|", b"x|1\n", b"\x00")),
-    *(b"", b"\n" * 100_000, b"#" * 400_000, b"a: " + b"9:" * 100_000, b"9" * 400_000),
-)
 
-# Values that replace a part of a mapping or a list.
-PARTS: tuple[object, ...] = (
-    *(None, True, 0, -1, 1, 2**53, 2**60, 10**30, 0.5, 1e308, -1e308, 1e-320, "", "x", "x" * 1000),
-    *([], [[]], {}, {"a": 1}, {"": {}}, [1] * 1000, ["x"] * 100, "12.5 GB/s", "40 s", "9" * 400),
-    *({"pow2": [1, 64]}, {"range": [1, 10**7]}, {"name": "resnet", "stages": [3]}, "/dev/zero"),
-)
-
-
-def mutate(content: bytes, random: Random) -> bytes:
-    """Change the content one to MOST_CHANGES times, or replace it by a hostile one."""
-    if random.random() < 0.01:
-        return random.choice(HOSTILE)
-    for _ in range(random.randint(1, MOST_CHANGES)):
-        content = random.choice(CHANGES)(content, random)
-    return content
-
-
-def mutate_part(data: object, random: Random) -> object:
-    """Replace one part of plain data, anywhere in it, by another value or form."""
-    if isinstance(data, dict) and data and random.random() < 0.8:
-        key = random.choice(list(data))
-        return _changed_mapping(data, key, random)
-    if isinstance(data, list) and data and random.random() < 0.8:
-        index = random.randrange(len(data))
-        kept = [[], [data[index]] * 2, [mutate_part(data[index], random)]]
-        return [*data[:index], *random.choices(kept, (1, 1, 8))[0], *data[index + 1 :]]
-    return random.choice((*PARTS, *NASTY))
-
-
-def _changed_mapping(data: dict[str, object], key: str, random: Random) -> dict[str, object]:
-    others = {name: value for name, value in data.items() if name != key}
-    match random.randrange(10):
-        case 0:
-            return others
-        case 1:
-            return others | {f"{key}{random.choice('sx.0')}": data[key]}
-        case 2:
-            return data | {random.choice(NASTY): data[key]}
-    return data | {key: mutate_part(data[key], random)}
-
-
-def _flip_byte(content: bytes, random: Random) -> bytes:
-    at = random.randrange(max(len(content), 1))
-    return content[:at] + bytes([random.randrange(256)]) + content[at + 1 :]
-
-
-def _delete(content: bytes, random: Random) -> bytes:
-    start, stop = _span(content, random)
-    return content[:start] + content[stop:]
-
-
-def _double(content: bytes, random: Random) -> bytes:
-    start, stop = _span(content, random)
-    return content[:stop] + content[start:stop] * random.choice((1, 2, 50)) + content[stop:]
-
-
-def _insert(content: bytes, random: Random) -> bytes:
-    at = random.randrange(len(content) + 1)
-    return content[:at] + _nasty(random) + content[at:]
-
-
-def _swap_lines(content: bytes, random: Random) -> bytes:
-    lines = content.splitlines(keepends=True)
-    if len(lines) > 1:
-        i, j = random.sample(range(len(lines)), 2)
-        lines[i], lines[j] = lines[j], lines[i]
-    return b"".join(lines)
-
-
-def _change_line(content: bytes, random: Random) -> bytes:
-    lines = content.splitlines(keepends=True) or [b""]
-    at = random.randrange(len(lines))
-    lines[at] = random.choice((b"", lines[at] * 2, _nasty(random) + b"\n"))
-    return b"".join(lines)
-
-
-def _replace_token(content: bytes, random: Random) -> bytes:
-    """Replace one word, number or field: most files then still have the right form."""
-    separator = random.choice((b" ", b",", b"|", b": ", b"x", b"\n"))
-    tokens = content.split(separator)
-    tokens[random.randrange(len(tokens))] = _nasty(random)
-    return separator.join(tokens)
-
-
-def _cut_off(content: bytes, random: Random) -> bytes:
-    return content[: random.randrange(len(content) + 1)]
-
-
-def _recode(content: bytes, random: Random) -> bytes:
-    text = content.decode("utf-8", "replace")
-    return random.choice(
-        (
-            text.encode("utf-16"),
-            text.encode("latin-1", "replace"),
-            b"\xef\xbb\xbf" + content,
-            content.replace(b"\n", b"\r\n"),
-            content.replace(b"\n", b"\r"),
-        )
+def measure(effort: Effort) -> Report:
+    """Count mutations that no test sees: of the list, and of a sample that the seed determines."""
+    with TemporaryDirectory() as folder:
+        copy = copy_sources(Path(folder))
+        listed = [one for one in SURVIVED if survives(one, copy)]
+        sample = draw_mutations(Random(effort.seed), max(1, effort.cases // SAMPLED))
+        unseen = [one for one in sample if survives(one, copy)]
+    rows = (
+        Row("listed", len(SURVIVED), ""),
+        Row("listed, seen by no test", len(listed), "", goals=(Goal("= 0", not listed),)),
+        Row("sampled", len(sample), "", note=f"seed {effort.seed}"),
+        Row("sampled, not seen by their own test file", len(unseen), ""),
     )
+    note = "\n".join(f"- {one.title}" for one in (*listed, *unseen))
+    return Report("mutations", "wrong edits that tests see", rows, note)
 
 
-CHANGES: tuple[Callable[[bytes, Random], bytes], ...] = (
-    *(_replace_token, _replace_token, _replace_token, _change_line, _swap_lines),
-    *(_flip_byte, _delete, _double, _insert, _cut_off, _recode),
-)
+def copy_sources(folder: Path) -> Path:
+    """Copy the tracked files, to change them there."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    return folder
 
 
-def _span(content: bytes, random: Random) -> tuple[int, int]:
-    start = random.randrange(len(content) + 1)
-    return start, min(len(content), start + random.choice((1, 2, 8, 64)))
+def survives(mutation: Mutation, copy: Path) -> bool:
+    """Whether the tests pass with a mutation. RuntimeError: they did not run."""
+    path = copy / mutation.file
+    before = path.read_text()
+    path.write_text(mutation.apply(before))
+    try:
+        code = _run_tests(mutation.tests, copy)
+    finally:
+        path.write_text(before)
+    if code not in (0, 1):
+        raise RuntimeError(f"{mutation.title}: pytest {mutation.tests} ended with {code}")
+    return code == 0
 
 
-def _nasty(random: Random) -> bytes:
-    return random.choice(NASTY).encode("utf-8", "surrogatepass")
+def _run_tests(tests: str, copy: Path) -> int:
+    """Run tests in the copy until one fails; a mutation that hangs is seen, too."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", tests]
+    environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        run = subprocess.run(
+            command, cwd=copy, env=environment, capture_output=True, timeout=MOST_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return 1
+    return run.returncode
+
+
+def draw_mutations(random: Random, count: int) -> list[Mutation]:
+    """Draw mutations of files that have a test file of the same name, at most one per file."""
+    files = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    random.shuffle(files)
+    drawn = []
+    for path in files:
+        mutations = list(list_mutations(path))
+        if mutations and len(drawn) < count:
+            drawn.append(random.choice(mutations))
+    return drawn
+
+
+def list_mutations(path: Path) -> Iterator[Mutation]:
+    """Yield mutations of a file with a test file of the same name: in the same folder, or above."""
+    file = path.relative_to(ROOT)
+    places = (Path("tests") / folder / f"test_{file.name}" for folder in file.parents)
+    tests = next((place for place in places if (ROOT / place).exists()), None)
+    if tests is None:
+        return
+    text = path.read_text()
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    for node in ast.walk(ast.parse(text)):
+        found = _mutate_node(node)
+        if found:
+            line, column, old, new = found
+            at = text.find(old, starts[line - 1] + column)
+            yield Mutation(str(file), old, new, str(tests), at)
+
+
+def _mutate_node(node: ast.AST) -> tuple[int, int, str, str] | None:
+    """Return where to look for which text, and its replacement; columns of ASCII lines."""
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
+        left = node.left
+        old = {
+            ast.Lt: "<",
+            ast.LtE: "<=",
+            ast.Gt: ">",
+            ast.GtE: ">=",
+            ast.Eq: "==",
+            ast.NotEq: "!=",
+        }
+        kind = type(node.ops[0])
+        return left.end_lineno or 0, left.end_col_offset or 0, old[kind], COMPARISONS[kind]
+    if isinstance(node, ast.Call):
+        name = node.func
+        word = name.id if isinstance(name, ast.Name) else getattr(name, "attr", "")
+        if word in CHOICES:
+            start = name.end_col_offset or 0
+            return name.end_lineno or 0, start - len(word), word, CHOICES[word]
+    return None

@@ -13,8 +13,8 @@ import pytest
 from cubes import SMALL
 
 import sweep
+from benchmarks.broken_files import HOSTILE, mutate_part
 from benchmarks.fuzz import MOST_MESSAGE, fault, list_files, list_readers, make_cases
-from benchmarks.mutations import HOSTILE, mutate_part
 from grids.reading.errors import InputError
 from sweep.cube.root import METADATA
 from sweep.cube.store import open_cube

@@ -1,0 +1,150 @@
+"""Mutate input files as typing errors, broken disks and attackers would.
+
+Mutations are pure functions of the bytes and a random generator, so a seed determines a corpus.
+"""
+
+from collections.abc import Callable
+from random import Random
+
+MOST_CHANGES = 3  # to one file
+
+# Texts that replace a value, a line or a few bytes.
+NASTY = (
+    *("", "0", "-1", "1", "0.5", "1e308", "-1e308", "1e-320", "1e999", ".inf", "-.inf", ".nan"),
+    *("9" * 400, "9" * 5000, "0x" + "f" * 4000, "1" * 19, str(2**53 + 1), str(2**40), "007"),
+    *("null", "~", "true", "no", "2020-01-01", "2020-99-99", "59:59:59", "1_000", "٣", "²"),
+    *("[]", "{}", "[[]]", "{a: {}}", "- ", "? [a]", "? {a: b}", "&a [*a]", "*a", "<<: {a: 1}"),
+    *("!!timestamp x", "!!int x", "!!python/name:os.system", "!!binary AA", "!!set {a}", "! 3"),
+    *("[" * 1000, "{a: " * 500, "- " * 500, "a" * 100_000, "x" * 500, "|" * 1000, "," * 1000),
+    *("\x00", "\x1b[31m", '"\\ud800"', '"\\0"', "\ufeff", "\u2028", "\r", "\r\n\r\n", "\t", "\\"),
+    *("/dev/zero", "/", ".", "~nobody/x.yaml", "./none.net", "../" * 100, "%s", "{0}", "$HOME"),
+    *("25", "40 s", "3 parsec", "1e999999 GB/s", "12.5 GB/s", "-9 us", "1 B", "1e300 TFLOP/s"),
+    *("pow2", "{pow2: [3, 100]}", "{range: [1, 1e9]}", "{linspace: [1, 2, 1e9]}", "targets"),
+    *("resnet", "{name: resnet, stages: [1e9]}", "{name: resnet, stages: [400]}", "same", "best"),
+    *("CONV", "1x1", "0x0x0x0", "999999999x999999999x999999999", "NAME|1", "data+filter:group=8"),
+)
+
+# Whole files: a few hundred bytes that expand to 9**8 values, and deep nesting.
+HOSTILE = (
+    b"a0: &a0 [x, x, x]\n"
+    + b"".join(b"a%d: &a%d [%s]\n" % (n, n, b"*a%d," % (n - 1) * 9) for n in range(1, 9)),
+    b"a0: &a0 {x: 1}\n"
+    + b"".join(b"a%d: &a%d {<<: [%s]}\n" % (n, n, b"*a%d," % (n - 1) * 9) for n in range(1, 9)),
+    *(part * 30_000 for part in (b"[", b"{a: ", b"- ", b"? ", b"!", b"|", b"x|1\n", b"\x00")),
+    *(b"", b"\n" * 100_000, b"#" * 400_000, b"a: " + b"9:" * 100_000, b"9" * 400_000),
+)
+
+# Values that replace a part of a mapping or a list.
+PARTS: tuple[object, ...] = (
+    *(None, True, 0, -1, 1, 2**53, 2**60, 10**30, 0.5, 1e308, -1e308, 1e-320, "", "x", "x" * 1000),
+    *([], [[]], {}, {"a": 1}, {"": {}}, [1] * 1000, ["x"] * 100, "12.5 GB/s", "40 s", "9" * 400),
+    *({"pow2": [1, 64]}, {"range": [1, 10**7]}, {"name": "resnet", "stages": [3]}, "/dev/zero"),
+)
+
+
+def mutate(content: bytes, random: Random) -> bytes:
+    """Change the content one to MOST_CHANGES times, or replace it by a hostile one."""
+    if random.random() < 0.01:
+        return random.choice(HOSTILE)
+    for _ in range(random.randint(1, MOST_CHANGES)):
+        content = random.choice(CHANGES)(content, random)
+    return content
+
+
+def mutate_part(data: object, random: Random) -> object:
+    """Replace one part of plain data, anywhere in it, by another value or form."""
+    if isinstance(data, dict) and data and random.random() < 0.8:
+        key = random.choice(list(data))
+        return _changed_mapping(data, key, random)
+    if isinstance(data, list) and data and random.random() < 0.8:
+        index = random.randrange(len(data))
+        kept = [[], [data[index]] * 2, [mutate_part(data[index], random)]]
+        return [*data[:index], *random.choices(kept, (1, 1, 8))[0], *data[index + 1 :]]
+    return random.choice((*PARTS, *NASTY))
+
+
+def _changed_mapping(data: dict[str, object], key: str, random: Random) -> dict[str, object]:
+    others = {name: value for name, value in data.items() if name != key}
+    match random.randrange(10):
+        case 0:
+            return others
+        case 1:
+            return others | {f"{key}{random.choice('sx.0')}": data[key]}
+        case 2:
+            return data | {random.choice(NASTY): data[key]}
+    return data | {key: mutate_part(data[key], random)}
+
+
+def _flip_byte(content: bytes, random: Random) -> bytes:
+    at = random.randrange(max(len(content), 1))
+    return content[:at] + bytes([random.randrange(256)]) + content[at + 1 :]
+
+
+def _delete(content: bytes, random: Random) -> bytes:
+    start, stop = _span(content, random)
+    return content[:start] + content[stop:]
+
+
+def _double(content: bytes, random: Random) -> bytes:
+    start, stop = _span(content, random)
+    return content[:stop] + content[start:stop] * random.choice((1, 2, 50)) + content[stop:]
+
+
+def _insert(content: bytes, random: Random) -> bytes:
+    at = random.randrange(len(content) + 1)
+    return content[:at] + _nasty(random) + content[at:]
+
+
+def _swap_lines(content: bytes, random: Random) -> bytes:
+    lines = content.splitlines(keepends=True)
+    if len(lines) > 1:
+        i, j = random.sample(range(len(lines)), 2)
+        lines[i], lines[j] = lines[j], lines[i]
+    return b"".join(lines)
+
+
+def _change_line(content: bytes, random: Random) -> bytes:
+    lines = content.splitlines(keepends=True) or [b""]
+    at = random.randrange(len(lines))
+    lines[at] = random.choice((b"", lines[at] * 2, _nasty(random) + b"\n"))
+    return b"".join(lines)
+
+
+def _replace_token(content: bytes, random: Random) -> bytes:
+    """Replace one word, number or field: most files then still have the right form."""
+    separator = random.choice((b" ", b",", b"|", b": ", b"x", b"\n"))
+    tokens = content.split(separator)
+    tokens[random.randrange(len(tokens))] = _nasty(random)
+    return separator.join(tokens)
+
+
+def _cut_off(content: bytes, random: Random) -> bytes:
+    return content[: random.randrange(len(content) + 1)]
+
+
+def _recode(content: bytes, random: Random) -> bytes:
+    text = content.decode("utf-8", "replace")
+    return random.choice(
+        (
+            text.encode("utf-16"),
+            text.encode("latin-1", "replace"),
+            b"\xef\xbb\xbf" + content,
+            content.replace(b"\n", b"\r\n"),
+            content.replace(b"\n", b"\r"),
+        )
+    )
+
+
+CHANGES: tuple[Callable[[bytes, Random], bytes], ...] = (
+    *(_replace_token, _replace_token, _replace_token, _change_line, _swap_lines),
+    *(_flip_byte, _delete, _double, _insert, _cut_off, _recode),
+)
+
+
+def _span(content: bytes, random: Random) -> tuple[int, int]:
+    start = random.randrange(len(content) + 1)
+    return start, min(len(content), start + random.choice((1, 2, 8, 64)))
+
+
+def _nasty(random: Random) -> bytes:
+    return random.choice(NASTY).encode("utf-8", "surrogatepass")
