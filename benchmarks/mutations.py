@@ -23,13 +23,13 @@ PACKAGES = ("kernels", "grids", "sweep")
 SAMPLED = 1000  # an effort's files to break per sampled mutation, which takes as long
 MOST_SECONDS = 600
 
-COMPARISONS: dict[type[ast.cmpop], str] = {
-    ast.Lt: "<=",
-    ast.LtE: "<",
-    ast.Gt: ">=",
-    ast.GtE: ">",
-    ast.Eq: "!=",
-    ast.NotEq: "==",
+COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
+    ast.Lt: ("<", "<="),
+    ast.LtE: ("<=", "<"),
+    ast.Gt: (">", ">="),
+    ast.GtE: (">=", ">"),
+    ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="),
 }
 CHOICES = {
     "min": "max",
@@ -185,7 +185,7 @@ def draw_mutations(random: Random, count: int) -> list[Mutation]:
     """Draw mutations of files that have a test file of the same name, at most one per file."""
     files = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
     random.shuffle(files)
-    drawn = []
+    drawn: list[Mutation] = []
     for path in files:
         mutations = list(list_mutations(path))
         if mutations and len(drawn) < count:
@@ -205,9 +205,8 @@ def list_mutations(path: Path) -> Iterator[Mutation]:
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     for node in ast.walk(ast.parse(text)):
-        found = _mutate_node(node)
-        if found:
-            line, column, old, new = found
+        if change := _mutate_node(node):
+            line, column, old, new = change
             at = text.find(old, starts[line - 1] + column)
             yield Mutation(str(file), old, new, str(tests), at)
 
@@ -216,20 +215,11 @@ def _mutate_node(node: ast.AST) -> tuple[int, int, str, str] | None:
     """Return where to look for which text, and its replacement; columns of ASCII lines."""
     if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
         left = node.left
-        old = {
-            ast.Lt: "<",
-            ast.LtE: "<=",
-            ast.Gt: ">",
-            ast.GtE: ">=",
-            ast.Eq: "==",
-            ast.NotEq: "!=",
-        }
-        kind = type(node.ops[0])
-        return left.end_lineno or 0, left.end_col_offset or 0, old[kind], COMPARISONS[kind]
+        return left.end_lineno or 0, left.end_col_offset or 0, *COMPARISONS[type(node.ops[0])]
     if isinstance(node, ast.Call):
         name = node.func
         word = name.id if isinstance(name, ast.Name) else getattr(name, "attr", "")
         if word in CHOICES:
-            start = name.end_col_offset or 0
-            return name.end_lineno or 0, start - len(word), word, CHOICES[word]
+            end = name.end_col_offset or 0
+            return name.end_lineno or 0, end - len(word), word, CHOICES[word]
     return None
