@@ -206,8 +206,8 @@ def list_mutations(path: Path) -> Iterator[Mutation]:
         starts.append(starts[-1] + len(line))
     for node in ast.walk(ast.parse(text)):
         if change := _mutate_node(node):
-            line, column, old, new = change
-            at = text.find(old, starts[line - 1] + column)
+            row, column, old, new = change
+            at = text.find(old, starts[row - 1] + column)
             yield Mutation(str(file), old, new, str(tests), at)
 
 
