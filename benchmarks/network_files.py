@@ -12,7 +12,7 @@ from typing import Any
 
 from onnx import ModelProto, TensorProto, helper
 
-from benchmarks.mutations import mutate, mutate_part
+from benchmarks.broken_files import mutate, mutate_part
 
 INTEGERS = (0, 1, -1, 2, 3, -4, 7, 2**31 - 1, 2**31, 2**62, -(2**63), 2**63 - 1)
 TEXTS = ("", "x", "y", "$", "$(1)", "a\nb", "\x1b[31m", "n" * 300, "é", "Conv", "Reshape", "If")
