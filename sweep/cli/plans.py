@@ -1,7 +1,8 @@
 """Commands for planning: bottlenecks, which upgrades pay, and how many PEs to buy."""
 
 from functools import partial
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Context, Option, Typer
 
@@ -12,6 +13,9 @@ from sweep.cli.fit import asks_about_layouts, scale_layouts
 from sweep.cli.report import PageOption, expect_page, write_page_of
 from sweep.cli.spaces import SpaceCommand, Subject
 from sweep.cli.values import take_number
+
+if TYPE_CHECKING:
+    from sweep.report.asked import Asked
 
 app = Typer()
 
@@ -103,7 +107,7 @@ def provision(
     subject: Subject = context.obj.read()
     if deadline is None:
         assert need is not None  # one of both is given
-        _show_needs(subject, need, efficiency, every, form)
+        _show_needs(subject, need, efficiency, every, form, page)
     else:
         from sweep.questions.provision import list_provisions
         from sweep.show.planning import describe_provision
@@ -111,14 +115,27 @@ def provision(
 
         ask = partial(list_provisions, epochs=epochs, holds=holds)
         rows = subject.ask(ask, form, deadline, price=options.parse_price(price))
+
+        def lead() -> "Asked":
+            from sweep.report.asked import ask_provision
+
+            return ask_provision(rows, str(deadline), epochs)
+
+        is_met = any(row["pe"] is not None for row in rows)
+        if is_met:
+            write_page_of(subject, page, price=price, lead=lead)
         show_rows(rows, form, every, describe_provision)
-        if not any(row["pe"] is not None for row in rows):
+        if not is_met:
             end("no strategy meets the deadline with these PE counts", NOTHING_FEASIBLE)
-    write_page_of(subject, page, price=price)
 
 
 def _show_needs(
-    subject: Subject, need: str, efficiency: float | None, every: bool, form: options.Form
+    subject: Subject,
+    need: str,
+    efficiency: float | None,
+    every: bool,
+    form: options.Form,
+    page: Path | None,
 ) -> None:
     """Print the value of one parameter that a goal needs."""
     from sweep.questions.needs import list_needs
@@ -126,7 +143,16 @@ def _show_needs(
     from sweep.show.rows import show_rows
 
     rows = subject.ask(list_needs, form, need, efficiency=efficiency, bounded=False)
-    show_rows(rows, form, every, describe_need)
     # A reason may also say that any value will do.
-    if all(str(row["reason"]).startswith("never") for row in rows):
+    is_met = not all(str(row["reason"]).startswith("never") for row in rows)
+
+    def lead() -> "Asked":
+        from sweep.report.asked import ask_need
+
+        return ask_need(rows, need)
+
+    if is_met:
+        write_page_of(subject, page, lead=lead)
+    show_rows(rows, form, every, describe_need)
+    if not is_met:
         end(f"no value of {need} will do", NOTHING_FEASIBLE)

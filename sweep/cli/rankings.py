@@ -1,7 +1,8 @@
 """Commands that compare strategies."""
 
 from functools import partial
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Context, Option, Typer
 
@@ -13,6 +14,9 @@ from sweep.cli.fit import asks_about_layouts, rank_layouts, scale_layouts
 from sweep.cli.report import PageOption, expect_page, write_page_of
 from sweep.cli.spaces import Rows, SpaceCommand, Subject
 from sweep.cli.values import take_number
+
+if TYPE_CHECKING:
+    from sweep.report.asked import Asked
 
 app = Typer()
 
@@ -74,21 +78,21 @@ def limits(
     expect_page(page)
     subject: Subject = context.obj.read(objective)
     if along is not None:
-        rows = _show_crossovers(subject, along, objective, price, every, form)
+        _show_crossovers(subject, along, objective, price, every, form, page)
     else:
-        rows = _show_limits(subject, efficiency, objective, intervals, every, form)
-    subject.end_if_empty(rows)
-    write_page_of(subject, page, objective, price)
+        _show_limits(subject, efficiency, objective, price, intervals, every, form, page)
 
 
 def _show_limits(
     subject: Subject,
     efficiency: float,
     objective: str,
+    price: list[str] | None,
     intervals: bool,
     every: bool,
     form: options.Form,
-) -> Rows:
+    page: Path | None,
+) -> None:
     """Print how far each strategy scales. InputError: an objective that is no time."""
     from sweep.questions.limits import add_ranges, expects_intervals, list_limits
     from sweep.show.ranking import show_limits
@@ -114,8 +118,16 @@ def _show_limits(
 
     subject.tell_kept_groups()
     rows = subject.ask(answer, form)
+
+    def lead() -> "Asked":
+        from sweep.report.asked import ask_limits
+
+        return ask_limits(rows)
+
+    if rows:
+        write_page_of(subject, page, objective, price, lead)
     show_limits(rows, form, every)
-    return rows
+    subject.end_if_empty(rows)
 
 
 def _show_crossovers(
@@ -125,7 +137,8 @@ def _show_crossovers(
     price: list[str] | None,
     every: bool,
     form: options.Form,
-) -> Rows:
+    page: Path | None,
+) -> None:
     """Print where strategies overtake each other."""
     from sweep.questions.crossovers import list_crossovers, tell_same
     from sweep.show.ranking import describe_crossover
@@ -142,8 +155,10 @@ def _show_crossovers(
 
     prices = options.parse_price(price)
     rows = subject.ask(answer, form, along, objective=goal, price=prices)
+    if rows:
+        write_page_of(subject, page, objective, price)
     show_rows(rows, form, every, partial(describe_crossover, goal=goal))
-    return rows
+    subject.end_if_empty(rows)
 
 
 @app.command(cls=SpaceCommand)
@@ -182,10 +197,12 @@ def best(
     ask = partial(rank_strategies, across=across, why=why or None)
     subject.tell_kept_groups()
     rows = subject.ask(ask, form, objective=goal, price=prices)
+    is_feasible = any(row["feasible"] for row in rows)
+    if is_feasible:
+        write_page_of(subject, page, objective, price)
     show_ranking(rows, form, goal, every)
-    if not any(row["feasible"] for row in rows):
+    if not is_feasible:
         end(f"nothing in this slice is feasible{describe_losers(rows)}", NOTHING_FEASIBLE)
-    write_page_of(subject, page, objective, price)
 
 
 @app.command(cls=SpaceCommand)
@@ -223,10 +240,17 @@ def pareto(
     from sweep.show.rows import show_rows
 
     rows = subject.ask(question, form, price=options.parse_price(price), bounded=False, **goals)
+
+    def lead() -> "Asked":
+        from sweep.report.asked import ask_pareto
+
+        return ask_pareto(rows, goals["objective"], against)
+
+    if rows:
+        write_page_of(subject, page, objective, price, lead)
     show_rows(rows, form, every)
     if not rows:
         end("nothing in this slice is feasible", NOTHING_FEASIBLE)
-    write_page_of(subject, page, objective, price)
 
 
 @app.command(cls=SpaceCommand)

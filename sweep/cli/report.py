@@ -6,8 +6,12 @@ As in `sweep.cli.main`, heavy imports are inside functions.
 import shlex
 import sys
 import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from html import escape
 from importlib import import_module
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Context, Option, Typer
@@ -21,6 +25,7 @@ from sweep.cli.values import take_output
 
 if TYPE_CHECKING:
     from sweep.answers.types.fitting import FitAnswer
+    from sweep.report.asked import Asked
 
 app = Typer()
 
@@ -71,10 +76,12 @@ def write_page_of(
     path: Path | None,
     objective: str = "epoch-time",
     price: list[str] | None = None,
+    lead: "Callable[[], Asked] | None" = None,
 ) -> None:
     """Write the page of a question, if there is a path.
 
-    NothingFeasibleError: no configuration is feasible.
+    It comes before the printed answer, whose reader may close the pipe. lead: makes the question
+    that leads the page. NothingFeasibleError: no configuration is feasible.
     """
     if path is None:
         return
@@ -87,6 +94,7 @@ def write_page_of(
         subject.max_global_batch,
         options.OBJECTIVES[objective],
         options.parse_price(price),
+        lead() if lead else None,
     )
     contents.notes.extend(subject.notes)
     write_page(contents, path, write_command())
@@ -125,6 +133,18 @@ def explore(
     url, run = serve(explorer, port)
     # In a pipe, the line would else wait until `run` returns.
     print(url, flush=True)
-    if browser:
-        webbrowser.open(url)
-    run()
+    with open_privately(url) if browser else nullcontext():
+        run()
+
+
+@contextmanager
+def open_privately(url: str) -> Iterator[None]:
+    """Open an address in a browser by a file that leads there, readable by this user alone.
+
+    Every user of this machine can read the arguments of a browser, and so a token in them.
+    """
+    with NamedTemporaryFile("w", prefix="paradl-explore-", suffix=".html") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(url)}">')
+        file.flush()
+        webbrowser.open(Path(file.name).as_uri())
+        yield

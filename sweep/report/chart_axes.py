@@ -22,6 +22,7 @@ WRITE_TIME = (
 TIMES = alt.Axis(values=alt.expr("times"), labelExpr=WRITE_TIME, labelOverlap="greedy")
 WRITE_NUMBER = "format(datum.value, datum.value < 1000 ? '~r' : '~s')"
 NUMBERS = alt.Axis(values=alt.expr("numbers"), labelExpr=WRITE_NUMBER, labelOverlap="greedy")
+USUAL = alt.Axis(labelExpr=WRITE_NUMBER, labelOverlap="greedy")  # with Vega's own ticks
 # A label has room beside the next one.
 FEW = alt.expr("max(2, width / 90)")
 SHARES = alt.Axis(format="%", tickCount=FEW)

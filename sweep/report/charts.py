@@ -22,6 +22,7 @@ from sweep.plots.looks import (
     choose_looks,
     name_part,
 )
+from sweep.report.asked import Asked
 from sweep.report.chart_axes import (
     BYTES,
     EPOCH,
@@ -31,6 +32,7 @@ from sweep.report.chart_axes import (
     SHARES,
     SIGNALS,
     TIMES,
+    USUAL,
     colour_strategies,
     show_fields,
 )
@@ -66,8 +68,10 @@ def make_charts(report: Report) -> list[Chart]:
     ranged = any(row["value_p10"] is not None for row in ranking)
     counts = sorted({row["pe"] for row in report.points})
     # Altair would validate each part of each chart as it is made, and each chart again at its end.
+    question, replaced = report.question, report.question.replaces if report.question else ""
     with debug_mode(False):
-        return [
+        charts = [
+            *([_ask(question, strategies)] if question else []),
             _rank(strategies, report.goal, ranged),
             _list_losers(),
             _scale(strategies, counts),
@@ -79,6 +83,7 @@ def make_charts(report: Report) -> list[Chart]:
             _trade(strategies),
             *([_lay(strategies)] if report.settings else []),
         ]
+    return [chart for chart in charts if chart.name != replaced]
 
 
 def _finish(chart: Any, title: str, meaning: str) -> dict[str, Any]:
@@ -91,6 +96,30 @@ def _finish(chart: Any, title: str, meaning: str) -> dict[str, Any]:
         "description": f"{title}. {meaning}",
         "params": [*spec.get("params", ()), *({"name": name, "value": []} for name in SIGNALS)],
     }
+
+
+def _ask(question: Asked, strategies: Sequence[str]) -> Chart:
+    """The answer to the question that leads the page: dots of strategies, or a front."""
+    (x, heading), y = question.x, question.y
+    base = alt.Chart(ROWS).transform_filter(f"isValid(datum.{x})")
+    scale = alt.Scale(type="log", nice=False, padding=12)
+    across = alt.X(f"{x}:Q", title=heading, scale=scale, axis=USUAL)
+    along: Any = alt.Y("strategy:N", title=None)
+    if y:
+        along = alt.Y(f"{y[0]}:Q", title=y[1], scale=scale, axis=USUAL)
+    dots = base.mark_point(filled=True, size=90, opacity=1).encode(
+        x=across,
+        y=along,
+        color=colour_strategies(strategies).legend(LEGEND if y else None),
+        tooltip=[alt.Tooltip(f"{name}:N", title=head) for name, head in question.columns.items()],
+    )
+    line = base.mark_line(color="gray", interpolate="step-before", aria=False)
+    chart = line.encode(x=across, y=along, order=f"{y[0]}:Q") + dots if y else dots
+    spec = _finish(chart, question.title, question.meaning)
+    height, bands = (340, "") if y else (24, "strategy")
+    columns = dict(question.columns)
+    title, meaning, order = question.title, question.meaning, list(strategies)
+    return Chart("asked", title, meaning, "asked", columns, spec, {}, height, bands, order)
 
 
 def _rank(strategies: Sequence[str], goal: Goal, ranged: bool) -> Chart:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from sweep.questions.best import rank_strategies
 from sweep.questions.bottleneck import list_bottlenecks
 from sweep.questions.limits import END, list_limits
 from sweep.questions.sensitivity import list_sensitivities
+from sweep.report.asked import Asked
 from sweep.report.layouts import list_settings
 from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
 from sweep.report.points import list_points
+from sweep.report.sentences import describe_best
 from sweep.report.tables import Report, Row
 
 if TYPE_CHECKING:
@@ -40,31 +43,36 @@ def rank_places(
     max_global_batch: int | None,
     objective: Goal = "epoch_time",
     price: Price = None,
+    asked: Asked | None = None,
 ) -> Report:
     """Collect the ranking and the curves of a report; arguments and errors as `collect_report`."""
     reader, notes = open_source(source), list[str]()
-    selectors = _thin_places(list_places(reader, selection or {}), notes)
-    chosen = {**(selection or {}), **selectors}
-    ranking = rank_strategies(
-        reader, chosen, objective, price=price, max_global_batch=max_global_batch, why=True
-    )
+    settings = {"price": price, "max_global_batch": max_global_batch}
+    places = list_places(reader, selection or {})
+    if prod(map(len, places.values())) > MOST_PLACES:
+        all_ranks = rank_strategies(reader, selection, objective, **settings)
+        places = _thin_places(places, find_opening(all_ranks, objective, asked), notes)
+    selectors, chosen = places, {**(selection or {}), **places}
+    ranking = rank_strategies(reader, chosen, objective, why=True, **settings)
+    opening = find_opening(ranking, objective, asked)
     # A place without a winner is kept: its losers have their reasons.
     winners = [row for row in ranking if row.get("rank") == 1]
-    if not winners:
-        raise NothingFeasibleError("nothing in this slice is feasible; why: paradl best")
     models = list(dict.fromkeys(str(row["model"]) for row in winners))
     joined = " and ".join(filter(None, (", ".join(models[:-1]), models[-1])))
     space = open_space(reader, chosen, max_global_batch).ask_intervals()
     choices = [name for name in space.axes if name not in (*selectors, "pe", ROWS_OF_LAYOUTS)]
     spec = space.grid.spec
-    points = list_points(reader, chosen, max_global_batch, list(selectors), choices, notes)
-    return Report(
+    points = list_points(reader, chosen, max_global_batch, list(places), choices, notes, winners)
+    report = Report(
         title=f"{joined}: how to train at scale",
         goal=objective,
         axes=[*LABELS, *space.axes],
         selectors=selectors,
         choices=choices,
         settings=list_settings(points),
+        opening={name: opening[name] for name in places},
+        answers=[],
+        asked=[],
         ranking=[_complete_rank(space, row, objective) for row in ranking],
         parts=[],
         upgrades=[],
@@ -72,8 +80,44 @@ def rank_places(
         basis=_describe_basis(reader, space),
         spec=spec.model_dump(mode="json", exclude_defaults=True),
         strategies=list(space.grid.labels["strategy"]),
+        precisions={system.name: system.precision for system in space.systems},
         notes=notes,
+        question=asked,
     )
+    return _write_answers(report)
+
+
+def _write_answers(report: Report) -> Report:
+    """Add the sentence of each place, and the rows of the question that leads the page."""
+    names, asked = list(report.selectors), report.question
+
+    def locate(row: Row) -> tuple[Any, ...]:
+        return tuple(row[name] for name in names)
+
+    places: dict[tuple[Any, ...], list[Row]] = {}
+    for row in report.ranking:
+        places.setdefault(locate(row), []).append(row)
+    bottlenecks = {
+        (locate(row), row["strategy"]): row["part"]
+        for row in report.parts
+        if row["kind"] == "sentence"
+    }
+    rows = [asked.keep(row, names) for row in asked.rows if locate(row) in places] if asked else []
+    answers = []
+    for place, ranking in places.items():
+        text = describe_best(
+            ranking,
+            report.goal,
+            report.precisions[ranking[0]["system"]],
+            bottlenecks.get((place, ranking[0]["strategy"]), ""),
+        )
+        given = [f"{name} {write_value(name, ranking[0][name])}" for name in names[len(PLACE) :]]
+        if given:
+            text = f"With {', '.join(given)}: {text}"
+        if asked and (mine := [row for row in asked.rows if locate(row) == place]):
+            text = f"{asked.describe(mine)} Fastest: {text}"
+        answers.append({**dict(zip(names, place, strict=True)), "text": text})
+    return replace(report, answers=answers, asked=rows)
 
 
 def add_details(
@@ -87,12 +131,13 @@ def add_details(
     space = open_space(reader, chosen, max_global_batch).ask_intervals()
     allowed = [row for row in report.ranking if row["feasible"]]
     limits = find_limits(reader, chosen, max_global_batch, space)
-    return replace(
+    detailed = replace(
         report,
         ranking=[row | limits.get(locate_line(space, row), {}) for row in report.ranking],
         parts=list(list_parts(space, allowed)),
         upgrades=list(list_upgrades(space, [row for row in allowed if row["rank"] == 1])),
     )
+    return _write_answers(detailed)
 
 
 def list_places(reader: "Reader", selection: Selection) -> dict[str, list[Any]]:
@@ -106,20 +151,44 @@ def list_places(reader: "Reader", selection: Selection) -> dict[str, list[Any]]:
     }
 
 
-def _thin_places(places: dict[str, list[Any]], notes: list[str]) -> dict[str, list[Any]]:
-    """Choose fewer values, where there are too many places for a page."""
+def find_opening(ranking: list[Row], objective: Goal, asked: Asked | None = None) -> Row:
+    """Find the row of the winner: of the first model and data set that anything trains.
+
+    asked: a question that may have another winner. NothingFeasibleError: nothing is feasible.
+    """
+    winners = [row for row in ranking if row.get("rank") == 1]
+    if not winners:
+        raise NothingFeasibleError("nothing in this slice is feasible; why: paradl best")
+    if asked and asked.opening:
+        return asked.opening
+    # Models and data sets are other questions, and no rivals.
+    same = [
+        row
+        for row in winners
+        if all(row[name] == winners[0][name] for name in ("model", "dataset"))
+    ]
+    return min(same, key=lambda row: float(row[objective]))
+
+
+def _thin_places(places: dict[str, list[Any]], best: Row, notes: list[str]) -> dict[str, list[Any]]:
+    """Choose fewer values, where there are too many places for a page; the best one stays."""
     sizes = {name: len(values) for name, values in places.items()}
     # Halve the longest axis until the places fit the page.
-    while np.prod(list(sizes.values())) > MOST_PLACES:
+    while prod(sizes.values()) > MOST_PLACES:
         longest = max(sizes, key=sizes.__getitem__)
         sizes[longest] = -(-sizes[longest] // 2)
     thinned = {}
     for name, values in places.items():
         size = sizes[name]
         # Numbers evenly, with both ends; labels have no order.
-        thinned[name] = (
-            values[:size] if name in PLACE else thin_values(np.array(values), size).tolist()
-        )
+        kept = values[:size] if name in PLACE else thin_values(np.array(values), size).tolist()
+        if best[name] not in kept:
+            middle = kept[1:-1] or kept[-1:]
+            kept.remove(
+                middle[-1] if name in PLACE else min(middle, key=lambda n: abs(n - best[name]))
+            )
+            kept.append(best[name])
+        thinned[name] = [value for value in values if value in kept]
         if size < len(values):
             notes.append(
                 f"{size} of {len(values)} values of {name} are shown; choose others with "

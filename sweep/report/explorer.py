@@ -5,7 +5,10 @@ no axis can be moved: the kernels then evaluate the place anew.
 """
 
 import secrets
+import sys
+import traceback
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from socket import create_server
@@ -23,9 +26,10 @@ from sweep.cases.row_cases import read_value
 from sweep.cells.reader import Reader
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source, open_space
-from sweep.errors import NothingFeasibleError
+from sweep.errors import NothingFeasibleError, RunError
+from sweep.questions.best import rank_strategies
 from sweep.questions.explain import explain_grid
-from sweep.report.contents import add_details, list_places, rank_places
+from sweep.report.contents import add_details, find_opening, list_places, rank_places
 from sweep.report.narrow import narrow_grid
 from sweep.report.page import Live, render_page, write_json
 from sweep.report.tables import Report, pack_tables
@@ -38,8 +42,11 @@ SLIDERS = (
     "intra_bandwidth",
     "inter_bandwidth",
 )
-SET = "set."  # before the name of a parameter that was moved
+TIMES = "times."  # before the name of a parameter that was moved: its value is a factor
 RECENT = 32  # answers that are kept, so that going back is immediate
+THREADS = 4  # answers that are computed at a time; the server listens meanwhile
+MOST_HEADER_BYTES = 2**14  # of a request, which has no body
+MOST_IDLE = 60.0  # seconds that a connection may wait before its next request
 
 Place = tuple[tuple[str, Any], ...]
 
@@ -59,20 +66,26 @@ class Explorer:
         self.selection, self.max_global_batch = selection, max_global_batch
         self.places = list_places(self.reader, selection)
         self.token = secrets.token_urlsafe(16)
+        self.threads = ThreadPoolExecutor(THREADS)
         # Of this explorer: a decorated method would share one cache, which keeps all of them alive.
         self.rank = lru_cache(RECENT)(self._rank)
         self.add_details = lru_cache(RECENT)(self._add_details)
 
     @cached_property
     def page(self) -> str:
-        """The page, with the rows of the first place."""
-        # Rows of the first place come with the page, which is then drawn without a second request.
-        first = {name: values[0] for name, values in self.places.items()}
-        report = self.add_details(tuple(first.items()), ())
+        """The page, with the rows of the winner's place."""
+        # Rows of the winner's place come with it, so it is drawn without a second request.
+        best = rank_strategies(
+            self.reader, self.selection, max_global_batch=self.max_global_batch, why=False
+        )
+        opening = find_opening(best, "epoch_time")
+        place = tuple((name, opening[name]) for name in self.places)
+        report = self.add_details(place, ())
         report = replace(report, selectors=self.places, title="How to train at scale")
-        return render_page(report, self.command, Live(self.token, self._list_sliders()))
+        return render_page(report, self.command, Live(self.token, list(self.sliders)))
 
-    def _list_sliders(self) -> dict[str, dict[str, float]]:
+    @cached_property
+    def sliders(self) -> dict[str, dict[str, float]]:
         """List the parameters that may be moved, with the value of each system."""
         free = [name for name in SLIDERS if name not in self.places]
         values: dict[str, dict[str, float]] = {name: {} for name in free}
@@ -103,19 +116,28 @@ class Explorer:
         return add_details(self.rank(place, moved), reader, selection, self.max_global_batch)
 
     def explain(self, cell: Place, moved: Place) -> dict[str, Any]:
-        """Explain one configuration: its bottleneck, and the formula of each term."""
+        """Explain one configuration: its bottleneck, and the formula of each term.
+
+        InputError: a label or an axis of it is missing.
+        """
+        values = self.reader.list_values({name: [value] for name, value in cell})
+        if several := [name for name, known in values.items() if len(known) > 1]:
+            raise InputError(f"expected one configuration; choose a value of {', '.join(several)}")
         answer = explain_grid(self._move(cell, moved))
         return {"sentence": answer["sentence"], "formulas": answer["formulas"]}
 
     def _move(self, place: Place, moved: Place) -> Grid:
         """Narrow the design space to a place, or a cell, with other parameters of the machine.
 
-        InputError: a label or a value that the cube lacks.
+        moved: factors of the values that the place's system has. InputError: a label or a value
+        that the cube lacks.
         """
         chosen = {name: [value] for name, value in place}
         # Narrowing takes any number; only what the cube has may be asked for.
         self.reader.locate(chosen)
-        return narrow_grid(self.reader.grid, chosen, dict(moved))
+        (system,) = chosen.get("system") or self.places["system"][:1]
+        parameters = {name: factor * self.sliders[name][system] for name, factor in moved}
+        return narrow_grid(self.reader.grid, chosen, parameters)
 
     def read_place(self, given: Mapping[str, str]) -> Place:
         """Read the labels and values of a request. InputError: an unknown one."""
@@ -127,6 +149,31 @@ class Explorer:
             (name, value if name in LABELS else read_number(value)) for name, value in given.items()
         )
 
+    def read_factor(self, name: str, text: str) -> tuple[str, float]:
+        """Read the factor of a parameter that was moved. InputError: no slider, or no factor."""
+        factor = read_number(text)
+        if name not in self.sliders:
+            raise InputError.unknown("slider", name, list(self.sliders))
+        if factor <= 0:
+            raise InputError(f"expected more than 0, got {factor:g}", where=name)
+        return name, factor
+
+    def answer(self, what: str, given: Mapping[str, str]) -> str:
+        """Answer a request with the page, or with JSON: `rows` of a place, all of its `details`, or
+        the explanation of a cell. InputError: unknown names or values.
+        """
+        if not what:
+            return self.page
+        moved = {name for name in given if name.startswith(TIMES)}
+        place = self.read_place({name: given[name] for name in given if name not in moved})
+        factors = tuple(
+            self.read_factor(name.removeprefix(TIMES), given[name]) for name in sorted(moved)
+        )
+        if what == "explain":
+            return write_json(self.explain(place, factors))
+        rows = self.rank if what == "rows" else self.add_details
+        return write_json(pack_tables(rows(place, factors)))
+
 
 def read_number(text: str) -> float:
     """Read a finite number. InputError: it is none."""
@@ -137,16 +184,6 @@ def read_number(text: str) -> float:
     if not np.isfinite(value):
         raise InputError(f"expected a number, got {text[:40]!r}")
     return value
-
-
-def read_change(name: str, text: str) -> tuple[str, float]:
-    """Read a parameter of the machine that was moved. InputError: no such slider, or no value."""
-    value = read_number(text)
-    if name not in SLIDERS:
-        raise InputError.unknown("slider", name, SLIDERS)
-    if value <= 0:
-        raise InputError(f"expected more than 0, got {value:g}", where=name)
-    return name, value
 
 
 class Page(RequestHandler):
@@ -168,33 +205,33 @@ class Page(RequestHandler):
             raise HTTPError(403)
         self.set_header("Cache-Control", "no-store")
         self.set_header("Referrer-Policy", "no-referrer")
+        self.set_header("X-Content-Type-Options", "nosniff")
 
-    def get(self, what: str) -> None:
+    async def get(self, what: str) -> None:
         """Answer with the page, rows of a place, all of its rows, or the explanation of a cell."""
-        if not what:
-            self.finish(self.explorer.page)
-            return
         given = {name: self.get_query_argument(name) for name in self.request.query_arguments}
-        moved = {name: given.pop(name) for name in list(given) if name.startswith(SET)}
         given.pop("token")
+        text, kind = "", "text/plain"
         try:
-            place = self.explorer.read_place(given)
-            changes = tuple(read_change(name[len(SET) :], text) for name, text in moved.items())
-            answer: dict[str, Any] = {
-                "rows": lambda *asked: pack_tables(self.explorer.rank(*asked)),
-                "details": lambda *asked: pack_tables(self.explorer.add_details(*asked)),
-                "explain": self.explorer.explain,
-            }[what](place, changes)
+            # In a thread: others are answered meanwhile.
+            text = await IOLoop.current().run_in_executor(
+                self.explorer.threads, self.explorer.answer, what, given
+            )
+            kind = "application/json" if what else "text/html"
         except (InputError, NothingFeasibleError) as error:
             self.set_status(400)
-            self.set_header("Content-Type", "text/plain; charset=utf-8")
-            self.finish(str(error))
-            return
-        self.set_header("Content-Type", "application/json")
-        self.finish(write_json(answer))
+            text = str(error)
+        except RunError as error:
+            self.set_status(500)
+            text = str(error)
+            print(f"paradl: {text}", file=sys.stderr)
+        self.set_header("Content-Type", f"{kind}; charset=utf-8")
+        self.finish(text)
 
-    def log_exception(self, *_: object) -> None:
-        """Leave refused requests out of the terminal."""
+    def log_exception(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        """Write errors of ours to the terminal, and no refused requests."""
+        if not isinstance(error, HTTPError):
+            traceback.print_exception(kind, error, trace)
 
 
 def serve(explorer: Explorer, port: int) -> tuple[str, Callable[[], None]]:
@@ -210,7 +247,12 @@ def serve(explorer: Explorer, port: int) -> tuple[str, Callable[[], None]]:
         ) from None
     routes = [(r"/(|rows|details|explain)", Page, {"explorer": explorer})]
     # No request is logged: its address has the token.
-    server = HTTPServer(Application(routes, log_function=lambda _: None))
+    server = HTTPServer(
+        Application(routes, log_function=lambda _: None),
+        max_body_size=0,  # Tornado would read a body before `prepare` sees the token
+        max_header_size=MOST_HEADER_BYTES,
+        idle_connection_timeout=MOST_IDLE,
+    )
     socket.setblocking(False)  # which Tornado's loop expects
     server.add_socket(socket)
     url = f"http://127.0.0.1:{socket.getsockname()[1]}/?token={explorer.token}"

@@ -26,15 +26,25 @@ for (const name of content.choices) {
 }
 for (const [name, values] of Object.entries(content.settings)) selectors.push([name, [BEST, ...values]]);
 const settings = Object.keys(content.settings);
-const sliders = {};  // parameters of the machine that the reader moved
-const state = Object.fromEntries(selectors.map(([name, values]) => [name, values[0]]));
+const TIMES_OF = "times.";  // before the name of a parameter that the reader multiplied
+const opening = Object.fromEntries(selectors.map(([name, values]) => [name, content.opening[name] ?? values[0]]));
+const state = {};
+const sliders = {};  // factors of parameters of the machine
 
+// The address holds all that was chosen, so that it can be sent, and Back works.
 function readFragment() {
   const given = new URLSearchParams(location.hash.slice(1));
-  for (const [name, values] of selectors) {
-    const value = values.find((known) => String(known) === given.get(name));
-    if (value !== undefined) state[name] = value;
+  for (const [name, values] of selectors) state[name] = values.find((known) => String(known) === given.get(name)) ?? opening[name];
+  for (const name of content.live?.sliders ?? []) {
+    const factor = Number(given.get(TIMES_OF + name));
+    delete sliders[TIMES_OF + name];
+    if (factor > 0 && factor !== 1) sliders[TIMES_OF + name] = factor;
   }
+}
+
+function writeFragment() {
+  history.pushState(null, "", "#" + new URLSearchParams({ ...state, ...sliders }));
+  refresh();
 }
 
 // A value of a label or an axis, with its unit.
@@ -53,8 +63,7 @@ function makeSelectors() {
     for (const value of values) select.add(new Option(writeValue(name, value), value, false, value === state[name]));
     select.addEventListener("change", () => {
       state[name] = values[select.selectedIndex];
-      history.replaceState(null, "", "#" + new URLSearchParams(state));
-      refresh();
+      writeFragment();
     });
   }
 }
@@ -160,43 +169,13 @@ function chooseTicks(amounts, usual, unit) {
   return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, index) => (first + index) * step);
 }
 
-// A time with two digits, and its interval in the same unit.
-function writeTime(time, low, high) {
+// A time with two digits.
+function writeTime(time) {
   const [size, unit] = UNITS.find(([size]) => time >= size) || UNITS.at(-1);
-  const [middle, from, to] = [time, low, high].map((seconds) => brief(seconds / size));
-  return low == null ? `${middle} ${unit}` : `${middle} ${unit} (80 % interval ${from} to ${to})`;
+  return `${brief(time / size)} ${unit}`;
 }
 
-// What the ranking minimises, in a sentence about training a model.
-const GOALS = {
-  epoch_time: (row) => `trains an epoch of ${row.model} in ${writeTime(row.value, row.value_p10, row.value_p90)}`,
-  train_time: (row) => `trains ${row.model} to its target in ${writeTime(row.value, row.value_p10, row.value_p90)}`,
-  pe_hours: (row) => `trains ${row.model} with ${brief(row.value)} PE-hours${row.epochs ? "" : " per epoch"}`,
-  cost: (row) => `trains ${row.model} for ${brief(row.value)}${row.epochs ? "" : " per epoch"}`,
-};
-
-function writeConfiguration(row) {
-  const isGroup = row.strategy.includes("+") && row.name.startsWith(row.strategy.split(":")[0]);
-  const name = isGroup && row.group_size > 1 ? `${row.strategy.split(":")[0]} in groups of ${row.group_size}` : row.name;
-  const batch = row.batch ? `, batch ${format(row.batch)},` : "";
-  return `${name} on ${format(row.pe)} PE${row.pe === 1 ? "" : "s"} of ${row.system}${batch}`;
-}
-
-function answer() {
-  const [best] = pick({ table: "ranking", where: { feasible: true } });
-  const given = Object.keys(content.selectors).slice(3).map((name) => `${inWords(name)} ${writeValue(name, state[name])}`);
-  let text = `Nothing is feasible for ${state.model} on ${state.system}.`;
-  if (best) {
-    const memory = best.capacity ? `, using ${brief(best.memory / 1e9)} of ${brief(best.capacity / 1e9)} GB per PE` : "";
-    text = `${writeConfiguration(best)} ${GOALS[content.goal](best)}${memory}.`;
-    const sentence = pick({ table: "parts", where: { kind: "sentence" } }).find((row) => row.strategy === best.strategy);
-    if (sentence) text += ` ${sentence.part}`;
-  }
-  const losers = Map.groupBy(pick({ table: "ranking", where: { feasible: false } }), (row) => row.reason);
-  for (const [reason, rows] of losers) text += ` Ruled out (${reason}): ${rows.map((row) => row.strategy).join(", ")}.`;
-  if (given.length) text = `With ${given.join(", ")}: ${text}`;
-  document.getElementById("answer").textContent = text;
-}
+const answer = () => (document.getElementById("answer").textContent = pick({ table: "answers", where: {} })[0]?.text ?? "");
 
 const WORSE = {
   epoch_time: ["takes", "long"], train_time: ["takes", "long"], pe_hours: ["needs", "many PE-hours"], cost: ["costs", "much"],
@@ -235,6 +214,7 @@ const LATER = ["parts", "upgrades"];
 
 async function update(isPartial) {
   answer();
+  document.getElementById("answer").classList.remove("waiting");
   for (const chart of content.charts) {
     const section = document.querySelector(`[data-chart="${chart.name}"]`);
     const isWaiting = isPartial && (LATER.includes(chart.table) || chart.name === "limits");
@@ -317,10 +297,22 @@ async function draw(chart, rows, height, signals) {
 // A page that a server sent asks it for the rows of each place, and for one cell's explanation.
 async function ask(what, values) {
   const query = new URLSearchParams({ ...values, ...sliders, token: content.live.token });
-  const response = await fetch(`${what}?${query}`);
-  if (response.ok) return response.json();
-  document.getElementById("answer").textContent = await response.text();
-  return null;
+  let text;
+  try {
+    const response = await fetch(`${what}?${query}`);
+    if (response.ok) return await response.json();
+    text = await response.text();
+  } catch {
+    text = "paradl explore does not answer. Is it still running? Below are the numbers of an earlier choice.";
+  }
+  return { error: text };
+}
+
+// Numbers of an earlier choice are faint until those of the new one are there.
+const dim = () => document.querySelectorAll("#answer, [data-chart]").forEach((part) => part.classList.add("waiting"));
+function fail(text) {
+  document.getElementById("answer").classList.remove("waiting");
+  document.getElementById("answer").textContent = text;
 }
 
 let latest = 0;
@@ -328,13 +320,19 @@ async function refresh() {
   const mine = ++latest;
   document.querySelector("main").setAttribute("aria-busy", true);
   // The page came with the rows of the first place.
-  const isFirst = mine === 1 && Object.entries(content.selectors).every(([name, values]) => state[name] === values[0]);
+  const isFirst = mine === 1 && !Object.keys(sliders).length && Object.keys(content.selectors).every((name) => state[name] === opening[name]);
+  // An explanation is of one place.
+  if (content.live) document.getElementById("explanation").hidden = true;
   if (content.live && !isFirst) {
+    dim();
     const place = Object.fromEntries(Object.keys(content.selectors).map((name) => [name, state[name]]));
     for (const what of ["rows", "details"]) {
       const answered = await ask(what, place);
       if (mine !== latest) return;  // a later choice has overtaken this one
-      if (answered === null) break;
+      if (answered.error) {
+        fail(answered.error);
+        break;
+      }
       tables = unpackAll(answered.tables);
       await update(what === "rows");
     }
@@ -345,8 +343,10 @@ async function refresh() {
 async function explain(row) {
   if (!row || !isExplained(row)) return;
   const cell = Object.fromEntries(content.axes.filter((name) => row[name] != null).map((name) => [name, row[name]]));
+  const mine = latest;
   const answered = await ask("explain", cell);
-  if (answered === null) return;
+  if (mine !== latest) return;
+  if (answered.error) return fail(answered.error);
   const columns = { term: "term", formula: "formula", numbers: "numbers", seconds_per_iteration: "s per iteration", part: "part" };
   document.getElementById("explained").textContent = `${row.name} on ${format(row.pe)} PEs: ${answered.sentence}`;
   fill(document.getElementById("terms"), columns, answered.formulas);
@@ -356,19 +356,28 @@ async function explain(row) {
 
 function makeSliders() {
   const form = document.getElementById("sliders");
-  for (const [name, values] of Object.entries(content.live.sliders)) {
+  for (const name of content.live.sliders) {
     const label = form.appendChild(document.createElement("label"));
     const text = label.appendChild(document.createElement("span"));
     const slider = label.appendChild(document.createElement("input"));
-    Object.assign(slider, { type: "range", min: -1, max: 1, step: 0.05, value: 0 });
-    const write = () => (text.textContent = `${inWords(name)} x ${brief(10 ** slider.value)}`);
-    write();
-    slider.addEventListener("input", write);
+    Object.assign(slider, { name, type: "range", min: -1, max: 1, step: 0.05 });
+    slider.addEventListener("input", () => writeFactor(slider, 10 ** slider.value));
     slider.addEventListener("change", () => {
-      if (Number(slider.value) === 0) delete sliders[`set.${name}`];
-      else sliders[`set.${name}`] = values[state.system] * 10 ** slider.value;
-      refresh();
+      if (Number(slider.value) === 0) delete sliders[TIMES_OF + name];
+      else sliders[TIMES_OF + name] = Number((10 ** slider.value).toPrecision(4));
+      writeFragment();
     });
+  }
+  setSliders();
+}
+
+const writeFactor = (slider, factor) => (slider.previousSibling.textContent = `${inWords(slider.name)} x ${brief(factor)}`);
+
+function setSliders() {
+  for (const slider of document.querySelectorAll("#sliders input")) {
+    const factor = sliders[TIMES_OF + slider.name] ?? 1;
+    slider.value = Math.log10(factor);
+    writeFactor(slider, factor);
   }
 }
 
@@ -390,6 +399,7 @@ addEventListener("resize", () => {
 });
 addEventListener("hashchange", () => {
   readFragment();
+  setSliders();
   for (const select of document.querySelectorAll("select")) select.value = state[select.name];
   refresh();
 });

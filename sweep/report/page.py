@@ -19,18 +19,18 @@ from grids.reading.textfile import write_text
 from kernels.cache_files import read_file, write_file
 from sweep.cells.selection import write_value
 from sweep.report.charts import make_charts
-from sweep.report.tables import Report, pack_tables
+from sweep.report.tables import Report, Row, pack_tables
 
 
 @dataclass(frozen=True)
 class Live:
     """What a page needs of the server that it came from.
 
-    token: of its requests. sliders: parameters of the machine with the value of each system.
+    token: of its requests. sliders: parameters of the machine that can be multiplied.
     """
 
     token: str
-    sliders: dict[str, dict[str, float]]
+    sliders: list[str]
 
 
 HERE = Path(__file__).parent
@@ -47,6 +47,7 @@ def render_page(report: Report, command: str, live: Live | None = None) -> str:
     data = {
         "goal": report.goal,
         "selectors": report.selectors,
+        "opening": report.opening,
         "choices": report.choices,
         "settings": report.settings,
         "axes": report.axes,
@@ -61,8 +62,15 @@ def render_page(report: Report, command: str, live: Live | None = None) -> str:
     }
     # Names of users are text: the template escapes it, and in JSON no `<` ends the script.
     template = Environment(autoescape=True).from_string(_read("page.html"))
+    ranking = next(chart for chart in charts if chart.name == "ranking")
     return template.render(
         report=report,
+        answer=next(row["text"] for row in report.answers if _is_at(row, report.opening)),
+        ranking=[
+            [_write_cell(row.get(name)) for name in ranking.columns]
+            for row in report.ranking
+            if row["feasible"] and _is_at(row, report.opening)
+        ],
         charts=charts,
         command=command,
         live=live,
@@ -72,6 +80,18 @@ def render_page(report: Report, command: str, live: Live | None = None) -> str:
         library=read_library(),
         data=write_json(data).replace("<", "\\u003c"),
     )
+
+
+def _is_at(row: Row, place: Row) -> bool:
+    """Return whether a row is of a place."""
+    return all(row[name] == value for name, value in place.items())
+
+
+def _write_cell(value: Any) -> str:
+    """Write a cell of the table that is there without scripts, too."""
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+    return "" if value is None else str(value)
 
 
 def write_json(data: Any) -> str:

@@ -1,6 +1,6 @@
 """Points of a report's curves: the cells at each PE count, and the fastest choice among them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,14 +44,21 @@ def list_points(
     places: list[str],
     choices: list[str],
     notes: list[str],
+    winners: Sequence[Row] = (),
 ) -> list[Row]:
-    """List the cells of curves: of every choice, and of the fastest one at each PE count."""
+    """List the cells of curves: of every choice, and of the fastest one at each PE count.
+
+    winners: rows whose PE counts and choices stay where an axis is thinned.
+    """
     if "comp_time" not in reader.held:
         notes.append("no curves: this store keeps the answers of a search, not its cells")
         return []
     values = reader.list_values(selection)
     most = {"pe": MOST_COUNTS} | dict.fromkeys(choices, MOST_VALUES)
-    shown = {name: thin_axis(values[name], count) for name, count in most.items()}
+    shown = {
+        name: np.union1d(thin_axis(values[name], count), [row[name] for row in winners])
+        for name, count in most.items()
+    }
     for name, kept in shown.items():
         if len(kept) < len(values[name]):
             notes.append(f"curves show {len(kept)} of {len(values[name]):,} values of {name}")

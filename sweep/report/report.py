@@ -7,6 +7,7 @@ from sweep.answers.frames import name_arguments
 from sweep.answers.objectives import Goal, Price
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source
+from sweep.report.asked import Asked
 from sweep.report.contents import add_details, rank_places
 from sweep.report.page import write_page
 from sweep.report.tables import Report
@@ -18,14 +19,15 @@ def collect_report(
     max_global_batch: int | None = None,
     objective: Goal = "epoch_time",
     price: Price = None,
+    asked: Asked | None = None,
 ) -> Report:
     """Collect the rows of a report on a cube, or on a slice of one; of at most 24 places.
 
-    objective, price: as for `best`. InputError: an unknown axis or value. NothingFeasibleError: no
-    configuration is feasible.
+    objective, price: as for `best`. asked: another question, which then leads. InputError: an
+    unknown axis or value. NothingFeasibleError: no configuration is feasible.
     """
     reader = open_source(source)
-    report = rank_places(reader, selection, max_global_batch, objective, price)
+    report = rank_places(reader, selection, max_global_batch, objective, price, asked)
     return add_details(report, reader, selection, max_global_batch)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sweep.answers.objectives import Goal
+from sweep.report.asked import Asked
 
 DIGITS = 5  # significant ones of a number on the page: a fifth of the bytes of all 17
 Row = dict[str, Any]
@@ -19,13 +20,15 @@ class Report:
     """Rows of each table of the page.
 
     goal: what the ranking minimises. axes: labels and axes that name a cell. selectors: the values
-    of each label of a place, by which the page selects. choices: axes along which a strategy may
-    choose, and a curve may be fixed. settings: values of the columns in which the layouts of curves
-    differ, in words, by which curves and the map select. ranking: strategies of each place, the
-    best first, with how far they scale, and with the reason and the remedy of those that are
-    infeasible. parts: terms of time and parts of memory of each ranked strategy. upgrades:
-    elasticities of each place's winner. points: cells of curves, whose `choice` is "best" or names
-    the values of `choices`. spec: as it was swept. notes: what the page leaves out.
+    of each label of a place, by which the page selects. opening: the place of the winner, on which
+    the page opens. choices: axes along which a strategy may choose, and a curve may be fixed.
+    settings: values of the columns in which the layouts of curves differ, in words, by which curves
+    and the map select. answers: the sentence of each place. asked: rows of the question that leads
+    the page, if another does. ranking: strategies of each place, the best first, with how far they
+    scale, and with the reason and the remedy of those that are infeasible. parts: terms of time and
+    parts of memory of each ranked strategy. upgrades: elasticities of each place's winner. points:
+    cells of curves, whose `choice` is "best" or names the values of `choices`. spec: as it was
+    swept. precisions: by system. notes: what the page leaves out.
     """
 
     title: str
@@ -34,6 +37,9 @@ class Report:
     selectors: dict[str, list[Any]]
     choices: list[str]
     settings: dict[str, list[str]]
+    opening: dict[str, Any]
+    answers: list[Row]
+    asked: list[Row]
     ranking: list[Row]
     parts: list[Row]
     upgrades: list[Row]
@@ -41,12 +47,14 @@ class Report:
     basis: dict[str, str]
     spec: dict[str, Any]
     strategies: list[str]
+    precisions: dict[str, str]
     notes: list[str] = field(default_factory=list)
+    question: Asked | None = None
 
 
 def pack_tables(report: Report) -> dict[str, Any]:
     """Pack the rows of a report's tables as columns."""
-    names = ("ranking", "parts", "upgrades", "points")
+    names = ("answers", "asked", "ranking", "parts", "upgrades", "points")
     return {"tables": {name: _pack(getattr(report, name)) for name in names}}
 
 

@@ -413,6 +413,8 @@ def test_hostile_names(report, browser, tmp_path):
         report,
         title=hostile,
         selectors=report.selectors | {"system": [hostile], "model": [hostile]},
+        opening=report.opening | {"system": hostile, "model": hostile},
+        answers=[{**report.opening, "system": hostile, "model": hostile, "text": hostile}],
         ranking=[
             row | {"system": hostile, "model": hostile, "name": hostile, "reason": hostile}
             for row in report.ranking

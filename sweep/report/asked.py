@@ -1,0 +1,217 @@
+"""Questions other than which strategy is best: their rows, sentence and first chart on a page."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Literal
+
+from sweep.questions.limits import END
+from sweep.questions.pareto import find_knee
+from sweep.report.names import write_reasons
+from sweep.report.sentences import brief, name_row, write_time
+from sweep.show.columns import format_value
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An answer that leads a page.
+
+    rows: with the labels of their place. describe: the sentence of the rows of one place. x, y:
+    fields of the chart, and their titles; without y, strategies. columns: fields of the table and
+    their heads. replaces: a chart of the usual page that says the same. opening: a row of the place
+    on which the page opens, if not on the fastest.
+    """
+
+    title: str
+    meaning: str
+    rows: Sequence[Row]
+    describe: Callable[[Sequence[Row]], str]
+    x: tuple[str, str]
+    columns: Mapping[str, str]
+    y: tuple[str, str] | None = None
+    replaces: Literal["limits", "trade", ""] = ""
+    opening: Row | None = None
+
+    def keep(self, row: Row, place: Sequence[str]) -> Row:
+        """Keep the fields of a row that the page shows, or selects by."""
+        ends = (f"{self.x[0]}_p10", f"{self.x[0]}_p90")
+        names = {*place, "strategy", "pe", self.x[0], *self.columns, *ends}
+        names |= {self.y[0]} if self.y else set()
+        return {name: row[name] for name in sorted(names) if name in row}
+
+
+def ask_limits(rows: Sequence[Row]) -> Asked:
+    """Make the question how far strategies scale; rows: of `list_limits`, several per strategy."""
+    names = ("model", "dataset", "system", "strategy")
+    key = itemgetter(*names)
+
+    def rank(row: Row) -> tuple[float, float]:
+        # Batches and strategies that scale as far differ in their time.
+        return row["largest_pe"] or 0, -(row["fastest_time"] or 0)
+
+    best = [max(group, key=rank) for _, group in groupby(sorted(rows, key=key), key)]
+    kept = [
+        row | {"stop": row["forbidden_by"] if row["forbidden_by"] == END else _write(row)}
+        for row in best
+    ]
+
+    def describe(rows: Sequence[Row]) -> str:
+        row = max(rows, key=rank)
+        if not row["largest_pe"]:
+            return "No strategy is feasible at any number of PEs here."
+        end = f"stops there: {row['stop']}"
+        if row["forbidden_by"] == END:
+            end = "may scale further: that was the largest number of PEs asked about"
+        return (
+            f"{row['strategy']} scales furthest, to {row['largest_pe']:,.0f} PEs, and {end}. It is "
+            f"efficient on up to {row['efficient_pe'] or 0:,.0f}."
+        )
+
+    return Asked(
+        title="How far each strategy scales before it stops",
+        meaning="The largest feasible number of PEs, at the batch that scales furthest.",
+        rows=kept,
+        describe=describe,
+        x=("largest_pe", "largest number of PEs"),
+        columns={
+            "strategy": "strategy",
+            "batch": "batch",
+            "largest_pe": "largest PEs",
+            "stop": "stopped by",
+            "efficient_pe": "efficient up to",
+            "fastest_pe": "fastest on",
+        },
+        replaces="limits",
+    )
+
+
+def _write(row: Row) -> str:
+    return write_reasons(filter(None, str(row["forbidden_by"] or "").split(", ")))
+
+
+def ask_pareto(rows: Sequence[Row], objective: str, against: str) -> Asked:
+    """Make the question which configurations none beats; rows: of `pareto`."""
+    x, heads = against.replace("-", "_"), {"pe": "PEs", "pe_hours": "PE-hours"}
+    times = {"epoch_time": "s per epoch", "train_time": "s to the target"}
+    kept = [row | {"name": row["strategy"], "held": row.get("memory")} for row in rows]
+    title = heads.get(x, x)
+
+    def describe(rows: Sequence[Row]) -> str:
+        front = sorted(rows, key=itemgetter(objective, x))
+        ends = [
+            front[0],
+            front[find_knee(*([row[name] for row in front] for name in (objective, x)))],
+        ]
+        words = [
+            f"{name_row(row)}, {_write_number(objective, row)} and {_write_number(x, row)}"
+            for row in (*ends, front[-1])
+        ]
+        return (
+            f"{len(front)} configurations that no other beats in {inverse(objective)} and {title}. "
+            f"Fastest: {words[0]}. Knee: {words[1]}. Least {title}: {words[2]}."
+        )
+
+    def inverse(name: str) -> str:
+        return {"epoch_time": "time", "train_time": "time to the target"}.get(name, "PE-hours")
+
+    return Asked(
+        title=f"Time against {title}",
+        meaning="Configurations that no other beats in both; the line joins them.",
+        rows=kept,
+        describe=describe,
+        x=(x, title),
+        y=(objective, times.get(objective, "PE-hours")),
+        columns={
+            "strategy": "configuration",
+            "pe": "PEs",
+            "batch": "batch",
+            objective: times.get(objective, "PE-hours"),
+            x: "bytes per PE" if x == "memory" else title,
+        },
+        replaces="trade",
+    )
+
+
+def _write_number(name: str, row: Row) -> str:
+    value = row[name]
+    if name.endswith("_time"):
+        return write_time(value)
+    if name == "memory":
+        return f"{brief(value / 1e9)} GB"
+    return f"{value:,.0f} PEs" if name == "pe" else f"{brief(value)} {name.replace('pe_', 'PE-')}"
+
+
+def ask_provision(rows: Sequence[Row], deadline: str, epochs: float | None) -> Asked:
+    """Make the question how few PEs meet a deadline; rows: of `list_provisions`."""
+    task = f"train {epochs:g} epochs" if epochs else "train to the target"
+
+    def describe(rows: Sequence[Row]) -> str:
+        met = [row for row in rows if row["pe"] is not None]
+        if not met:
+            reasons = "; ".join(f"{row['strategy']}: {row['reason']}" for row in rows)
+            return f"Nothing here can {task} within {deadline}: {reasons}."
+        row = min(met, key=itemgetter("pe"))
+        cost = f", costing {brief(row['cost'])}" if row.get("cost") else ""
+        odds = "" if row["holds"] is None else f"; the deadline is met with {row['holds']:.0%}"
+        return (
+            f"To {task} within {deadline} takes {row['pe']:,.0f} PEs of {row['system']}, with "
+            f"{row['strategy']}, batch {row['batch']:,.0f}: {write_time(row['train_time'])}, "
+            f"{brief(row['pe_hours'])} PE-hours{cost}{odds}."
+        )
+
+    return Asked(
+        title=f"Fewest PEs that {task} within {deadline}",
+        meaning="Strategies that are not in the chart do not meet the deadline.",
+        rows=rows,
+        describe=describe,
+        x=("pe", "PEs"),
+        columns={
+            "strategy": "strategy",
+            "pe": "PEs",
+            "batch": "batch",
+            "train_time": "time [s]",
+            "pe_hours": "PE-hours",
+            "cost": "cost",
+            "holds": "P(deadline met)",
+            "reason": "why not",
+        },
+        opening=rows[0],  # the fewest PEs come first
+    )
+
+
+def ask_need(rows: Sequence[Row], parameter: str) -> Asked:
+    """Make the question which value of a parameter a goal needs; rows: of `list_needs`."""
+
+    def write(value: float | None) -> str:
+        return "unknown" if value is None else format_value(parameter, value)
+
+    words = parameter.replace("_", " ")
+    kept = [
+        row | {"wanted": row["reason"] or write(row["needed"]), "today": write(row["own"])}
+        for row in rows
+    ]
+
+    def describe(rows: Sequence[Row]) -> str:
+        return " ".join(
+            f"{row['strategy']} on {row['pe']:,.0f} PEs needs {words} {row['wanted']}; "
+            f"the system has {row['today']}."
+            for row in [row for row in rows if not row["reason"]] or rows[:1]
+        )
+
+    return Asked(
+        title=f"The {words} that the goal needs",
+        meaning="Of each strategy and number of PEs.",
+        rows=kept,
+        describe=describe,
+        x=("needed", words),
+        columns={
+            "strategy": "strategy",
+            "pe": "PEs",
+            "batch": "batch",
+            "today": "this system",
+            "wanted": "needed",
+        },
+    )
