@@ -113,13 +113,14 @@ def provision(
         from sweep.show.planning import describe_provision
         from sweep.show.rows import show_rows
 
+        seconds = deadline
         ask = partial(list_provisions, epochs=epochs, holds=holds)
         rows = subject.ask(ask, form, deadline, price=options.parse_price(price))
 
         def lead() -> "Asked":
             from sweep.report.asked import ask_provision
 
-            return ask_provision(rows, str(deadline), epochs)
+            return ask_provision(rows, seconds, epochs)
 
         is_met = any(row["pe"] is not None for row in rows)
         if is_met:

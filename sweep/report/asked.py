@@ -6,6 +6,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Literal
 
+from grids.reading.errors import format_count
 from sweep.questions.limits import END
 from sweep.questions.pareto import find_knee
 from sweep.report.names import write_reasons
@@ -144,9 +145,12 @@ def _write_number(name: str, row: Row) -> str:
     return f"{value:,.0f} PEs" if name == "pe" else f"{brief(value)} {name.replace('pe_', 'PE-')}"
 
 
-def ask_provision(rows: Sequence[Row], deadline: str, epochs: float | None) -> Asked:
-    """Make the question how few PEs meet a deadline; rows: of `list_provisions`."""
-    task = f"train {epochs:g} epochs" if epochs else "train to the target"
+def ask_provision(rows: Sequence[Row], seconds: float, epochs: float | None) -> Asked:
+    """Make the question how few PEs meet a deadline [s]; rows: of `list_provisions`."""
+    task = "train to the target"
+    if epochs:
+        task = f"train {epochs:g} {'epoch' if epochs == 1 else 'epochs'}"
+    deadline = write_time(seconds)
 
     def describe(rows: Sequence[Row]) -> str:
         met = [row for row in rows if row["pe"] is not None]
@@ -157,9 +161,9 @@ def ask_provision(rows: Sequence[Row], deadline: str, epochs: float | None) -> A
         cost = f", costing {brief(row['cost'])}" if row.get("cost") else ""
         odds = "" if row["holds"] is None else f"; the deadline is met with {row['holds']:.0%}"
         return (
-            f"To {task} within {deadline} takes {row['pe']:,.0f} PEs of {row['system']}, with "
-            f"{row['strategy']}, batch {row['batch']:,.0f}: {write_time(row['train_time'])}, "
-            f"{brief(row['pe_hours'])} PE-hours{cost}{odds}."
+            f"To {task} within {deadline} takes {format_count(row['pe'], 'PE')} of "
+            f"{row['system']}, with {row['strategy']}, batch {row['batch']:,.0f}: "
+            f"{write_time(row['train_time'])}, {brief(row['pe_hours'])} PE-hours{cost}{odds}."
         )
 
     return Asked(

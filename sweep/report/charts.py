@@ -5,7 +5,6 @@ have the colours of all other pictures.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import altair as alt
@@ -23,6 +22,7 @@ from sweep.plots.looks import (
     name_part,
 )
 from sweep.report.asked import Asked
+from sweep.report.chart import ROWS, Chart, finish
 from sweep.report.chart_axes import (
     BYTES,
     EPOCH,
@@ -30,36 +30,12 @@ from sweep.report.chart_axes import (
     LEGEND,
     NUMBERS,
     SHARES,
-    SIGNALS,
     TIMES,
     USUAL,
     colour_strategies,
     show_fields,
 )
 from sweep.report.tables import Report
-
-ROWS = alt.NamedData("rows")
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A chart, and the table behind it; without a specification a table alone.
-
-    table: of the report. columns: fields of the table's rows that are listed below the chart, with
-    their heads. where: the value that a field of the table must have. height: in pixels; of a chart
-    with a band for each value of the field `bands`, that of one band. order: entries of the legend.
-    """
-
-    name: str
-    title: str
-    meaning: str
-    table: str
-    columns: dict[str, str]
-    spec: dict[str, Any] | None = None
-    where: dict[str, Any] = field(default_factory=dict)
-    height: int = 0
-    bands: str = ""
-    order: list[str] = field(default_factory=list)
 
 
 def make_charts(report: Report) -> list[Chart]:
@@ -86,40 +62,28 @@ def make_charts(report: Report) -> list[Chart]:
     return [chart for chart in charts if chart.name != replaced]
 
 
-def _finish(chart: Any, title: str, meaning: str) -> dict[str, Any]:
-    """Complete a chart: as wide as the page, without data of its own; the page sets its height."""
-    spec: dict[str, Any] = chart.to_dict(validate=False)
-    # Not by methods of the chart, each of which would copy all of it.
-    return spec | {
-        "width": "container",
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "description": f"{title}. {meaning}",
-        "params": [*spec.get("params", ()), *({"name": name, "value": []} for name in SIGNALS)],
-    }
-
-
 def _ask(question: Asked, strategies: Sequence[str]) -> Chart:
     """The answer to the question that leads the page: dots of strategies, or a front."""
     (x, heading), y = question.x, question.y
+    title, meaning, columns = question.title, question.meaning, dict(question.columns)
     base = alt.Chart(ROWS).transform_filter(f"isValid(datum.{x})")
     scale = alt.Scale(type="log", nice=False, padding=12)
     across = alt.X(f"{x}:Q", title=heading, scale=scale, axis=USUAL)
     along: Any = alt.Y("strategy:N", title=None)
     if y:
         along = alt.Y(f"{y[0]}:Q", title=y[1], scale=scale, axis=USUAL)
-    dots = base.mark_point(filled=True, size=90, opacity=1).encode(
+    chart: Any = base.mark_point(filled=True, size=90, opacity=1).encode(
         x=across,
         y=along,
         color=colour_strategies(strategies).legend(LEGEND if y else None),
-        tooltip=[alt.Tooltip(f"{name}:N", title=head) for name, head in question.columns.items()],
+        tooltip=[alt.Tooltip(f"{name}:N", title=head) for name, head in columns.items()],
     )
-    line = base.mark_line(color="gray", interpolate="step-before", aria=False)
-    chart = line.encode(x=across, y=along, order=f"{y[0]}:Q") + dots if y else dots
-    spec = _finish(chart, question.title, question.meaning)
-    height, bands = (340, "") if y else (24, "strategy")
-    columns = dict(question.columns)
-    title, meaning, order = question.title, question.meaning, list(strategies)
-    return Chart("asked", title, meaning, "asked", columns, spec, {}, height, bands, order)
+    if y:
+        line = base.mark_line(color="gray", interpolate="step-before", aria=False)
+        chart = line.encode(x=across, y=along, order=f"{y[0]}:Q") + chart
+    size = (340, "") if y else (24, "strategy")
+    spec = finish(chart, title, meaning)
+    return Chart("asked", title, meaning, "asked", columns, spec, {}, *size, list(strategies))
 
 
 def _rank(strategies: Sequence[str], goal: Goal, ranged: bool) -> Chart:
@@ -156,7 +120,7 @@ def _rank(strategies: Sequence[str], goal: Goal, ranged: bool) -> Chart:
         "pe_hours": "PE-hours",
     }
     chart = whiskers + dots if ranged else dots
-    spec = _finish(chart, title, f"{words}. {meaning}")
+    spec = finish(chart, title, f"{words}. {meaning}")
     where = {"feasible": True}
     return Chart("ranking", title, meaning, "ranking", columns, spec, where, 24, "strategy")
 
@@ -198,7 +162,7 @@ def _scale(strategies: Sequence[str], counts: Sequence[float]) -> Chart:
         "pe_hours": "PE-hours",
         "reason": "infeasible because",
     }
-    spec = _finish(lines, title, meaning)
+    spec = finish(lines, title, meaning)
     where = {"choice": "chosen"}
     order = list(strategies)
     return Chart("scaling", title, meaning, "points", columns, spec, where, 380, order=order)
@@ -243,7 +207,7 @@ def _map(strategies: Sequence[str], choices: Sequence[str]) -> Chart:
     ).encode(text="cell:N", color=alt.Color("strategy:N", scale=ink, legend=None))
     tiles = winners.mark_rect(stroke="white").encode(color=colour_strategies(strategies))
     # Layers share a scale of colours otherwise, and tiles and names differ in theirs.
-    spec = _finish((tiles + names).resolve_scale(color="independent"), title, meaning)
+    spec = finish((tiles + names).resolve_scale(color="independent"), title, meaning)
     where = {"choice": "each" if choices else "best"}
     return Chart("map", title, meaning, "points", {}, spec, where, 26, "choice", list(strategies))
 
@@ -307,7 +271,7 @@ def _stack(
         )
     )
     columns = {"name": "configuration", "part": "part", "amount": unit}
-    spec = _finish(bars if line is None else bars + line, title, meaning)
+    spec = finish(bars if line is None else bars + line, title, meaning)
     where = {"kind": kind}
     return Chart(kind, title, meaning, "parts", columns, spec, where, 26, "strategy", names)
 
@@ -327,7 +291,7 @@ def _upgrade() -> Chart:
         .encode(
             x=alt.X("change:Q", title="change of the time of an epoch", axis=SHARES),
             y=alt.Y("what:N", title=None, sort=alt.EncodingSortField("change", op="min")),
-            tooltip=["parameter:N", "upgrade:N", alt.Tooltip("change:Q", format=".1%")],
+            tooltip=["parameter:N", "upgrade:N", alt.Tooltip("change:Q", format=".1%"), "why:N"],
         )
         .transform_calculate(what="replace(datum.parameter, /_/g, ' ') + ', ' + datum.upgrade")
     )
@@ -337,8 +301,9 @@ def _upgrade() -> Chart:
         "upgrade": "upgrade",
         "elasticity": "elasticity",
         "change": "change of time",
+        "why": "why not more",
     }
-    spec = _finish(bars, title, meaning)
+    spec = finish(bars, title, meaning)
     return Chart("upgrades", title, meaning, "upgrades", columns, spec, {}, 22, "parameter")
 
 
@@ -378,7 +343,7 @@ def _trade(strategies: Sequence[str]) -> Chart:
         "pe_hours": "PE-hours",
         "front": "front",
     }
-    spec = _finish(front + points + knee, title, meaning)
+    spec = finish(front + points + knee, title, meaning)
     where = {"choice": "best"}
     order = list(strategies)
     return Chart("trade", title, meaning, "points", columns, spec, where, 340, order=order)
@@ -402,6 +367,6 @@ def _lay(strategies: Sequence[str]) -> Chart:
         )
     )
     columns = {"name": "layout", "pe": "PEs", "time": "s per epoch", "memory": "bytes per PE"}
-    spec = _finish(points, title, meaning)
+    spec = finish(points, title, meaning)
     where, order = {"choice": "each"}, list(strategies)
     return Chart("layouts", title, meaning, "points", columns, spec, where, 340, order=order)

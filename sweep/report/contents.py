@@ -23,14 +23,17 @@ from sweep.questions.sensitivity import list_sensitivities
 from sweep.report.asked import Asked
 from sweep.report.layouts import list_settings
 from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
+from sweep.report.narrow import narrow_grid
 from sweep.report.points import list_points
-from sweep.report.sentences import describe_best
+from sweep.report.sentences import describe_best, write_time
 from sweep.report.tables import Report, Row
 
 if TYPE_CHECKING:
     from sweep.cells.reader import Reader
 
 LEAST_CHANGE = 0.001  # of a time, for an upgrade to be listed
+LEAST_APPEARS = 0.005  # of a time: communication that an upgrade uncovers, to be named
+DEVICE = ("peak_flops", "memory_bandwidth")  # upgrades of these uncover communication
 MOST_PLACES = 24  # models x data sets x systems x given parameters that a page has
 
 # What a place consists of, beside the parameters of the machine that are swept.
@@ -115,7 +118,7 @@ def _write_answers(report: Report) -> Report:
         if given:
             text = f"With {', '.join(given)}: {text}"
         if asked and (mine := [row for row in asked.rows if locate(row) == place]):
-            text = f"{asked.describe(mine)} Fastest: {text}"
+            text = f"{asked.describe(mine)} Fastest of all: {text}"
         answers.append({**dict(zip(names, place, strict=True)), "text": text})
     return replace(report, answers=answers, asked=rows)
 
@@ -309,11 +312,34 @@ def list_parts(space: Space, rows: Iterable[Row]) -> Iterator[Row]:
 def list_upgrades(space: Space, winners: Iterable[Row]) -> Iterator[Row]:
     """List the upgrades of each place's winner, with the change of its time."""
     for row in winners:
-        for answer in list_sensitivities(space.grid, _select_cell(space, row)):
+        cell = _select_cell(space, row)
+        for answer in list_sensitivities(space.grid, cell):
             change = answer["change"]
             if change is not None and abs(change) >= LEAST_CHANGE:
                 names = ("parameter", "value", "upgrade", "elasticity", "change")
-                yield _keep(space, row) | {name: answer[name] for name in names}
+                why = explain_upgrade(space, cell, answer)
+                yield _keep(space, row) | {name: answer[name] for name in names} | {"why": why}
+
+
+def explain_upgrade(space: Space, cell: Selection, upgrade: Row) -> str:
+    """Explain why a faster device saves less than its share of the time: communication that
+    computing hid appears. Empty of other upgrades, and where none appears.
+    """
+    name = upgrade["parameter"]
+    if name not in DEVICE or name in space.axes:
+        return ""
+    factor = 2.0 if upgrade["upgrade"] == "doubled" else 0.5
+    faster = narrow_grid(space.grid, cell, {name: factor * upgrade["value"]})
+    before, after = (
+        {term: share * answer["epoch_time"] for term, share in answer["shares"].items()}
+        for grid, chosen in ((space.grid, cell), (faster, {}))
+        for answer in list_bottlenecks(grid, chosen)
+    )
+    appears = {term: seconds - before.get(term, 0.0) for term, seconds in after.items()}
+    term = max(appears, key=appears.__getitem__)
+    if appears[term] < LEAST_APPEARS * sum(before.values()):
+        return ""
+    return f"{write_time(appears[term])} of {name_part(term)} appears that computing hid"
 
 
 def _keep(space: Space, row: Row) -> Row:

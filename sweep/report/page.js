@@ -192,7 +192,8 @@ const FINDINGS = {
   ranking: ([best, next]) => (next ? compare(best, next) : ""),
   upgrades: (rows) => {
     const best = rows.reduce((one, other) => (other.change < one.change ? other : one));
-    return best.change < 0 ? `With ${inWords(best.parameter)} ${best.upgrade} it takes ${brief(-100 * best.change)} % less time.` : "";
+    const reasons = rows.filter((row) => row.why).map((row) => ` With ${inWords(row.parameter)} ${row.upgrade}, ${row.why}.`);
+    return (best.change < 0 ? `With ${inWords(best.parameter)} ${best.upgrade} it takes ${brief(-100 * best.change)} % less time.` : "") + reasons.join("");
   },
   trade: (rows) => {
     const knee = rows.find((row) => row.front === "knee");
@@ -215,6 +216,7 @@ const LATER = ["parts", "upgrades"];
 async function update(isPartial) {
   answer();
   document.getElementById("answer").classList.remove("waiting");
+  delete document.getElementById("answer").dataset.failed;
   for (const chart of content.charts) {
     const section = document.querySelector(`[data-chart="${chart.name}"]`);
     const isWaiting = isPartial && (LATER.includes(chart.table) || chart.name === "limits");
@@ -311,8 +313,10 @@ async function ask(what, values) {
 // Numbers of an earlier choice are faint until those of the new one are there.
 const dim = () => document.querySelectorAll("#answer, [data-chart]").forEach((part) => part.classList.add("waiting"));
 function fail(text) {
-  document.getElementById("answer").classList.remove("waiting");
-  document.getElementById("answer").textContent = text;
+  const answer = document.getElementById("answer");
+  answer.classList.remove("waiting");
+  answer.dataset.failed = true;
+  answer.textContent = text;
 }
 
 let latest = 0;
@@ -390,6 +394,7 @@ let resized;
 addEventListener("resize", () => {
   clearTimeout(resized);
   resized = setTimeout(() => {
+    if (document.getElementById("answer").dataset.failed) return;  // there is nothing to draw anew
     for (const name of Object.keys(views)) {
       views[name].finalize();
       delete views[name];

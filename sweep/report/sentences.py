@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from grids.reading.errors import format_count
 from sweep.answers.objectives import Goal
 from sweep.show.columns import format_duration
 
@@ -35,7 +36,7 @@ def name_row(row: Row) -> str:
     size = row.get("group_size") or 1
     is_group = "+" in base and name.startswith(base) and size > 1
     name = f"{base} in groups of {size:g}" if is_group else name
-    return f"{name} on {row['pe']:,.0f} {'PE' if row['pe'] == 1 else 'PEs'}"
+    return f"{name} on {format_count(row['pe'], 'PE')}"
 
 
 GOALS: dict[Goal, Callable[[Row, str], str]] = {

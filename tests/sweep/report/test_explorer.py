@@ -179,6 +179,39 @@ def test_in_a_browser(address, tmp_path):
         assert all(url.startswith(address.partition("?")[0]) for url in browser.requests)
 
 
+@needs_browser
+def test_choices_are_in_the_address_and_back_undoes_them(url, tmp_path):
+    """A slider multiplies each machine's own value; without a server the page says so, and dims."""
+    with open_browser(tmp_path) as browser, serving(Explorer(url, {}, None)) as address:
+        browser.open(address)
+        before = browser.read("#answer")
+        move = """{const slider = document.querySelector("input[name=peak_flops]");
+            slider.value = -0.5;
+            slider.dispatchEvent(new Event("change"));}"""
+        choose = """{const system = document.querySelector("select[name=system]");
+            system.value = "abci";
+            system.dispatchEvent(new Event("change"));}"""
+        for step in (move, choose):
+            browser.evaluate(step)
+            browser.wait()
+        assert "times.peak_flops=0.3162" in browser.evaluate("location.hash")
+        factor = {**PLACE, "times.peak_flops": 0.3162}
+        rows = json.loads(request(address, "/rows", factor)[1])["tables"]["answers"]
+        assert rows["columns"]["text"]["texts"][0].split(", using")[0] in browser.read("#answer")
+        for _ in range(2):
+            browser.evaluate(
+                "new Promise(done => {onhashchange = done; history.back()}).then(() => 0)"
+            )
+            browser.wait()
+        assert browser.read("#answer") == before
+        # A server that ended: old numbers do not pass for those of the new choice.
+        browser.evaluate("fetch = () => Promise.reject(new TypeError('no server'))")
+        browser.evaluate(choose)
+        browser.wait()
+        assert "does not answer" in browser.read("#answer")
+        assert browser.evaluate("document.querySelectorAll('.waiting').length") > 5
+
+
 @pytest.mark.parametrize(
     ("changes", "status"),
     [

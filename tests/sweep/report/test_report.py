@@ -2,8 +2,11 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from html import escape
+from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -11,8 +14,11 @@ import numpy as np
 import pytest
 import vl_convert
 from browser import Browser, find_violations, needs_browser, open_browser
+from cubes import COMMAND
 
 import sweep
+from grids.grid import Grid
+from grids.spec import validate_spec
 from sweep.cells.source import open_source
 from sweep.cells.store_reader import StoreReader
 from sweep.plots.looks import MEMORY_LOOKS, TERM_LOOKS
@@ -23,6 +29,7 @@ from sweep.report.contents import rank_places
 from sweep.report.layouts import make_layout_grid
 from sweep.report.page import write_page
 from sweep.report.report import collect_report
+from sweep.report.sentences import describe_best
 from sweep.report.tables import Report
 
 AXES = {
@@ -250,6 +257,110 @@ def test_command(url, tmp_path, paradl):
     assert not re.search(r"(?:src|href)=", page)
 
 
+ALEXNET = (
+    *("--model", "alexnet", "--dataset", "imagenet", "--strategy", "data,spatial"),
+    *("--pe", "2,4", "--batch", "32", "--oracle", "paper"),
+)
+
+
+def test_a_page_opens_on_the_winner(url):
+    """The second machine is cheaper: its place, and its sentence, come first."""
+    report = collect_report(url, {"model": ["vgg16"]}, None, "cost", {"abci": 1.0, "dgx-h100": 3.0})
+    best = min((row for row in report.ranking if row["rank"] == 1), key=lambda row: row["value"])
+    assert report.opening == {"model": "vgg16", "dataset": "imagenet", "system": "dgx-h100"}
+    assert best["system"] == "dgx-h100"
+    (text,) = (row["text"] for row in report.answers if row["system"] == "dgx-h100")
+    for word in ("vgg16", "imagenet", "dgx-h100", "amp", best["strategy"]):
+        assert word in text
+
+
+def test_the_winner_survives_thinning():
+    """Of 54 places and 60 batches: the page has room for fewer of both."""
+    axes = {
+        **{"model": "alexnet", "dataset": "imagenet", "strategy": "data", "pe": [4, 8]},
+        "system": ["abci", "dgx1-v100", "dgx-h100"],
+        "batch": {"range": [1, 60]},
+        "inter_bandwidth": [f"{value} GB/s" for value in range(1, 19)],
+    }
+    grid = Grid.from_spec(validate_spec({"axes": axes}, ""), Path())
+    report = collect_report(grid)
+    best = sweep.best(grid, {}).sort_values("epoch_time").iloc[0]
+    assert len(report.answers) < 54
+    (winner,) = (row for row in report.ranking if row.items() >= report.opening.items())
+    assert winner["epoch_time"] == best["epoch_time"]
+    here = [row for row in report.points if row.items() >= report.opening.items()]
+    assert best["batch"] in {row["batch"] for row in here if row["choice"] != "best"}
+
+
+@pytest.mark.parametrize("oracle", ["paper", "machine"])
+def test_what_speaks_against_the_winner(oracle):
+    """A batch beyond what is known to converge, and a memory that is nearly full."""
+    axes = {"model": "alexnet", "dataset": "imagenet", "system": "abci", "pe": 256}
+    space = {"axes": {**axes, "strategy": ["data", "data+filter:group=2"], "batch": 64}}
+    grid = Grid.from_spec(validate_spec({**space, "oracle": oracle}, ""), Path())
+    report = collect_report(grid)
+    assert "16,384 converges is not modelled" in report.answers[0]["text"]
+    best, second = (row | {"value": 1.0 + row["rank"] / 100} for row in report.ranking)
+    full, spare = best | {"memory": 15.9e9, "capacity": 16e9}, second | {"capacity": 16e9}
+    text = describe_best([full, spare], "epoch_time", "fp32", "")
+    assert "99% of the memory" in text
+    assert spare["strategy"].split(":")[0] in text.split("memory; ")[1]
+
+
+@pytest.mark.parametrize(
+    ("verb", "words"),
+    [
+        (("provision", "--deadline", "5 h", "--epochs", "30"), ("5 h", "{pe:.0f} PE")),
+        (("limits",), ("furthest", "{largest_pe:.0f} PEs")),
+        (("pareto", "--against", "memory"), ("memory", "Knee")),
+        (("provision", "--need", "memory_capacity"), ("needs memory capacity",)),
+    ],
+)
+def test_a_page_answers_what_was_asked(verb, words, tmp_path, paradl):
+    """Its sentence begins with the answer that the terminal prints; its first chart draws it."""
+    path = tmp_path / "page.html"
+    _, out, _ = paradl(*verb, *ALEXNET, "--format", "json", "--report", path)
+    row = json.loads(out)[0]
+    text = path.read_text()
+    answer = re.search(r'<p id="answer"[^>]*>(.*?)</p>', text)
+    assert answer
+    for word in words:
+        assert word.format(**row) in answer[1].partition(" Fastest of all: ")[0]
+    assert re.findall(r'data-chart="(\w+)"', text)[0] == "asked"
+
+
+def test_a_page_is_written_though_nobody_reads_the_table(tmp_path):
+    command = [*COMMAND, "best", *ALEXNET, "--report", str(tmp_path / "page.html")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.close()
+        process.communicate(timeout=60)
+    assert "alexnet" in (tmp_path / "page.html").read_text()
+
+
+def test_a_page_answers_without_scripts(report, tmp_path):
+    """The winner's sentence and its ranking are text of the page, for print and readers."""
+    write_page(report, tmp_path / "page.html", "paradl report")
+    text = re.sub(r"<script.*?</script>", "", (tmp_path / "page.html").read_text(), flags=re.S)
+    row = next(row for row in report.answers if row.items() >= report.opening.items())
+    assert escape(row["text"]) in text
+    for rank in report.ranking:
+        if rank.items() >= report.opening.items() and rank["feasible"]:
+            assert f"<td>{escape(rank['name'])}</td>" in text
+
+
+def test_an_upgrade_that_uncovers_communication_says_so():
+    """A faster device hides less of its exchanges, and saves less than its share."""
+    axes = {"model": "resnet50", "dataset": "imagenet", "system": "abci", "strategy": "data"}
+    space = {"axes": {**axes, "pe": 64, "batch": 32}}
+    grid = Grid.from_spec(validate_spec(space, ""), Path())
+    report = collect_report(grid)
+    (faster,) = (row for row in report.upgrades if row["parameter"] == "peak_flops")
+    assert "computing hid" in faster["why"]
+    (computing,) = (row for row in report.parts if row["part"] == "forward and backward")
+    assert -faster["change"] < computing["amount"] / report.ranking[0]["epoch_time"] / 2
+
+
 @pytest.mark.parametrize(
     "verb",
     [
@@ -261,10 +372,7 @@ def test_command(url, tmp_path, paradl):
 )
 def test_beside_an_answer(verb, tmp_path, paradl):
     """A question without a store writes its page, too, and prints the same as without."""
-    options = (
-        *("--model", "alexnet", "--dataset", "imagenet", "--strategy", "data,spatial"),
-        *("--pe", "2,4", "--batch", "32", "--oracle", "paper"),
-    )
+    options = ALEXNET
     # Not what stderr says: on a busy machine, that it takes long.
     plain = paradl(*verb, *options)
     assert paradl(*verb, *options, "--report", tmp_path / "page.html")[:2] == plain[:2]
