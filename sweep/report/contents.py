@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -50,13 +51,13 @@ def rank_places(
 ) -> Report:
     """Collect the ranking and the curves of a report; arguments and errors as `collect_report`."""
     reader, notes = open_source(source), list[str]()
-    settings = {"price": price, "max_global_batch": max_global_batch}
+    rank = partial(rank_strategies, reader, price=price, max_global_batch=max_global_batch)
     places = list_places(reader, selection or {})
     if prod(map(len, places.values())) > MOST_PLACES:
-        all_ranks = rank_strategies(reader, selection, objective, **settings)
+        all_ranks = rank(selection, objective)
         places = _thin_places(places, find_opening(all_ranks, objective, asked), notes)
     selectors, chosen = places, {**(selection or {}), **places}
-    ranking = rank_strategies(reader, chosen, objective, why=True, **settings)
+    ranking = rank(chosen, objective, why=True)
     opening = find_opening(ranking, objective, asked)
     # A place without a winner is kept: its losers have their reasons.
     winners = [row for row in ranking if row.get("rank") == 1]
@@ -289,7 +290,7 @@ def locate_line(space: Space, row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in (*LABELS, *space.axes) if name != "pe")
 
 
-def _select_cell(space: Space, row: Row) -> Selection:
+def _select_cell(space: Space, row: Row) -> dict[str, list[Any]]:
     """Select the one cell of a ranked strategy."""
     names = (*LABELS, *space.axes)
     return {name: [row[name]] for name in names if row.get(name) is not None}
@@ -321,7 +322,7 @@ def list_upgrades(space: Space, winners: Iterable[Row]) -> Iterator[Row]:
                 yield _keep(space, row) | {name: answer[name] for name in names} | {"why": why}
 
 
-def explain_upgrade(space: Space, cell: Selection, upgrade: Row) -> str:
+def explain_upgrade(space: Space, cell: dict[str, list[Any]], upgrade: Row) -> str:
     """Explain why a faster device saves less than its share of the time: communication that
     computing hid appears. Empty of other upgrades, and where none appears.
     """

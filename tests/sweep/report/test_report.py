@@ -352,8 +352,7 @@ def test_a_page_answers_without_scripts(report, tmp_path):
 def test_an_upgrade_that_uncovers_communication_says_so():
     """A faster device hides less of its exchanges, and saves less than its share."""
     axes = {"model": "resnet50", "dataset": "imagenet", "system": "abci", "strategy": "data"}
-    space = {"axes": {**axes, "pe": 64, "batch": 32}}
-    grid = Grid.from_spec(validate_spec(space, ""), Path())
+    grid = Grid.from_spec(validate_spec({"axes": {**axes, "pe": 64, "batch": 32}}, ""), Path())
     report = collect_report(grid)
     (faster,) = (row for row in report.upgrades if row["parameter"] == "peak_flops")
     assert "computing hid" in faster["why"]
