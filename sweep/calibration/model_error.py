@@ -11,6 +11,8 @@ Before all, networks that err by more than is assumed widen the computing of oth
 prediction of networks that ran.
 """
 
+import math
+
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
@@ -77,7 +79,7 @@ def find_unseen_spread(residuals: Residuals) -> float:
             away = np.square(off[timed] / PERCENTILES[90]) - sure[timed]
             missing = np.maximum(away, 0.0) / squares[timed]
             least = max(least, float(np.quantile(missing, LEVEL, method="higher")))
-    return min(least**0.5, MOST)
+    return min(math.sqrt(least), MOST)
 
 
 def _list_narrow(residuals: Residuals, error: ModelError) -> set[str]:

@@ -5,12 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from kernels.names.arrays import Floats
-from sweep.plots.figures import make_figure, scale_unit, set_tick_sizes, wrap_name
+from sweep.plots.figures import Picture, make_figure, scale_unit, set_tick_sizes, wrap_name
 from sweep.plots.looks import EDGE, PartLooks, name_part
 
 MOST_BARS = 20
@@ -38,7 +37,7 @@ def draw_bars(
     parts: Mapping[str, Floats],
     looks: PartLooks,
     quantity: tuple[str, str],
-) -> tuple[Figure, Axes]:
+) -> tuple[Picture, Axes]:
     """Draw a stacked bar for each name, the first on top. quantity: what they measure, its unit."""
     lines = [*map(wrap_name, names)]
     # A name of two lines needs more room than a bar, so bars stand apart as their names need.

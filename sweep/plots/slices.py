@@ -11,7 +11,7 @@ from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from grids.reading.units import format_quantity
 from kernels.configuration.answers import AnyCase
-from kernels.names.flags import STOPS, Limit
+from kernels.names.flags import FORBIDS, STOPS, Limit
 from sweep.answers.reasons import rank_limits
 from sweep.cases.row_cases import find_row_cell
 from sweep.cells.selection import (
@@ -25,7 +25,7 @@ from sweep.cells.selection import (
 from sweep.cells.source import Source, open_source
 from sweep.cells.space import list_given
 from sweep.cube.derived_quantities import Paradl
-from sweep.cube.variables import find_allowed, name_limits
+from sweep.cube.variables import name_limits
 from sweep.engine.compile_cache import keep_programs
 from sweep.errors import NothingFeasibleError
 
@@ -64,7 +64,7 @@ def read_fastest(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":
     rows = _list_layout_rows(cells)
     cells = read_slice(cells, (*kept, *rows))
     for dim in rows:
-        times = Paradl(cells).epoch_time.where(find_allowed(cells["limit"]))
+        times = Paradl(cells).epoch_time.where((cells["limit"] & FORBIDS) == 0)
         # Columns of the rows would vary along other axes now.
         cells = cells.drop_vars(read_columns(cells)).isel({dim: times.fillna(np.inf).argmin(dim)})
     return cells

@@ -92,8 +92,8 @@ def write_rows(
         with ThreadPoolExecutor(2) as pool:
             closed = [pool.submit(file.close) for file in files.values()]
         # `map` would leave files open after the first failure.
-        for file in closed:
-            file.result()
+        for closing in closed:
+            closing.result()
     return summary
 
 

@@ -112,8 +112,7 @@ def test_runs_of_an_extreme_time_have_an_answer_of_the_schema(
         [row | {"total_s": "1e-12", "comp_s": "1e-12", "comm_s": "1e-12"} for row in seven]
     )
     options = ("-o", tmp_path / "mine.yaml", "--no-cross-validation", "--format", "json")
-    options += ("--keep-anomalies",)
-    assert main(monkeypatch, "calibrate", path, *options) == 0
+    assert main(monkeypatch, "calibrate", path, *options, "--keep-anomalies") == 0
     answer = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)  # no NaN
     assert answer["accuracy"]
     Draft202012Validator(build_schemas()["calibrate"]).validate(answer)

@@ -59,7 +59,12 @@ def during(action: Callable[[], object]) -> Callable[..., Any]:
     @contextmanager
     def progress(*_: object) -> Iterator[Callable[[int], None]]:
         waiting = [action]
-        yield lambda block: waiting.pop()() if waiting else None
+
+        def step(block: int) -> None:
+            if waiting:
+                waiting.pop()()
+
+        yield step
 
     return progress
 

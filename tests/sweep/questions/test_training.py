@@ -274,7 +274,7 @@ def test_chances_count_epochs(url: str) -> None:
 def find_chances(rivals: list[str], error: float, batch_variance: float = 0.0) -> dict[str, float]:
     """Chances of the first by epochs' law, whose error is a spread of the logarithm of epochs."""
     law = LAW | {"error": error, "batch_variance": batch_variance}
-    space = predict(rivals, settings={"convergence": [law]})
+    space: Any = predict(rivals, settings={"convergence": [law]})
     chances = {}
     for objective in ("epoch_time", "train_time"):
         first, second = sweep.best(space, objective=objective).to_dict("records")
