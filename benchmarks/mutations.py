@@ -84,13 +84,13 @@ SURVIVED = (
         "sweep/cases/rejection.py",
         ", fit.reasons.ravel()))",
         "))",
-        "tests/sweep/cases",
+        "tests/test_layout_defaults.py",
     ),
     Mutation(
         "grids/models/files/huggingface.py",
         '.get("topk_method") == "noaux_tc"',
         '.get("topk_method") is not None',
-        "tests/grids/models",
+        "tests/grids/models/test_huggingface.py",
     ),
     Mutation(
         "sweep/cells/space.py",
@@ -110,12 +110,17 @@ SURVIVED = (
         "np.nanargmin(self.times[fewest])",
         "tests/sweep/questions/test_provision.py",
     ),
-    Mutation("sweep/cases/probability.py", " + unsure**2)", ")", "tests/sweep/cases"),
     Mutation(
-        "sweep/measured/anomalies.py",
-        "min(least, compared.factor)",
-        "compared.factor",
-        "tests/sweep/measured",
+        "sweep/cases/probability.py",
+        " + unsure**2)",
+        ")",
+        "tests/sweep/questions/test_training.py",
+    ),
+    Mutation(
+        "sweep/measured/evidence.py",
+        "at[series] = min(known",
+        "at[series] = max(known",
+        "tests/sweep/measured/test_evidence.py",
     ),
     Mutation(
         "sweep/samples/splits.py",
