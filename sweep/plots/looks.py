@@ -51,9 +51,9 @@ class Look:
 
     @property
     def area(self) -> dict[str, Any]:
-        """Settings for an area, pale so that text on it is legible."""
-        edge = mpl.rcParams["text.color"]
-        return {"facecolor": mix(self.colour), "hatch": self.hatch, "edgecolor": edge}
+        """Settings for an area; hatch, edge and text on it are in the ink that reads on it."""
+        ink = choose_ink(self.colour)
+        return {"facecolor": self.colour, "hatch": self.hatch, "edgecolor": ink}
 
 
 # Okabe and Ito's, for compute and communication, or forward and backward.

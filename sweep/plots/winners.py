@@ -23,7 +23,7 @@ from sweep.cells.space import list_given, thin_axis
 from sweep.cube.derived_quantities import Paradl
 from sweep.cube.variables import find_allowed
 from sweep.plots.figures import LINE, add_legend, make_axes, styled
-from sweep.plots.looks import Look, choose_looks
+from sweep.plots.looks import Look, choose_ink, choose_looks
 from sweep.plots.slices import (
     BEYOND_KEY,
     expect_any,
@@ -246,6 +246,7 @@ def _fill_cells(figure: Figure, axes: Axes, shown: Map, looks: Mapping[str, Look
         return
     for (row, column), text in wrapped.items():
         if text:
-            name = shown.strategies[shown.winners[row, column]]
-            label = {"facecolor": looks[name].area["facecolor"], "linewidth": 0, "pad": 1}
-            axes.text(column, row, "\n".join(text), ha="center", va="center", bbox=label)
+            colour = looks[shown.strategies[shown.winners[row, column]]].colour
+            box_of_text = {"facecolor": colour, "linewidth": 0, "pad": 1}
+            style: dict[str, Any] = {"color": choose_ink(colour), "bbox": box_of_text}
+            axes.text(column, row, "\n".join(text), ha="center", va="center", **style)

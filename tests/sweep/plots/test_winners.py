@@ -11,6 +11,7 @@ import sweep
 from grids.reading.errors import InputError
 from sweep.engine.run import read_grid
 from sweep.errors import NothingFeasibleError
+from sweep.plots.figures import use_style
 from sweep.plots.looks import choose_looks
 from sweep.plots.winners import (
     INFEASIBLE,
@@ -167,14 +168,18 @@ def test_global_batches_beyond_the_data_set_are_marked(expect_legible):
     assert any("global batch larger" in text for text in texts)
 
 
-def test_tiles_are_the_winners():
-    shown, looks = make_map(), choose_looks(KNOWN)
+@pytest.mark.parametrize(("dark", "data"), [(False, "#000000"), (True, "#ffffff")])
+def test_tiles_are_the_winners_in_the_colours_of_all_pictures(dark, data):
+    shown = make_map()
+    with use_style("page", dark):
+        looks = choose_looks(KNOWN)
     tiles = {
         (round(tile.get_y() + 0.5), round(tile.get_x() + 0.5)): to_hex(tile.get_facecolor())
-        for tile in draw(shown).axes[0].patches
+        for tile in draw_map(shown, dark=dark).axes[0].patches
     }
+    assert data in tiles.values()
     assert tiles == {
-        cell: looks[KNOWN[winner]].area["facecolor"]
+        cell: looks[KNOWN[winner]].colour.lower()
         for cell, winner in np.ndenumerate(shown.winners)
         if winner != NOBODY
     }
