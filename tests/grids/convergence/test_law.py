@@ -6,7 +6,7 @@ from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grids.convergence.law import PRIOR, fit_law
+from grids.convergence.law import PRIOR, LawPrior, fit_law
 from kernels.configuration.convergence import Law, count_epochs, spread_epochs
 
 BATCHES = np.array([2.0**n for n in range(6, 15)])
@@ -65,6 +65,14 @@ def test_small_batches_leave_the_critical_one_open():
     assert np.log(flat.critical_batch / BATCHES[2]) > PRIOR.ratio
     assert flat.batch_variance > 0.5
     assert spread_epochs(flat, 100 * BATCHES[2]) > 4 * spread_epochs(flat, BATCHES[0])
+
+
+def test_nothing_known_leaves_the_prior_of_the_largest_batch():
+    """Runs that scatter by any factor say nothing: the critical batch is e times the largest."""
+    vague = LawPrior(ratio=1.0, spread=0.5, error=1e4, count=3)
+    fitted = fit_law(np.array([64.0, 128, 8192]), np.full(3, 9.0), vague)
+    assert fitted.critical_batch == pytest.approx(8192 * np.e, rel=0.02)  # two steps of the grid
+    assert fitted.batch_variance == pytest.approx(vague.spread**2, rel=0.01)
 
 
 def test_noise_widens():

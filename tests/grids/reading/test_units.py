@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grids.reading.errors import InputError
-from grids.reading.units import parse_duration, parse_quantity
+from grids.reading.units import format_quantity, parse_duration, parse_quantity
 
 
 @pytest.mark.parametrize(
@@ -146,3 +146,11 @@ def test_a_duration_states_its_unit() -> None:
 def test_memory_in_bits_is_asked_about(text):
     with pytest.raises(InputError, match=r"32 ?GB"):
         parse_quantity(text, "B", "memory_capacity")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0 B"), (999, "999 B"), (1e3, "1 kB"), (-1e3, "-1 kB"), (16e9, "16 GB"), (1e-3, "1 mB")],
+)
+def test_a_quantity_has_the_largest_prefix_that_leaves_a_whole(value: float, text: str) -> None:
+    assert format_quantity(value, "B") == text

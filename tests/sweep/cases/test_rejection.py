@@ -47,6 +47,14 @@ def test_the_largest_batch_is_the_largest(too_large):
     assert not predict(batch=batch + 1)["feasible"]
 
 
+@pytest.mark.parametrize("beyond", [1, 2, 3])
+def test_the_largest_batch_is_found_from_just_beyond_it(too_large, beyond):
+    """Whether the batch that was asked about is odd or even."""
+    largest = too_large["changes"]["batch"]
+    (row,) = rank(strategy="data", pe=8, batch=largest + beyond)
+    assert row["rejection"]["changes"]["batch"] == largest
+
+
 def test_the_least_memory_is_enough(too_large):
     capacity = too_large["changes"]["memory_capacity"]
     assert predict(batch=100_000, memory_capacity=capacity)["feasible"]
