@@ -1,10 +1,12 @@
 """What a question is about, whatever it was given as."""
 
+import numpy as np
 import pytest
 
 import sweep
 from grids.reading.errors import InputError
 from sweep.cells.source import open_space
+from sweep.cells.space import thin_axis
 
 
 def test_a_store_a_dataset_and_a_grid_are_one_space(mixed, mixed_url, mixed_grid):
@@ -46,3 +48,17 @@ def test_few_cells_alone(mixed):
         open_space(mixed).expect_few(10)
     open_space(mixed).expect_few(10, "pe")
     assert len(sweep.sensitivity(mixed, {"model": "alexnet", "pe": 12, "strategy": "serial"})) == 0
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "kept"),
+    [
+        (3, 7, [3, 5, 7]),  # one power of two says little of the axis
+        (3, 9, [3, 6, 9]),  # so do two
+        (3, 16, [4, 8, 16]),
+        (1, 300, [1, 16, 256]),
+        (4, 6, [4, 5, 6]),
+    ],
+)
+def test_a_long_axis_keeps_powers_of_two_where_there_are_enough(low, high, kept) -> None:
+    assert thin_axis(np.arange(low, high + 1.0), 3).tolist() == kept

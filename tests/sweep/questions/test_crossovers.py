@@ -8,6 +8,7 @@ import pytest
 import sweep
 from grids.inputs.draws import DRAWS
 from grids.reading.errors import InputError
+from sweep.cases.curves import is_ahead
 from sweep.cases.draws import draw_both_times
 from sweep.cells.design_space import SpaceValues, make_grid
 from sweep.questions.crossovers import list_crossovers, tell_same
@@ -48,6 +49,14 @@ def test_counts_against_every_cell(along, axes):
         assert row["at"] == list_changes(cells[along].values.tolist(), ours, theirs)
         assert (row["first"] is None) == (row["reason"] is not None) == (not row["at"])
     assert any(row["at"] for row in rows)
+
+
+def test_a_difference_of_rounding_is_no_lead():
+    """Times that are equal in theory are summed in other orders."""
+    time, other = np.array([0.1 + 0.2 + 0.3, 1.0, np.nan]), np.array([0.3 + 0.2 + 0.1, 1.1, 1.0])
+    assert time[0] != other[0]
+    assert is_ahead(time, other).tolist() == [False, True, False]
+    assert is_ahead(other, time).tolist() == [False, False, False]
 
 
 @pytest.fixture(scope="module")
