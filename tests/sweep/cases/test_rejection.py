@@ -92,6 +92,9 @@ def test_the_nearest_cell_has_the_fewest_reasons():
     (row,) = rank(strategy="filter", pe="100,200", batch="8,1000000")
     assert (row["rejection"]["pe"], row["rejection"]["batch"]) == (200, 8)
     assert row["limit"][0] == "too_many_pes"
+    # Too many samples for the memory of either, and too many PEs beside.
+    (row,) = rank(strategy="filter", pe="64,128", batch=1_000_000)
+    assert (row["rejection"]["pe"], row["rejection"]["limit"]) == (64, ["memory"])
 
 
 @pytest.mark.parametrize(("batch", "nearest"), [(64, 63), (2, 3)])
