@@ -59,10 +59,8 @@ def main(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Minutes shorter, and noisier.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in SI units.")] = False,
-    seed: Annotated[int, typer.Option(help="fuzz, mutations: random seed.")] = 1,
-    cases: Annotated[
-        int | None, typer.Option(help="fuzz: number of files; mutations: a thousand per edit.")
-    ] = None,
+    seed: Annotated[int, typer.Option(help="fuzz: random seed.")] = 1,
+    cases: Annotated[int | None, typer.Option(help="fuzz: number of files.")] = None,
     record: Annotated[
         bool, typer.Option("--record", help=f"Replace the rows in {RESULTS.name}.")
     ] = False,
