@@ -10,7 +10,7 @@ from grids.reading.errors import format_count
 from sweep.cli import options
 from sweep.cli.commands import MISSED, PatientCommand, end, take_options
 from sweep.cli.values import take_number
-from sweep.cube.lock import expect_parent
+from sweep.cube.object_store import expect_parent
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 

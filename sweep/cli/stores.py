@@ -16,7 +16,7 @@ from sweep.cli import options
 from sweep.cli.commands import FAILED, INTERRUPTED, MISSED, PatientCommand, end
 from sweep.cli.spaces import tell_missing
 from sweep.cli.values import take_number
-from sweep.cube.lock import expect_parent
+from sweep.cube.object_store import expect_parent
 from sweep.engine.progress import bar, hear_interrupts, lines, silent
 from sweep.show.visible import escape_lines, tell
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from grids.reading.errors import InputError
-from sweep.cube.object_store import is_remote
+from sweep.cube.object_store import expect_parent, is_remote
 from sweep.cube.root import remove_remnant
 from sweep.errors import RunError
 
@@ -82,15 +82,6 @@ def _is_at(path: Path, folder: int) -> bool:
     with suppress(OSError):
         return os.path.samestat(os.fstat(folder), path.stat())
     return False
-
-
-def expect_parent(url: str) -> None:
-    """Raise InputError if a store's parent folder is not there: the path may be mistyped."""
-    parent = Path(url).parent
-    # What cannot be looked up is reported where the store's folder is made.
-    with suppress(OSError):
-        if not is_remote(url) and not parent.exists():
-            raise InputError(f"no folder {str(parent)!r}", where=url, advice="make it first")
 
 
 def lock_folder(path: Path) -> int:

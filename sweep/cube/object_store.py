@@ -7,7 +7,7 @@ of errors, so all of them are caught here.
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
@@ -88,6 +88,15 @@ def _check_scheme(url: str, scheme: str) -> None:
 def is_remote(url: str) -> bool:
     """Return whether a store is a URL and not a folder."""
     return "://" in url
+
+
+def expect_parent(url: str) -> None:
+    """Raise InputError if a store's parent folder is not there: the path may be mistyped."""
+    parent = Path(url).parent
+    # What cannot be looked up is reported where the store's folder is made.
+    with suppress(OSError):
+        if not is_remote(url) and not parent.exists():
+            raise InputError(f"no folder {str(parent)!r}", where=url, advice="make it first")
 
 
 @contextmanager

@@ -255,7 +255,7 @@ def test_without_the_option_it_is_refused(data_spec, data_url):
 
 def test_no_cube_to_extend(data_spec, tmp_path):
     with pytest.raises(InputError, match="extend=True"):
-        sweep.run(data_spec, tmp_path / "mistyped" / "cube.zarr", extend=True)
+        sweep.run(data_spec, tmp_path / "mistyped.zarr", extend=True)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -26,16 +26,16 @@ def test_who_is_refused_leaves_the_folder_to_its_holder(tmp_path):
 
 
 def test_a_folder_is_made_and_removed_if_it_stays_empty(tmp_path):
-    with hold_store(str(tmp_path / "a" / "b")):
-        assert (tmp_path / "a" / "b").is_dir()
+    with hold_store(str(tmp_path / "a")):
+        assert (tmp_path / "a").is_dir()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_folders_that_were_there_stay(tmp_path):
-    (tmp_path / "a").mkdir()
-    with hold_store(str(tmp_path / "a" / "b" / "c")):
+def test_no_parent_folder_is_made(tmp_path):
+    """The path may be mistyped."""
+    with pytest.raises(InputError, match="make it first"), hold_store(str(tmp_path / "a" / "b")):
         pass
-    assert list(tmp_path.rglob("*")) == [tmp_path / "a"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_is_left_alone(tmp_path):
