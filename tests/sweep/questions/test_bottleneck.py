@@ -95,7 +95,7 @@ def test_of_many_layouts_the_best_of_each_cell_has_a_row():
     }
     grid = read_grid({"scaling": "strong", "axes": axes})
     rows = sweep.bottleneck(grid)
-    for pe in axes["pe"]:
+    for pe in (8, 1024):
         best = sweep.best(grid, {"pe": pe}).iloc[0]
         listed = rows[rows["pe"] == pe].set_index("layout")["epoch_time"]
         assert listed[best["layout"]] == listed.min() == pytest.approx(best["epoch_time"])
