@@ -15,7 +15,7 @@ from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
 from sweep.cli.report import expect_page, write_page_of_layouts
 from sweep.cli.spaces import SpaceOptions
-from sweep.cli.values import take_number
+from sweep.cli.values import take_count
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
@@ -36,13 +36,9 @@ class FitOptions:
     system: options.System = SYSTEM
     global_batch: Annotated[
         int | None,
-        take_number(
-            "count", help="Sequences per iteration; default: a multiple of --pe, at least 1,024."
-        ),
+        take_count("Sequences per iteration; default: a multiple of --pe, at least 1,024."),
     ] = None
-    sequence: Annotated[
-        int | None, take_number("count", help="Tokens per sequence; 8k is 8192.")
-    ] = None
+    sequence: Annotated[int | None, take_count("Tokens per sequence; 8k is 8192.")] = None
     precision: Annotated[
         Literal["bf16", "fp16", "fp32", "fp8", "mxfp8", "nvfp4", "zero"] | None,
         Option(
@@ -78,9 +74,7 @@ class FitOptions:
     ] = None
     group: Annotated[
         int | None,
-        take_number(
-            "count", help="Consecutive micro-batches per chunk; default: the number of stages."
-        ),
+        take_count("Consecutive micro-batches per chunk; default: the number of stages."),
     ] = None
     layout: Annotated[
         str | None,

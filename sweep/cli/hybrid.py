@@ -10,7 +10,7 @@ from grids.reading.errors import format_count
 from grids.reading.units import parse_count, parse_quantity
 from sweep.cli import options
 from sweep.cli.commands import INTERRUPTED, NOTHING_FEASIBLE, end, take_options
-from sweep.cli.values import take_number
+from sweep.cli.values import take_count, take_share
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
@@ -22,7 +22,7 @@ class HybridOptions:
     """The arguments of `sweep.questions.hybrid.question.hybrid`, as texts."""
 
     model: options.Model
-    batch: Annotated[int, take_number("count", help="Samples per replica.")]
+    batch: Annotated[int, take_count("Samples per replica.")]
     pe: Annotated[str, Option(metavar="N[,N]", help="Largest PE count, or several counts.")]
     strategies: Annotated[
         list[str] | None,
@@ -40,8 +40,7 @@ class HybridOptions:
         ),
     ] = None
     scaling_efficiency: Annotated[
-        float | None,
-        take_number("share", help="T_1 / T_N across replicas, overriding the oracle."),
+        float | None, take_share("T_1 / T_N across replicas, overriding the oracle.")
     ] = None
     convergence: options.Convergence = "auto"
     target: options.Target = None
@@ -138,11 +137,9 @@ class PlaceOptions:
             ".txt).",
         ),
     ]
-    devices: Annotated[int, take_number("count", help="Number of devices, in one node.")]
+    devices: Annotated[int, take_count("Number of devices, in one node.")]
     system: options.System = "abci"
-    batch: Annotated[
-        int | None, take_number("count", help="Samples per step; a graph states its own.")
-    ] = None
+    batch: Annotated[int | None, take_count("Samples per step; a graph states its own.")] = None
     dataset: options.Dataset = None
     optimizer: Annotated[
         Literal["sgd", "adam", "none"], Option(help="Optimizer whose state takes memory.")

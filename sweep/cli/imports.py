@@ -10,7 +10,7 @@ from grids.reading.errors import add_place, format_count
 from grids.reading.textfile import expect_output, write_text
 from sweep.cli import options
 from sweep.cli.commands import MISSED, PatientCommand, end
-from sweep.cli.values import take_number
+from sweep.cli.values import take_count, take_number
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
@@ -35,7 +35,7 @@ Precision = Annotated[
 def probe(
     precision: Precision = "fp32",
     seconds: Annotated[
-        float, take_number("seconds", least=1, help="Leave out products that would take longer.")
+        float, take_number("seconds", "Leave out products that would take longer.", least=1)
     ] = 120,
     form: options.Form = "table",
     quiet: options.Quiet = False,
@@ -56,7 +56,7 @@ def profile(
     dataset: Annotated[str, Option(help="Data set whose samples are timed.")],
     device: Annotated[str, Option(help="Name of the device, as 'device' of a system's pe has it.")],
     output: options.YamlOutput,
-    batch: Annotated[int, take_number("count", least=1, help="Samples per pass.")] = 32,
+    batch: Annotated[int, take_count("Samples per pass.", least=1)] = 32,
     precision: Precision = "fp32",
     form: options.Form = "table",
     quiet: options.Quiet = False,
@@ -150,17 +150,13 @@ def import_system(
         Option(help="Machine for values that no log states; they are marked as assumed."),
     ] = None,
     pe: Annotated[
-        int | None,
-        take_number("count", least=2, help="PEs of runs whose logs do not state them."),
+        int | None, take_count("PEs of runs whose logs do not state them.", least=2)
     ] = None,
-    pes_per_node: Annotated[int | None, take_number("count", least=1, help="PEs per node.")] = None,
+    pes_per_node: Annotated[int | None, take_count("PEs per node.", least=1)] = None,
     links_per_node: Annotated[
-        int | None,
-        take_number("count", least=1, help="Network adapters per node that PEs use."),
+        int | None, take_count("Network adapters per node that PEs use.", least=1)
     ] = None,
-    size: Annotated[
-        int | None, take_number("count", least=1, help="PEs of the whole machine.")
-    ] = None,
+    size: Annotated[int | None, take_count("PEs of the whole machine.", least=1)] = None,
     plot: options.Plot = None,
     form: options.Form = "table",
 ) -> None:

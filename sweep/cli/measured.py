@@ -9,7 +9,7 @@ from typer import Argument, Context, Option, Typer
 from grids.reading.textfile import expect_output
 from sweep.cli import options
 from sweep.cli.commands import MISSED, PatientCommand, end, take_options
-from sweep.cli.values import take_number
+from sweep.cli.values import take_share
 from sweep.show.visible import tell
 
 app = Typer()
@@ -54,10 +54,7 @@ RunCommand = take_options(RunOptions)
 def compare(
     context: Context,
     require_accuracy: Annotated[
-        float | None,
-        take_number(
-            "share", least=0, most=1, help="Exit with 3 if the mean accuracy of totals is lower."
-        ),
+        float | None, take_share("Exit with 3 if the mean accuracy of totals is lower.", least=0)
     ] = None,
     form: options.Form = "table",
 ) -> None:

@@ -17,7 +17,7 @@ from grids.entries.names import check_name, list_names, split_labels
 from grids.entries.strategy_names import TABLE_III
 from grids.reading.errors import InputError, add_place, shorten
 from grids.reading.units import parse_count, parse_quantity
-from sweep.cli.values import take_number, take_output, take_picture
+from sweep.cli.values import take_count, take_number, take_output, take_picture, take_share
 from sweep.cube.object_store import locate_store
 
 if TYPE_CHECKING:
@@ -81,10 +81,8 @@ System = Annotated[
 Strategy = Annotated[
     str, Option(help="Strategy, such as data+filter:group=8.", autocompletion=complete_strategies)
 ]
-PEs = Annotated[int, take_number("count", "--pe", help="Number of PEs.")]
-Batch = Annotated[
-    int, take_number("count", help="Samples per replica (weak) or per mini-batch (strong).")
-]
+PEs = Annotated[int, take_count("Number of PEs.", "--pe")]
+Batch = Annotated[int, take_count("Samples per replica (weak) or per mini-batch (strong).")]
 Layers = Annotated[str | None, Option(help="A .lc file that says which layers are split.")]
 
 # A design space: the axes of a spec.
@@ -162,9 +160,7 @@ Convergence = Annotated[
 Target = Annotated[
     str | None, Option(help="Target such as top1>=0.759, where epochs to several are known.")
 ]
-MaxGlobalBatch = Annotated[
-    int | None, take_number("count", help="Largest global batch assumed to converge.")
-]
+MaxGlobalBatch = Annotated[int | None, take_count("Largest global batch assumed to converge.")]
 
 # Files and stores. Located while options are parsed, so that a mistake is reported before slow
 # imports.
@@ -214,20 +210,13 @@ Prices = Annotated[
 ]
 
 # Layouts of transformers.
-Sequence = Annotated[
-    int | None,
-    take_number("count", help="Tokens per sequence (8k is 8192): ask about layouts."),
-]
-GlobalBatch = Annotated[
-    int | None, take_number("count", help="Sequences per iteration, with --sequence.")
-]
+Sequence = Annotated[int | None, take_count("Tokens per sequence (8k is 8192): ask about layouts.")]
+GlobalBatch = Annotated[int | None, take_count("Sequences per iteration, with --sequence.")]
 Tokens = Annotated[
-    int | None,
-    take_number("amount", help="Tokens to train on (15T is 15e12): adds days and PE-hours."),
+    int | None, take_number("amount", "Tokens to train on (15T is 15e12): adds days and PE-hours.")
 ]
 Headroom = Annotated[
-    float | None,
-    take_number("share", help="Share of each PE's memory to keep free for layouts, such as 10%."),
+    float | None, take_share("Share of each PE's memory to keep free for layouts, such as 10%.")
 ]
 
 # How an answer is printed, and how it is computed.

@@ -9,7 +9,7 @@ from typer import Argument, Context, Option, Typer
 from grids.reading.errors import format_count
 from sweep.cli import options
 from sweep.cli.commands import MISSED, PatientCommand, end, take_options
-from sweep.cli.values import take_number
+from sweep.cli.values import take_number, take_share
 from sweep.cube.object_store import expect_parent
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
@@ -23,13 +23,13 @@ class SampleOptions:
 
     source: Annotated[str, Argument(help="A design space with ranges (YAML), or a cube.")]
     out: Annotated[Path, Argument(help="Folder to create for the data set.")]
-    rows: Annotated[int, take_number("amount", help="Number of rows, such as 1e6.")]
+    rows: Annotated[int, take_number("amount", "Number of rows, such as 1e6.")]
     seed: options.Seed = 0
     near_limits: Annotated[
-        float, take_number("share", help="Share of points next to limits of memory or PE counts.")
+        float, take_share("Share of points next to limits of memory or PE counts.")
     ] = 0.0
     near_crossovers: Annotated[
-        float, take_number("share", help="Share of points where one strategy overtakes another.")
+        float, take_share("Share of points where one strategy overtakes another.")
     ] = 0.0
     splits: Annotated[
         list[str] | None, Option("--split", help="Require this split: random, model, scale ...")

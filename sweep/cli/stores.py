@@ -15,7 +15,7 @@ from grids.reading.units import format_quantity
 from sweep.cli import options
 from sweep.cli.commands import FAILED, INTERRUPTED, MISSED, PatientCommand, end
 from sweep.cli.spaces import tell_missing
-from sweep.cli.values import take_number
+from sweep.cli.values import take_share
 from sweep.cube.object_store import expect_parent
 from sweep.engine.progress import bar, hear_interrupts, lines, silent
 from sweep.show.visible import escape_lines, tell
@@ -108,12 +108,7 @@ def diff(
     selection: options.Selection = None,
     tolerance: Annotated[
         float,
-        take_number(
-            "share",
-            least=0,
-            most=inf,
-            help="Relative difference up to which answers count as equal.",
-        ),
+        take_share("Relative difference up to which answers count as equal.", least=0, most=inf),
     ] = 0.0,
     require_same: Annotated[
         bool, Option("--require-same", help="Exit with 3 unless cells and answers are the same.")

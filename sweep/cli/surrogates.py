@@ -9,7 +9,7 @@ from typer import Argument, Context, Option, Typer
 from grids.reading.errors import format_count
 from sweep.cli import options
 from sweep.cli.commands import PatientCommand, take_options
-from sweep.cli.values import take_number
+from sweep.cli.values import take_count, take_number
 from sweep.cube.object_store import expect_parent
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
@@ -44,13 +44,9 @@ class TrainOptions:
     gradients: Annotated[
         bool, Option("--gradients", help="Also train on gradients (Sobolev training).")
     ] = False
-    members: Annotated[
-        int, take_number("count", help="Number of learners; their spread is the uncertainty.")
-    ] = 1
-    epochs: Annotated[
-        int, take_number("amount", help="Maximum passes of a network over the rows.")
-    ] = 20
-    width: Annotated[int, take_number("count", help="Units per hidden layer.")] = 128
+    members: Annotated[int, take_count("Number of learners; their spread is the uncertainty.")] = 1
+    epochs: Annotated[int, take_number("amount", "Maximum passes of a network over the rows.")] = 20
+    width: Annotated[int, take_count("Units per hidden layer.")] = 128
     seed: options.Seed = 0
     force: options.Force = False
 

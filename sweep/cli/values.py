@@ -24,7 +24,7 @@ KINDS: dict[str, Callable[[object], float]] = {
 
 
 def take_number(
-    kind: str, *names: str, help: str, least: float = -math.inf, most: float | None = None
+    kind: str, help: str, *names: str, least: float = -math.inf, most: float | None = None
 ) -> Any:
     """Make an option whose value is a number of a kind, such as 15T, 8k or 80%.
 
@@ -59,4 +59,6 @@ def take_output(endings: tuple[str, ...], *names: str, help: str, metavar: str =
     return Option(*names, callback=check, metavar=metavar, help=help)
 
 
+take_count = partial(take_number, "count")
+take_share = partial(take_number, "share")
 take_picture = partial(take_output, PICTURES)
