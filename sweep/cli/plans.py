@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Context, Option, Typer
 
@@ -12,10 +12,7 @@ from sweep.cli.commands import NOTHING_FEASIBLE, end
 from sweep.cli.fit import asks_about_layouts, scale_layouts
 from sweep.cli.report import PageOption, expect_page, write_page_of
 from sweep.cli.spaces import SpaceCommand, Subject
-from sweep.cli.values import take_number
-
-if TYPE_CHECKING:
-    from sweep.report.asked import Asked
+from sweep.cli.values import take_number, take_share
 
 app = Typer()
 
@@ -51,14 +48,13 @@ def provision(
     context: Context,
     deadline: Annotated[
         float | None,
-        take_number("time", help="Find the fewest PEs that train within it, such as 60d, 1h30m."),
+        take_number("time", "Find the fewest PEs that train within it, such as 60d, 1h30m."),
     ] = None,
     epochs: Annotated[
         float | None, Option(help="Epochs to train; default: those to the target of --convergence.")
     ] = None,
     holds: Annotated[
-        float | None,
-        take_number("share", help="Required probability of meeting the deadline, such as 0.9."),
+        float | None, take_share("Required probability of meeting the deadline, such as 0.9.")
     ] = None,
     need: Annotated[
         str | None,
@@ -68,7 +64,7 @@ def provision(
         ),
     ] = None,
     efficiency: Annotated[
-        float | None, take_number("share", help="With --need, the parallel efficiency to reach.")
+        float | None, take_share("With --need, the parallel efficiency to reach.")
     ] = None,
     sequence: options.Sequence = None,
     global_batch: options.GlobalBatch = None,
@@ -113,18 +109,14 @@ def provision(
         from sweep.show.planning import describe_provision
         from sweep.show.rows import show_rows
 
-        seconds = deadline
         ask = partial(list_provisions, epochs=epochs, holds=holds)
         rows = subject.ask(ask, form, deadline, price=options.parse_price(price))
-
-        def lead() -> "Asked":
+        is_met = any(row["pe"] is not None for row in rows)
+        if is_met and page:
             from sweep.report.asked import ask_provision
 
-            return ask_provision(rows, seconds, epochs)
-
-        is_met = any(row["pe"] is not None for row in rows)
-        if is_met:
-            write_page_of(subject, page, price=price, lead=lead)
+            asked = ask_provision(rows, deadline, epochs)
+            write_page_of(subject, page, price=price, asked=asked)
         show_rows(rows, form, every, describe_provision)
         if not is_met:
             end("no strategy meets the deadline with these PE counts", NOTHING_FEASIBLE)
@@ -146,14 +138,10 @@ def _show_needs(
     rows = subject.ask(list_needs, form, need, efficiency=efficiency, bounded=False)
     # A reason may also say that any value will do.
     is_met = not all(str(row["reason"]).startswith("never") for row in rows)
-
-    def lead() -> "Asked":
+    if is_met and page:
         from sweep.report.asked import ask_need
 
-        return ask_need(rows, need)
-
-    if is_met:
-        write_page_of(subject, page, lead=lead)
+        write_page_of(subject, page, asked=ask_need(rows, need))
     show_rows(rows, form, every, describe_need)
     if not is_met:
         end(f"no value of {need} will do", NOTHING_FEASIBLE)

@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from typer import Context, Option, Typer
 
@@ -13,10 +13,7 @@ from sweep.cli.commands import NOTHING_FEASIBLE, end
 from sweep.cli.fit import asks_about_layouts, rank_layouts, scale_layouts
 from sweep.cli.report import PageOption, expect_page, write_page_of
 from sweep.cli.spaces import Rows, SpaceCommand, Subject
-from sweep.cli.values import take_number
-
-if TYPE_CHECKING:
-    from sweep.report.asked import Asked
+from sweep.cli.values import take_share
 
 app = Typer()
 
@@ -25,8 +22,7 @@ app = Typer()
 def limits(
     context: Context,
     efficiency: Annotated[
-        float,
-        take_number("share", help="Least parallel efficiency that counts as efficient."),
+        float, take_share("Least parallel efficiency that counts as efficient.")
     ] = EFFICIENCY,
     objective: Annotated[
         Literal["epoch-time", "train-time", "pe-hours", "cost"],
@@ -118,14 +114,10 @@ def _show_limits(
 
     subject.tell_kept_groups()
     rows = subject.ask(answer, form)
-
-    def lead() -> "Asked":
+    if rows and page:
         from sweep.report.asked import ask_limits
 
-        return ask_limits(rows)
-
-    if rows:
-        write_page_of(subject, page, objective, price, lead)
+        write_page_of(subject, page, objective, price, ask_limits(rows))
     show_limits(rows, form, every)
     subject.end_if_empty(rows)
 
@@ -197,8 +189,7 @@ def best(
     ask = partial(rank_strategies, across=across, why=why or None)
     subject.tell_kept_groups()
     rows = subject.ask(ask, form, objective=goal, price=prices)
-    is_feasible = any(row["feasible"] for row in rows)
-    if is_feasible:
+    if is_feasible := any(row["feasible"] for row in rows):
         write_page_of(subject, page, objective, price)
     show_ranking(rows, form, goal, every)
     if not is_feasible:
@@ -240,14 +231,11 @@ def pareto(
     from sweep.show.rows import show_rows
 
     rows = subject.ask(question, form, price=options.parse_price(price), bounded=False, **goals)
-
-    def lead() -> "Asked":
+    if rows and page:
         from sweep.report.asked import ask_pareto
 
-        return ask_pareto(rows, goals["objective"], against)
-
-    if rows:
-        write_page_of(subject, page, objective, price, lead)
+        asked = ask_pareto(rows, goals["objective"], against)
+        write_page_of(subject, page, objective, price, asked)
     show_rows(rows, form, every)
     if not rows:
         end("nothing in this slice is feasible", NOTHING_FEASIBLE)

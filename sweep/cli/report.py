@@ -6,7 +6,7 @@ As in `sweep.cli.main`, heavy imports are inside functions.
 import shlex
 import sys
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from html import escape
 from importlib import import_module
@@ -76,12 +76,12 @@ def write_page_of(
     path: Path | None,
     objective: str = "epoch-time",
     price: list[str] | None = None,
-    lead: "Callable[[], Asked] | None" = None,
+    asked: "Asked | None" = None,
 ) -> None:
     """Write the page of a question, if there is a path.
 
-    It comes before the printed answer, whose reader may close the pipe. lead: makes the question
-    that leads the page. NothingFeasibleError: no configuration is feasible.
+    It comes before the printed answer, whose reader may close the pipe. asked: leads the page.
+    NothingFeasibleError: no configuration is feasible.
     """
     if path is None:
         return
@@ -94,7 +94,7 @@ def write_page_of(
         subject.max_global_batch,
         options.OBJECTIVES[objective],
         options.parse_price(price),
-        lead() if lead else None,
+        asked,
     )
     contents.notes.extend(subject.notes)
     write_page(contents, path, write_command())
