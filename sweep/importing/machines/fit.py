@@ -8,7 +8,6 @@ assumed or refused, and so are lines that do not fit.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -72,6 +71,11 @@ class Fitted:
     errors: Floats
     assumed: str = ""
 
+    @property
+    def residual(self) -> float:
+        """The root mean square of the errors."""
+        return float(np.sqrt(np.mean(self.errors**2)))
+
 
 def predict(system: System, measurement: Measurement) -> Floats:
     """Predict the seconds of each row of a measurement, by the oracle's own collectives."""
@@ -92,104 +96,6 @@ def predict(system: System, measurement: Measurement) -> Floats:
         return np.asarray(time_fastest(costs, sizes, one))
 
 
-def find_errors(system: System, measurement: Measurement) -> Floats:
-    """Return ln(predicted / measured) of each row."""
-    seconds = np.array([row.seconds for row in measurement.samples])
-    errors: Floats = np.log(predict(system, measurement) / seconds)
-    return errors
-
-
-def fit_lines(
-    system: System, level: int, name: str, runs: Sequence[Measurement], path: Connection | None
-) -> Fitted:
-    """Fit the lines of a collective at a level of the system; levels below are fitted already.
-
-    path: gives a latency or a bandwidth that the rows leave open. InputError: it is None, and they
-    do; or no lines fit.
-    """
-    fit = partial(_fit_most, system, level, name, runs)
-    shown = partial(_shows, system, level, name, runs)
-    fitted = fit(None, None)
-    hidden = [key for key in KEYS if not shown(fitted, key)]
-    sizes = np.unique(_list_steps(runs)[0])
-    if len(sizes) == 1:  # it shows what takes more of its time
-        is_short = path is not None and sizes[0] < path.latency * path.bandwidth
-        hidden = ["bandwidth" if is_short else "latency"]
-    for key in hidden:
-        if path is None:
-            raise InputError(
-                f"{runs[0].where}: the sizes leave open the {key} of {name}",
-                advice=f"{REMEDIES[key]}, or --like SYSTEM",
-            )
-        fitted = fit(key, path)
-    _expect_fit(name, runs, fitted)
-    return fitted
-
-
-def _shows(
-    system: System, level: int, name: str, runs: Sequence[Measurement], fitted: Fitted, key: str
-) -> bool:
-    """Return whether the lines' latencies, or bandwidths, take a part of any row's time."""
-    lines = [line.model_copy(update={key: NOTHING[key]}) for line in fitted.lines]
-    with_all, without = (
-        with_lines(system, level, name, each) for each in (fitted.lines, tuple(lines))
-    )
-    return any((predict(without, r) < (1 - SHOWN) * predict(with_all, r)).any() for r in runs)
-
-
-def _expect_fit(name: str, runs: Sequence[Measurement], fitted: Fitted) -> None:
-    """Raise InputError if the lines are none of these rows'."""
-    errors = np.abs(fitted.errors)
-    sizes = np.array([row.size for run in runs for row in run.samples])
-    off = errors > WORST
-    if np.median(errors) > WORST_MEDIAN or np.mean(off) > OUTLIERS or (off & (sizes > LARGE)).any():
-        at = sizes[np.argmax(errors)]
-        raise InputError(
-            f"no lines of latency and bandwidth fit {name}: off by "
-            f"{100 * np.expm1(np.median(errors)):.0f} % in the median, and by "
-            f"{100 * np.expm1(errors.max()):.0f} % at {at:,.0f} B",
-            where=", ".join(run.where for run in runs),
-            advice="were other programs running, or are the logs of several machines? Measure "
-            "again, or leave out the rows that are wrong",
-        )
-
-
-def _fit_most(
-    system: System,
-    level: int,
-    name: str,
-    runs: Sequence[Measurement],
-    key: str | None,
-    path: Connection | None,
-) -> Fitted:
-    """Fit as many lines as are worthwhile; only one, if its `key` is as the path's."""
-    # Between nodes a line is that of one adapter, of which a node has several.
-    links = 1 if level == 0 else system.links_per_node
-    best: Fitted | None = None
-    for count in range(1, 1 + (MOST_LINES if key is None else 1)):
-        first = _start_lines(runs, count, links)
-        if first is None:
-            break
-        if key and path:
-            x, y = _list_steps(runs)
-            first = np.log([[np.median(y), np.median(x / y) / links]])
-            first[:, KEYS.index(key)] = np.log(getattr(path, key))
-        free = [n for n, other in enumerate(KEYS) if other != key]
-        fitted = _refine(system, level, name, runs, first, free)
-        if best is not None and _rate(fitted) > WORTHWHILE * _rate(best):
-            break
-        best = fitted
-        if _rate(best) < GOOD:
-            break
-    assert best is not None  # one line fits any row
-    return replace(best, assumed=key or "")
-
-
-def _rate(fitted: Fitted) -> float:
-    """Return the root mean square of the errors."""
-    return float(np.sqrt(np.mean(fitted.errors**2)))
-
-
 def with_lines(system: System, level: int, name: str, lines: tuple[Connection, ...]) -> System:
     """Return the system with the lines of a collective at a level."""
     levels = [*system.levels]
@@ -199,45 +105,116 @@ def with_lines(system: System, level: int, name: str, lines: tuple[Connection, .
     return system.model_copy(update={"levels": tuple(levels)})
 
 
-def _refine(
-    system: System,
-    level: int,
-    name: str,
-    runs: Sequence[Measurement],
-    first: Floats,
-    free: list[int],
-) -> Fitted:
-    """Return the lines nearest to the rows, starting from logarithms `first` [line, 2].
+@dataclass(frozen=True)
+class LineFitter:
+    """Fits the lines of a collective at a level of a system; levels below are fitted already."""
 
-    free: columns that are fitted; the others stay.
-    """
+    system: System
+    level: int
+    name: str
+    runs: Sequence[Measurement]
 
-    def complete(logs: Floats) -> tuple[Connection, ...]:
-        filled = first.copy()
-        filled[:, free] = logs.reshape(len(first), -1)
-        return make_lines(filled)
+    def fit(self, path: Connection | None) -> Fitted:
+        """Fit the lines.
 
-    def find_residuals(logs: Floats) -> Floats:
-        changed = with_lines(system, level, name, complete(logs))
-        return np.concatenate([find_errors(changed, run) for run in runs])
+        path: gives a latency or a bandwidth that the rows leave open. InputError: it is None, and
+        they do; or no lines fit.
+        """
+        fitted = self._fit_most(None, path)
+        hidden = [key for key in KEYS if not self._shows(fitted, key)]
+        sizes = np.unique(_list_steps(self.runs)[0])
+        if len(sizes) == 1:  # it shows what takes more of its time
+            is_short = path is not None and sizes[0] < path.latency * path.bandwidth
+            hidden = ["bandwidth" if is_short else "latency"]
+        for key in hidden:
+            if path is None:
+                raise InputError(
+                    f"{self.runs[0].where}: the sizes leave open the {key} of {self.name}",
+                    advice=f"{REMEDIES[key]}, or --like SYSTEM",
+                )
+            fitted = self._fit_most(key, path)
+        self._expect_fit(np.abs(fitted.errors))
+        return fitted
 
-    def rate(logs: Floats) -> float:
-        return float(np.abs(find_residuals(logs)).sum())
+    def _predict(self, lines: tuple[Connection, ...]) -> Floats:
+        """Predict the seconds of each row."""
+        system = with_lines(self.system, self.level, self.name, lines)
+        return np.concatenate([predict(system, run) for run in self.runs])
 
-    # Beyond a node small messages go by trees and in levels, of fewer steps than a ring's.
-    factors = STARTS[: 1 if level == 0 else None]
-    starts = [(first + np.log([steps, 1]))[:, free].ravel() for steps in factors]
-    # Only two of them are refined, since least squares predict all rows many times.
-    starts.sort(key=rate)
-    # Where rows repeat or scatter, a few of them must not bend the lines.
-    solutions = [
-        least_squares(
-            find_residuals, start, loss="soft_l1", f_scale=0.1, diff_step=np.full(start.size, DIGIT)
-        ).x
-        for start in starts[:2]
-    ]
-    logs = min((*starts[:1], *solutions), key=rate)
-    return Fitted(complete(logs), find_residuals(logs))
+    def _shows(self, fitted: Fitted, key: str) -> bool:
+        """Return whether the lines' latencies, or bandwidths, take a part of any row's time."""
+        without = tuple(line.model_copy(update={key: NOTHING[key]}) for line in fitted.lines)
+        shown = self._predict(without) < (1 - SHOWN) * self._predict(fitted.lines)
+        return bool(shown.any())
+
+    def _expect_fit(self, errors: Floats) -> None:
+        """Raise InputError if the lines are none of these rows'."""
+        sizes = np.array([row.size for run in self.runs for row in run.samples])
+        off, median = errors > WORST, np.median(errors)
+        if median > WORST_MEDIAN or np.mean(off) > OUTLIERS or (off & (sizes > LARGE)).any():
+            raise InputError(
+                f"no lines of latency and bandwidth fit {self.name}: off by "
+                f"{100 * np.expm1(median):.0f} % in the median, and by "
+                f"{100 * np.expm1(errors.max()):.0f} % at {sizes[np.argmax(errors)]:,.0f} B",
+                where=", ".join(run.where for run in self.runs),
+                advice="were other programs running, or are the logs of several machines? Measure "
+                "again, or leave out the rows that are wrong",
+            )
+
+    def _fit_most(self, key: str | None, path: Connection | None) -> Fitted:
+        """Fit as many lines as are worthwhile; only one, if its `key` is as the path's."""
+        # Between nodes a line is that of one adapter, of which a node has several.
+        links = 1 if self.level == 0 else self.system.links_per_node
+        best: Fitted | None = None
+        for count in range(1, 1 + (MOST_LINES if key is None else 1)):
+            first = _start_lines(self.runs, count, links)
+            if first is None:
+                break
+            if key and path:
+                x, y = _list_steps(self.runs)
+                first = np.log([[np.median(y), np.median(x / y) / links]])
+                first[:, KEYS.index(key)] = np.log(getattr(path, key))
+            fitted = self._refine(first, [n for n, other in enumerate(KEYS) if other != key])
+            if best is not None and fitted.residual > WORTHWHILE * best.residual:
+                break
+            best = fitted
+            if best.residual < GOOD:
+                break
+        assert best is not None  # one line fits any row
+        return replace(best, assumed=key or "")
+
+    def _refine(self, first: Floats, free: list[int]) -> Fitted:
+        """Return the lines nearest to the rows, starting from logarithms `first` [line, 2].
+
+        free: columns that are fitted; the others stay.
+        """
+        seconds = np.array([row.seconds for run in self.runs for row in run.samples])
+
+        def complete(logs: Floats) -> tuple[Connection, ...]:
+            filled = first.copy()
+            filled[:, free] = logs.reshape(len(first), -1)
+            return make_lines(filled)
+
+        def find_residuals(logs: Floats) -> Floats:
+            errors: Floats = np.log(self._predict(complete(logs)) / seconds)
+            return errors
+
+        def rate(logs: Floats) -> float:
+            return float(np.abs(find_residuals(logs)).sum())
+
+        # Beyond a node small messages go by trees and in levels, of fewer steps than a ring's.
+        factors = STARTS[: 1 if self.level == 0 else None]
+        starts = [(first + np.log([steps, 1]))[:, free].ravel() for steps in factors]
+        # Only two of them are refined, since least squares predict all rows many times.
+        starts.sort(key=rate)
+        # Where rows repeat or scatter, a few of them must not bend the lines.
+        step = np.full(starts[0].size, DIGIT)
+        solutions = [
+            least_squares(find_residuals, start, loss="soft_l1", f_scale=0.1, diff_step=step).x
+            for start in starts[:2]
+        ]
+        logs = min((*starts[:1], *solutions), key=rate)
+        return Fitted(complete(logs), find_residuals(logs))
 
 
 def make_lines(logs: Floats) -> tuple[Connection, ...]:
@@ -314,7 +291,8 @@ def _format_range(least: float, most: float) -> str:
 
 def rate_run(system: System, run: Measurement) -> dict[str, Any]:
     """Return how well the machine predicts a run's rows, with the series of a picture."""
-    errors = np.abs(find_errors(system, run))
+    seconds, predicted = np.array([row.seconds for row in run.samples]), predict(system, run)
+    errors: Floats = np.abs(np.log(predicted / seconds))
     large = errors[np.array([row.size >= LARGE for row in run.samples])]
     level = system.levels[0 if run.pes <= system.pes_per_node else 1]
     lines = getattr(level.collectives, run.collective)
@@ -332,6 +310,6 @@ def rate_run(system: System, run: Measurement) -> dict[str, Any]:
         "worst_error": float(np.expm1(errors.max())),
         "misfits": describe_misfits(run, errors),
         "sizes": [row.size for row in run.samples],
-        "measured": [row.seconds for row in run.samples],
-        "predicted": predict(system, run).tolist(),
+        "measured": seconds.tolist(),
+        "predicted": predicted.tolist(),
     }

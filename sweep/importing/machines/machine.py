@@ -24,7 +24,7 @@ from sweep.importing.machines.devices import (
     find_machine,
     with_memory,
 )
-from sweep.importing.machines.fit import MISFIT, Fitted, fit_lines, rate_run, with_lines
+from sweep.importing.machines.fit import MISFIT, Fitted, LineFitter, rate_run, with_lines
 from sweep.importing.machines.measurements import STEPS, Measurement
 from sweep.importing.machines.topology import Topology
 
@@ -278,7 +278,7 @@ class _Builder:
                 if not runs:
                     continue
                 path = None if like is None or len(like.levels) <= level else like.levels[level]
-                found = fit_lines(system, level, name, runs, path)
+                found = LineFitter(system, level, name, runs).fit(path)
                 if found.assumed == "bandwidth" and level == 0 and like is not None:
                     self.expect_links(like)
                 system = with_lines(system, level, name, found.lines)
