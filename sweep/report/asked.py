@@ -9,11 +9,18 @@ from typing import Any, Literal
 from grids.reading.errors import format_count
 from sweep.questions.limits import END
 from sweep.questions.pareto import find_knee
-from sweep.report.names import write_reasons
+from sweep.report.names import write_stop
 from sweep.report.sentences import brief, name_row, write_time
 from sweep.show.columns import format_value
 
 Row = dict[str, Any]
+
+# What is minimised, in a sentence and on an axis.
+TRADED = {
+    "epoch_time": ("time", "s per epoch"),
+    "train_time": ("time to the target", "s to the target"),
+    "pe_hours": ("PE-hours", "PE-hours"),
+}
 
 
 @dataclass(frozen=True)
@@ -54,17 +61,14 @@ def ask_limits(rows: Sequence[Row]) -> Asked:
         return row["largest_pe"] or 0, -(row["fastest_time"] or 0)
 
     best = [max(group, key=rank) for _, group in groupby(sorted(rows, key=key), key)]
-    kept = [
-        row | {"stop": row["forbidden_by"] if row["forbidden_by"] == END else _write(row)}
-        for row in best
-    ]
+    kept = [row | {"stop": write_stop(row["forbidden_by"])} for row in best]
 
     def describe(rows: Sequence[Row]) -> str:
         row = max(rows, key=rank)
         if not row["largest_pe"]:
             return "No strategy is feasible at any number of PEs here."
         end = f"stops there: {row['stop']}"
-        if row["forbidden_by"] == END:
+        if row["stop"] == END:
             end = "may scale further: that was the largest number of PEs asked about"
         return (
             f"{row['strategy']} scales furthest, to {row['largest_pe']:,.0f} PEs, and {end}. It is "
@@ -89,34 +93,24 @@ def ask_limits(rows: Sequence[Row]) -> Asked:
     )
 
 
-def _write(row: Row) -> str:
-    return write_reasons(filter(None, str(row["forbidden_by"] or "").split(", ")))
-
-
 def ask_pareto(rows: Sequence[Row], objective: str, against: str) -> Asked:
     """Make the question which configurations none beats; rows: of `pareto`."""
-    x, heads = against.replace("-", "_"), {"pe": "PEs", "pe_hours": "PE-hours"}
-    times = {"epoch_time": "s per epoch", "train_time": "s to the target"}
-    kept = [row | {"name": row["strategy"], "held": row.get("memory")} for row in rows]
-    title = heads.get(x, x)
+    x = against.replace("-", "_")
+    title = {"pe": "PEs", "pe_hours": "PE-hours"}.get(x, x)
+    traded, axis = TRADED[objective]
+    kept = [row | {"name": row["strategy"]} for row in rows]
 
     def describe(rows: Sequence[Row]) -> str:
         front = sorted(rows, key=itemgetter(objective, x))
-        ends = [
-            front[0],
-            front[find_knee(*([row[name] for row in front] for name in (objective, x)))],
-        ]
+        knee = find_knee(*([row[name] for row in front] for name in (objective, x)))
         words = [
             f"{name_row(row)}, {_write_number(objective, row)} and {_write_number(x, row)}"
-            for row in (*ends, front[-1])
+            for row in (front[0], front[knee], front[-1])
         ]
         return (
-            f"{len(front)} configurations that no other beats in {inverse(objective)} and {title}. "
+            f"{len(front)} configurations that no other beats in {traded} and {title}. "
             f"Fastest: {words[0]}. Knee: {words[1]}. Least {title}: {words[2]}."
         )
-
-    def inverse(name: str) -> str:
-        return {"epoch_time": "time", "train_time": "time to the target"}.get(name, "PE-hours")
 
     return Asked(
         title=f"Time against {title}",
@@ -124,12 +118,12 @@ def ask_pareto(rows: Sequence[Row], objective: str, against: str) -> Asked:
         rows=kept,
         describe=describe,
         x=(x, title),
-        y=(objective, times.get(objective, "PE-hours")),
+        y=(objective, axis),
         columns={
             "strategy": "configuration",
             "pe": "PEs",
             "batch": "batch",
-            objective: times.get(objective, "PE-hours"),
+            objective: axis,
             x: "bytes per PE" if x == "memory" else title,
         },
         replaces="trade",

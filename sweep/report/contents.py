@@ -19,11 +19,11 @@ from sweep.errors import NothingFeasibleError
 from sweep.plots.looks import name_part
 from sweep.questions.best import rank_strategies
 from sweep.questions.bottleneck import list_bottlenecks
-from sweep.questions.limits import END, list_limits
+from sweep.questions.limits import list_limits
 from sweep.questions.sensitivity import list_sensitivities
 from sweep.report.asked import Asked
 from sweep.report.layouts import list_settings
-from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
+from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons, write_stop
 from sweep.report.narrow import narrow_grid
 from sweep.report.points import list_points
 from sweep.report.sentences import describe_best, write_time
@@ -277,9 +277,7 @@ def find_limits(
         locate_line(space, row): {
             "largest_pe": row["largest_pe"],
             "efficient_pe": row["efficient_pe"],
-            "stop": END
-            if row["forbidden_by"] == END
-            else write_reasons(row["forbidden_by"].split(", ")),
+            "stop": write_stop(row["forbidden_by"]),
         }
         for row in rows
     }

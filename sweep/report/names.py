@@ -6,6 +6,7 @@ from typing import Any
 from grids.grid import Grid
 from sweep.cells.reader import CHOSEN
 from sweep.cells.selection import locate_row
+from sweep.questions.limits import END
 
 # The axis of layouts as rows. Their numbers mean nothing to a reader, so a page names a layout by
 # its words, and selects by its columns.
@@ -29,6 +30,11 @@ REASONS = {
 def write_reasons(limits: Iterable[str]) -> str:
     """Write the names of limits in words."""
     return ", ".join(REASONS[name] for name in limits)
+
+
+def write_stop(forbidden_by: str) -> str:
+    """Write in words what stops a strategy, as `list_limits` names it."""
+    return END if forbidden_by == END else write_reasons(forbidden_by.split(", "))
 
 
 def name_cell(grid: Grid, row: Mapping[str, Any], chosen: Mapping[str, Any]) -> str:
