@@ -14,7 +14,6 @@ from functools import cached_property, lru_cache
 from socket import create_server
 from typing import Any
 
-import numpy as np
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 from tornado.web import Application, HTTPError, RequestHandler
@@ -22,6 +21,7 @@ from tornado.web import Application, HTTPError, RequestHandler
 from grids.entries.strategies import Strategy
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
+from grids.reading.units import parse_quantity
 from sweep.cases.row_cases import read_value
 from sweep.cells.reader import Reader
 from sweep.cells.selection import Selection
@@ -146,14 +146,15 @@ class Explorer:
         if unknown:
             raise InputError(f"unknown axis {unknown[0]!r}")
         return tuple(
-            (name, value if name in LABELS else read_number(value)) for name, value in given.items()
+            (name, value if name in LABELS else parse_quantity(value, "1", name))
+            for name, value in given.items()
         )
 
     def read_factor(self, name: str, text: str) -> tuple[str, float]:
         """Read the factor of a parameter that was moved. InputError: no slider, or no factor."""
-        factor = read_number(text)
         if name not in self.sliders:
             raise InputError.unknown("slider", name, list(self.sliders))
+        factor = parse_quantity(text, "1", name)
         if factor <= 0:
             raise InputError(f"expected more than 0, got {factor:g}", where=name)
         return name, factor
@@ -173,17 +174,6 @@ class Explorer:
             return write_json(self.explain(place, factors))
         rows = self.rank if what == "rows" else self.add_details
         return write_json(pack_tables(rows(place, factors)))
-
-
-def read_number(text: str) -> float:
-    """Read a finite number. InputError: it is none."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = np.nan
-    if not np.isfinite(value):
-        raise InputError(f"expected a number, got {text[:40]!r}")
-    return value
 
 
 class Page(RequestHandler):
