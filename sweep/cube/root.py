@@ -88,7 +88,14 @@ def open_group(url: str, mode: Mode, overwrite: bool = False) -> zarr.Group | No
         if _is_free(url) or (overwrite and _is_remnant(url)):
             return None
         _refuse_file(url)
-        _refuse_remnant(url)
+        if _is_remnant(url):
+            raise InputError(
+                f"blocks of a cube without its {METADATA}, "
+                "as where a store is moved during a sweep",
+                where=url,
+                advice=ANEW,
+                page="damaged-store",
+            ) from None
         raise InputError(
             "this folder is not empty and not a cube; left untouched",
             where=url,
@@ -161,16 +168,6 @@ def _is_remnant(url: str) -> bool:
         and (path.is_dir() or REMNANT.fullmatch(path.relative_to(folder).as_posix()))
         for path in folder.rglob("*")
     )
-
-
-def _refuse_remnant(url: str) -> None:
-    if _is_remnant(url):
-        raise InputError(
-            f"blocks of a cube without its {METADATA}, as where a store is moved during a sweep",
-            where=url,
-            advice=ANEW,
-            page="damaged-store",
-        )
 
 
 def remove_remnant(url: str) -> None:
