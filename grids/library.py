@@ -88,6 +88,8 @@ def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
     """Return the entry of a name, of a path (relative to `base`), or of a mapping."""
     if isinstance(reference, Mapping):
         return _read_definition(kind, dict(reference), base)
+    if not isinstance(reference, str):
+        raise InputError(f"expected a name or a file, got {shorten(reference)}", where=kind)
     # Settings are cut off first: a file's name ends before them.
     name, settings = split_reference(reference) if kind in SET_UP else (reference, None)
     if settings is not None:

@@ -301,7 +301,8 @@ def check_names(given: Mapping[str, Any], *, several: bool) -> None:
         raise InputError(
             f"expected one, got {shorten(given['strategy'])}",
             where="--strategy",
-            advice="ask about each alone; several parallelisms are joined, as in data+filter",
+            advice="ask about each alone; several parallelisms are joined by +, as in "
+            f"{shorten('+'.join(split_labels(given['strategy'])))}",
         )
     for label in split("strategy"):
         parse_strategy(label, "--strategy")

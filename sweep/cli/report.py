@@ -20,7 +20,7 @@ from grids.reading.errors import format_count
 from grids.reading.textfile import PAGES
 from sweep.cli import options
 from sweep.cli.commands import take_options
-from sweep.cli.spaces import SpaceCommand, SpaceOptions, Subject
+from sweep.cli.spaces import SpaceCommand, SpaceOptions, Subject, describe_missing
 from sweep.cli.values import take_output
 
 if TYPE_CHECKING:
@@ -87,6 +87,10 @@ def write_page_of(
         return
     from sweep.report.page import write_page
     from sweep.report.report import collect_report
+
+    done, blocks = subject.source.count_blocks()
+    if done < blocks and (missing := describe_missing(done, blocks)) not in subject.notes:
+        subject.note(missing, always=True)
 
     contents = collect_report(
         subject.source,

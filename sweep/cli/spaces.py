@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from grids.reading.errors import InputError, format_count
 from sweep.cli import options
 from sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
+from sweep.errors import RunError
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
@@ -116,6 +117,8 @@ class Subject:
         # unnoticed.
         done, blocks = self.source.count_blocks()
         rows = question()
+        if done < blocks and not rows:
+            raise RunError(f"{self.store}: {describe_missing(done, blocks)}; none of this slice")
         if done < blocks:
             self.note(describe_missing(done, blocks), always=True)
         return rows

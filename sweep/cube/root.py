@@ -41,7 +41,7 @@ from sweep.cube.variables import VARIABLES
 Mode = Literal["r", "r+"]
 
 METADATA = "zarr.json"
-ANEW = "sweep again with overwrite=True, or into another store"
+ANEW = "sweep again and overwrite it, or into another store"
 
 # Files of an array, and those that were not renamed yet.
 REMNANT = re.compile(r".+/(c[./\d]*|zarr\.json)|.+\.partial")
@@ -105,10 +105,15 @@ def open_group(url: str, mode: Mode, overwrite: bool = False) -> zarr.Group | No
     except PermissionError as error:
         raise InputError(f"cannot be opened: {error.strerror}", where=url) from None
     except NO_METADATA as error:
+        is_ours = _is_remnant(url, METADATA)
+        if is_ours and overwrite:
+            (Path(url) / METADATA).unlink()
+            return None
         raise InputError(
             f"not a readable Zarr group ({format_text(str(error))})",
             where=url,
-            advice="check the path",
+            advice=ANEW if is_ours else "check the path",
+            page="damaged-store" if is_ours else "",
         ) from None
     # Every cube has one of these from its first write on, so that an interrupted creation is known
     # as ours, and may be replaced.
@@ -154,8 +159,10 @@ def _refuse_file(url: str) -> None:
     raise InputError(what, where=url, advice="name a folder", page="no-cube")
 
 
-def _is_remnant(url: str) -> bool:
+def _is_remnant(url: str, root: str = "") -> bool:
     """Return whether a folder holds arrays of a cube without its root, and nothing else.
+
+    root: the name of a root that is damaged.
 
     A sweep leaves them where its store is moved or deleted just as it writes.
     """
@@ -165,7 +172,11 @@ def _is_remnant(url: str) -> bool:
         return False
     return all(
         not path.is_symlink()
-        and (path.is_dir() or REMNANT.fullmatch(path.relative_to(folder).as_posix()))
+        and (
+            path.is_dir()
+            or path == folder / root
+            or REMNANT.fullmatch(path.relative_to(folder).as_posix())
+        )
         for path in folder.rglob("*")
     )
 

@@ -143,7 +143,8 @@ def _write_value(dim: str, value: Any) -> str:
 def expect_any(things: Sized, reasons: str) -> None:
     """Check that there is something to draw. NothingFeasibleError, with the reasons: nothing."""
     if not len(things):
-        raise NothingFeasibleError(f"nothing in this slice is feasible: {reasons}")
+        why = reasons or "no cell of it is computed yet (paradl status)"
+        raise NothingFeasibleError(f"nothing in this slice is feasible: {why}")
 
 
 def write_title(cells: "xr.Dataset", shown: Collection[str] = ()) -> str:

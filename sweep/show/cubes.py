@@ -37,10 +37,10 @@ def advise_on_damage(verified: dict[str, Any]) -> str:
     # A damaged done-mark or index belongs to no block.
     blocks = len({row["block"] for row in verified["damaged"] if row["block"] is not None})
     counts = (len(verified["damaged"]), "damaged file"), (blocks, "block")
-    what = ", ".join(format_count(count, noun) for count, noun in counts)
+    what = ", ".join(format_count(count, noun) for count, noun in counts if count)
     if verified["left"]:
         return f"{what}; done-marks left unchanged: {verified['left']}"
-    advice = "rerun the same paradl sweep to recompute these blocks"
+    advice = f"rerun the same paradl sweep to recompute {'these' if blocks else 'their'} blocks"
     marks = any(row["variable"] == DONE for row in verified["damaged"])
     return f"{what}; {advice if blocks or marks else 'they were rewritten'}"
 

@@ -269,3 +269,10 @@ def test_a_file_of_another_kind_is_named_for_what_it_is(kind: Kind, tmp_path: Pa
     for other, file in files.items():
         with pytest.raises(InputError, match=f"expected a {kind}'s file, got a {other}'s"):
             find(kind, str(file), Path())
+
+
+@pytest.mark.parametrize("kind", ["model", "system"])
+@pytest.mark.parametrize("reference", [7, None, ["abci"]])
+def test_what_is_no_name_is_refused(kind: Any, reference: Any) -> None:
+    with pytest.raises(InputError, match="expected a name"):
+        find(kind, reference, Path())

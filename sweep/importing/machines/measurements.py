@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 from grids.reading.errors import InputError, format_count, shorten
+from grids.reading.units import format_quantity
 
 # A ring's steps, as a multiple of q - 1; each moves m / q bytes.
 STEPS = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 1}
@@ -101,8 +102,8 @@ def expect_plausible(size: float, seconds: float, stated: float, digit: float, w
     bandwidth = size / seconds
     if not math.isclose(bandwidth, stated, rel_tol=0.03, abs_tol=digit):
         raise InputError(
-            f"{size:.0f} B in {seconds:.4g} s are {bandwidth:.4g} B/s, but the row states "
-            f"{shorten(float(f'{stated:.4g}'))} B/s",
+            f"{size:,.0f} B in {seconds:.4g} s are {format_quantity(bandwidth, 'B/s')}, but the "
+            f"row states {format_quantity(stated, 'B/s')}",
             where=where,
             advice="are all columns in the units of the header?",
         )

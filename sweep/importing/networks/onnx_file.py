@@ -190,7 +190,9 @@ class _Reader(OperatorSteps):
             return self.step(site, POOLS[site.kind], x, site.shape[1:], **settings)
         weight, groups = site.reads[1].shape, attributes.get("group", 1)
         if math.prod(weight) * groups != x.sizes[0] * site.shape[1] * math.prod(kernel):
-            raise InputError(f"weights of {[*weight]} do not fit {[*x.sizes]}")
+            raise InputError(
+                f"weights of {[*weight]} do not fit {[*x.sizes]} in {groups} groups (group)"
+            )
         self.graph.take_weights(site.weights)
         settings |= {"filters": site.shape[1], **unusual(groups=groups), **_read_bias(site)}
         return self.step(site, CONVOLUTIONS[site.kind], x, site.shape[1:], **settings)

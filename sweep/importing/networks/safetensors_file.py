@@ -41,7 +41,7 @@ def _read_shapes(path: Path) -> dict[str, list[int]]:
         text = file.read(min(length, MOST_HEADER))
     if not 2 <= len(text) == length:
         raise InputError(
-            f"no safetensors file, or one that is cut off or has a header of {MOST_HEADER:,} bytes",
+            f"no safetensors file, or cut off, or its header has more than {MOST_HEADER:,} bytes",
             where=str(path),
         )
     header = parse_json(text, path)

@@ -16,6 +16,7 @@ import pytest
 import yaml
 from cubes import COMMAND, SMALL, unmark
 
+import sweep
 from sweep.cube.store import open_cube
 
 DATA = Path(__file__).parents[2] / "data" / "paradl"
@@ -425,3 +426,18 @@ def test_little_address_space():
     ended = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (1, "", 1)
     assert ended.stderr.startswith("paradl: too little memory")
+
+
+def test_a_slice_that_is_not_computed_is_no_slice_without_an_answer(tmp_path, paradl):
+    """A page of the rest says that it is not all; what is asked of the missing block fails."""
+    url = str(tmp_path / "cube.zarr")
+    axes = {**SMALL["axes"], "dataset": "imagenet", "model": ["alexnet", "vgg16"]}
+    axes["strategy"] = "data"
+    sweep.run({"oracle": "paper", "axes": axes}, url)
+    unmark(url, 1)
+    code, out, err = paradl("pareto", url, "--sel", "model=vgg16")
+    assert (code, out) == (1, "")
+    assert "1 of 2 blocks" in err
+    code, _, err = paradl("report", url, "-o", tmp_path / "page.html")
+    assert (code, "1 of 2 blocks" in err) == (0, True)
+    assert "1 of 2 blocks" in (tmp_path / "page.html").read_text()

@@ -117,6 +117,15 @@ def test_a_store_that_loses_its_root_as_it_is_deleted(url: Path, whole: Path) ->
     assert {path.name for path in url.iterdir()} == {path.name for path in whole.iterdir()}
 
 
+def test_a_cube_with_a_damaged_root_can_be_overwritten(url: Path, whole: Path) -> None:
+    shutil.copytree(whole, url)
+    (url / "zarr.json").write_text("{")
+    with pytest.raises(InputError, match="overwrite"):
+        sweep.run(SPEC, url)
+    sweep.run(SPEC, url, overwrite=True)
+    assert arrays(url) == arrays(whole)
+
+
 @pytest.mark.parametrize("other", ["notes.txt", "comp_time/notes.txt", "comp_time/c.link"])
 def test_what_else_lies_beside_the_rest_of_a_cube_is_kept(
     other: str, url: Path, whole: Path

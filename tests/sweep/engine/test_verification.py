@@ -208,9 +208,7 @@ def test_metadata_of_single_arrays_are_made_anew(name, text, url):
     assert contents(url) == whole
 
 
-@pytest.mark.parametrize(
-    ("text", "options"), [("", {}), ("{", {"overwrite": True}), ("[]", {"extend": True})]
-)
+@pytest.mark.parametrize(("text", "options"), [("", {}), ("{", {}), ("[]", {"extend": True})])
 def test_damaged_metadata_of_the_store(text, options, url, small):
     (url / "zarr.json").write_text(text)
     before = contents(url)
