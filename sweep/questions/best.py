@@ -39,6 +39,7 @@ def rank_strategies(
     max_global_batch: int | None = None,
     across: bool = False,
     why: bool | None = None,
+    intervals: bool = True,
 ) -> list[Row]:
     """One row for each strategy in each (model, dataset, system) of the slice, the best first.
 
@@ -51,7 +52,8 @@ def rank_strategies(
     or cost with a known convergence law, also epochs, train_time [s], and pe_hours to the target;
     with `price` the cost. The machine oracle adds epoch_time_p10 and epoch_time_p90 (or
     train_time_p10 ...), and in the first row `faster_than_next`: the probability of taking less
-    time than the next rank; None beyond 1,000 rows, and of stores of layouts by earlier formulas.
+    time than the next rank; None without intervals, beyond 1,000 rows, and of stores of layouts by
+    earlier formulas.
     Strategies of one layout share a rank.
 
     `limit` is empty, or marks a global batch that exceeds the data set. A strategy that is allowed
@@ -69,7 +71,7 @@ def rank_strategies(
     rows = [_describe_pick(space.grid, pick, aim) for pick in picks]
     # Intervals are computed anew, and would not hold what earlier formulas gave.
     is_old = has_old_layouts(space.grid, reader.versions)
-    unsure = len(rows) <= MOST_RANGES and not is_old
+    unsure = intervals and len(rows) <= MOST_RANGES and not is_old
     place = (*(PLACE[:2] if across else PLACE), *list_given(space.grid, space.grid.axes))
     ranked: list[Row] = []
     for rivals in split_places(rows, place):

@@ -148,7 +148,7 @@ def _regret_draws(reader: Reader, selection: Selection | None, objective: Object
             where="over",
             advice="sweep with 'oracle: machine', or ask over 'system'",
         )
-    ranked = rank_strategies(reader, selection, objective)
+    ranked = rank_strategies(reader, selection, objective, intervals=False)
     given = [dim for dim in list_given(grid, grid.axes) if len({row[dim] for row in ranked}) > 1]
     rows: list[Row] = []
     for rivals in split_places(ranked, (*PLACE, *given)):

@@ -1,6 +1,6 @@
 """Contents of a report: the rows behind its sentence and its charts, from answers of questions."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -20,7 +20,7 @@ from sweep.plots.looks import name_part
 from sweep.questions.best import rank_strategies
 from sweep.questions.bottleneck import list_bottlenecks
 from sweep.questions.limits import list_limits
-from sweep.questions.sensitivity import list_sensitivities
+from sweep.questions.sensitivity import DOUBLE, list_sensitivities
 from sweep.report.asked import Asked
 from sweep.report.layouts import list_settings
 from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons, write_stop
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 LEAST_CHANGE = 0.001  # of a time, for an upgrade to be listed
 LEAST_APPEARS = 0.005  # of a time: communication that an upgrade uncovers, to be named
-DEVICE = ("peak_flops", "memory_bandwidth")  # upgrades of these uncover communication
+DEVICE = ("peak_flops", "memory_bandwidth")  # twice of these uncovers communication
 MOST_PLACES = 24  # models x data sets x systems x given parameters that a page has
 
 # What a place consists of, beside the parameters of the machine that are swept.
@@ -54,8 +54,8 @@ def rank_places(
     rank = partial(rank_strategies, reader, price=price, max_global_batch=max_global_batch)
     places = list_places(reader, selection or {})
     if prod(map(len, places.values())) > MOST_PLACES:
-        all_ranks = rank(selection, objective)
-        places = _thin_places(places, find_opening(all_ranks, objective, asked), notes)
+        opening = find_opening(rank(selection, objective, intervals=False), objective, asked)
+        places = _thin_places(places, opening, notes)
     selectors, chosen = places, {**(selection or {}), **places}
     ranking = rank(chosen, objective, why=True)
     opening = find_opening(ranking, objective, asked)
@@ -135,11 +135,12 @@ def add_details(
     space = open_space(reader, chosen, max_global_batch).ask_intervals()
     allowed = [row for row in report.ranking if row["feasible"]]
     limits = find_limits(reader, chosen, max_global_batch, space)
+    parts, winners = list(list_parts(space, allowed)), [row for row in allowed if row["rank"] == 1]
     detailed = replace(
         report,
         ranking=[row | limits.get(locate_line(space, row), {}) for row in report.ranking],
-        parts=list(list_parts(space, allowed)),
-        upgrades=list(list_upgrades(space, [row for row in allowed if row["rank"] == 1])),
+        parts=parts,
+        upgrades=list(list_upgrades(space, winners, parts)),
     )
     return _write_answers(detailed)
 
@@ -308,37 +309,44 @@ def list_parts(space: Space, rows: Iterable[Row]) -> Iterator[Row]:
             yield kept | {"kind": "sentence", "part": answer["sentence"]}
 
 
-def list_upgrades(space: Space, winners: Iterable[Row]) -> Iterator[Row]:
-    """List the upgrades of each place's winner, with the change of its time."""
+def list_upgrades(space: Space, winners: Iterable[Row], parts: Iterable[Row]) -> Iterator[Row]:
+    """List the upgrades of each place's winner, with the change of its time.
+
+    parts: of all strategies, as `list_parts` has them.
+    """
+    times = [part for part in parts if part["kind"] == "time"]
     for row in winners:
-        cell = _select_cell(space, row)
+        cell, place = _select_cell(space, row), _keep(space, row)
+        before = {part["part"]: part["amount"] for part in times if part.items() >= place.items()}
         for answer in list_sensitivities(space.grid, cell):
             change = answer["change"]
             if change is not None and abs(change) >= LEAST_CHANGE:
                 names = ("parameter", "value", "upgrade", "elasticity", "change")
-                why = explain_upgrade(space, cell, answer)
-                yield _keep(space, row) | {name: answer[name] for name in names} | {"why": why}
+                why = explain_upgrade(space, cell, answer, before)
+                yield place | {name: answer[name] for name in names} | {"why": why}
 
 
-def explain_upgrade(space: Space, cell: dict[str, list[Any]], upgrade: Row) -> str:
+def explain_upgrade(
+    space: Space, cell: dict[str, list[Any]], upgrade: Row, before: Mapping[str, float]
+) -> str:
     """Explain why a faster device saves less than its share of the time: communication that
     computing hid appears. Empty of other upgrades, and where none appears.
+
+    before: the time's parts [s per epoch] without the upgrade.
     """
     name = upgrade["parameter"]
     if name not in DEVICE or name in space.axes:
         return ""
-    factor = 2.0 if upgrade["upgrade"] == "doubled" else 0.5
-    faster = narrow_grid(space.grid, cell, {name: factor * upgrade["value"]})
-    before, after = (
-        {term: share * answer["epoch_time"] for term, share in answer["shares"].items()}
-        for grid, chosen in ((space.grid, cell), (faster, {}))
-        for answer in list_bottlenecks(grid, chosen)
-    )
-    appears = {term: seconds - before.get(term, 0.0) for term, seconds in after.items()}
-    term = max(appears, key=appears.__getitem__)
-    if appears[term] < LEAST_APPEARS * sum(before.values()):
+    faster = narrow_grid(space.grid, cell, {name: DOUBLE * upgrade["value"]})
+    (after,) = list_bottlenecks(faster)
+    appears = {
+        name_part(term): share * after["epoch_time"] - before.get(name_part(term), 0.0)
+        for term, share in after["shares"].items()
+    }
+    part = max(appears, key=appears.__getitem__)
+    if appears[part] < LEAST_APPEARS * sum(before.values()):
         return ""
-    return f"{write_time(appears[term])} of {name_part(term)} appears that computing hid"
+    return f"{write_time(appears[part])} of {part} appears that computing hid"
 
 
 def _keep(space: Space, row: Row) -> Row:

@@ -76,7 +76,11 @@ class Explorer:
         """The page, with the rows of the winner's place."""
         # Rows of the winner's place come with it, so it is drawn without a second request.
         best = rank_strategies(
-            self.reader, self.selection, max_global_batch=self.max_global_batch, why=False
+            self.reader,
+            self.selection,
+            max_global_batch=self.max_global_batch,
+            why=False,
+            intervals=False,
         )
         opening = find_opening(best, "epoch_time")
         place = tuple((name, opening[name]) for name in self.places)
