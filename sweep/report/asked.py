@@ -6,6 +6,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Literal
 
+from grids.entries.parameters import GIVEN
+from grids.grid import LABELS
 from grids.reading.errors import format_count
 from sweep.questions.limits import END
 from sweep.questions.pareto import find_knee
@@ -45,16 +47,14 @@ class Asked:
 
     def keep(self, row: Row, place: Sequence[str]) -> Row:
         """Keep the fields of a row that the page shows, or selects by."""
-        ends = (f"{self.x[0]}_p10", f"{self.x[0]}_p90")
-        names = {*place, "strategy", "pe", self.x[0], *self.columns, *ends}
-        names |= {self.y[0]} if self.y else set()
+        names = {*place, "strategy", "pe", self.x[0], *self.columns}
         return {name: row[name] for name in sorted(names) if name in row}
 
 
 def ask_limits(rows: Sequence[Row]) -> Asked:
     """Make the question how far strategies scale; rows: of `list_limits`, several per strategy."""
-    names = ("model", "dataset", "system", "strategy")
-    key = itemgetter(*names)
+    # Each bandwidth that is swept is another place.
+    key = itemgetter(*LABELS, *(name for name in GIVEN if name in rows[0]))
 
     def rank(row: Row) -> tuple[float, float]:
         # Batches and strategies that scale as far differ in their time.
@@ -201,7 +201,7 @@ def ask_need(rows: Sequence[Row], parameter: str) -> Asked:
 
     return Asked(
         title=f"The {words} that the goal needs",
-        meaning="Of each strategy and number of PEs.",
+        meaning="One row per strategy and number of PEs.",
         rows=kept,
         describe=describe,
         x=("needed", words),

@@ -329,6 +329,19 @@ def test_a_page_answers_what_was_asked(verb, words, tmp_path, paradl):
     assert re.findall(r'data-chart="(\w+)"', text)[0] == "asked"
 
 
+def test_limits_lead_each_place_of_a_page(tmp_path, paradl):
+    """Each swept bandwidth has its own rows: a place that is slower loses none to another."""
+    bandwidths = ("--set", "inter_bandwidth=1 GB/s,10 GB/s")
+    path = tmp_path / "page.html"
+    _, out, _ = paradl("limits", *ALEXNET, *bandwidths, "--format", "json", "--report", path)
+    match = re.search(r'id="data">(.*?)</script>', path.read_text(), flags=re.S)
+    assert match
+    tables = json.loads(match[1])["tables"]
+    assert tables["asked"]["length"] == len(json.loads(out)) == 4
+    texts = tables["answers"]["columns"]["text"]["texts"]
+    assert all("scales furthest" in text for text in texts)
+
+
 def test_a_page_is_written_though_nobody_reads_the_table(tmp_path):
     command = [*COMMAND, "best", *ALEXNET, "--report", str(tmp_path / "page.html")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
