@@ -27,7 +27,7 @@ from benchmarks import (
 )
 from benchmarks.record import Machine, record_reports
 from benchmarks.report import FULL, QUICK, Effort, Report, markdown
-from sweep.engine.compile_cache import keep_programs
+from paradl.sweep.engine.compile_cache import keep_programs
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 

@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from grids.entries.systems import System
-from grids.library import find
+from paradl.grids.entries.systems import System
+from paradl.grids.library import find
 
 # [PEs] More than any published run has: clusters outgrow the reference designs of the catalogue.
 MOST_PES = 2**20

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.report import Effort, Report, Row, at_least, at_most
-from grids.convergence.catalogue import EPOCHS
-from grids.convergence.entry import Convergence
-from grids.convergence.fit import fit
-from grids.convergence.law import fit_law
-from grids.convergence.points import read_points
-from grids.convergence.table import interpolate_epochs
-from kernels.configuration.convergence import Law, count_epochs, spread_epochs
-from kernels.names.arrays import Floats
+from paradl.grids.convergence.catalogue import EPOCHS
+from paradl.grids.convergence.entry import Convergence
+from paradl.grids.convergence.fit import fit
+from paradl.grids.convergence.law import fit_law
+from paradl.grids.convergence.points import read_points
+from paradl.grids.convergence.table import interpolate_epochs
+from paradl.kernels.configuration.convergence import Law, count_epochs, spread_epochs
+from paradl.kernels.names.arrays import Floats
 
 # Used where only steps were published; any number will do, since the law does not depend on it.
 SAMPLES = 10**5

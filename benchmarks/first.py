@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.report import Effort, Report, Row, at_most
 
 ROOT = Path(__file__).parents[1]
-PARADL = "from sweep.cli.main import main; main()"
+PARADL = "from paradl.sweep.cli.main import main; main()"
 VGG = ("--model", "vgg16", "--dataset", "imagenet", "--system", "abci")
 CONFIGURATION = ("--dataset", "imagenet", "--strategy", "data", "--pe", "512", "--batch", "64")
 GROUPS = "data,data+filter:group=4"

@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.layout_runs import Logs, Run
 from benchmarks.layout_runs import predict_seconds as predict
 from benchmarks.layouts import find_device, find_inside, has_experts, measure_accuracy
-from grids.entries.transformer_rates import is_systolic, read_rates
-from kernels.layouts.time import count_model_flops
+from paradl.grids.entries.transformer_rates import is_systolic, read_rates
+from paradl.kernels.layouts.time import count_model_flops
 
 FIXED_MFU = 0.4
 

@@ -20,23 +20,23 @@ from typing import Any
 from benchmarks.broken_files import mutate, mutate_part
 from benchmarks.network_files import mutate_network
 from benchmarks.report import Effort, Goal, Report, Row
-from grids.entries.names import CATALOGUE, Kind, list_names
-from grids.grid import Grid
-from grids.library import find
-from grids.models.architecture import Architecture
-from grids.models.files.netfile import read_layers, read_net
-from grids.reading.errors import InputError
-from grids.reading.yamlfile import load
-from grids.spec import read_spec, validate_spec
-from sweep.engine.compile_cache import keep_programs
-from sweep.engine.evaluation import evaluate
-from sweep.engine.run import read_grid
-from sweep.importing.networks.safetensors_file import count_parameters
-from sweep.importing.networks.source import import_network
-from sweep.measured.predicted_runs import Conditions
-from sweep.measured.runs import read_runs
-from sweep.questions.predict import predict_grid
-from sweep.show.preview import preview_sweep
+from paradl.grids.entries.names import CATALOGUE, Kind, list_names
+from paradl.grids.grid import Grid
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.files.netfile import read_layers, read_net
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.yamlfile import load
+from paradl.grids.spec import read_spec, validate_spec
+from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.engine.evaluation import evaluate
+from paradl.sweep.engine.run import read_grid
+from paradl.sweep.importing.networks.safetensors_file import count_parameters
+from paradl.sweep.importing.networks.source import import_network
+from paradl.sweep.measured.predicted_runs import Conditions
+from paradl.sweep.measured.runs import read_runs
+from paradl.sweep.questions.predict import predict_grid
+from paradl.sweep.show.preview import preview_sweep
 
 ROOT = Path(__file__).parents[1]
 AUTHORS = ROOT / "tests" / "data" / "paradl"

@@ -164,7 +164,7 @@ def _list_imports(tree: ast.Module) -> set[str]:
         if isinstance(node, ast.ImportFrom) and node.module:
             # `from package import module` names a module, too.
             named |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return named
+    return {name.removeprefix("paradl.") for name in named}
 
 
 def _find_docstrings(tree: ast.Module) -> Iterator[ast.stmt]:

@@ -22,13 +22,13 @@ import yaml
 
 from benchmarks.report import Effort, Report, Row, at_most
 from benchmarks.sweeps import ALL, make_space
-from grids.grid import Grid
-from grids.reading.errors import InputError
-from sweep.cube.root import METADATA
-from sweep.cube.store import Cube, open_cube
-from sweep.questions.status import read_status
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cube.root import METADATA
+from paradl.sweep.cube.store import Cube, open_cube
+from paradl.sweep.questions.status import read_status
 
-COMMAND = (sys.executable, "-c", "from sweep.cli.main import main; main()", "sweep")
+COMMAND = (sys.executable, "-c", "from paradl.sweep.cli.main import main; main()", "sweep")
 WORKERS = 2
 STDERR = "stderr"
 SEED = 2021  # of the instants and the victims

@@ -15,21 +15,21 @@ import yaml
 from numpy.typing import NDArray
 
 from benchmarks.clusters import find_cluster
-from grids.entries.names import CATALOGUE
-from grids.entries.precision import RECIPES
-from grids.entries.software import SOFTWARE, LayoutFacts
-from grids.entries.systems import System
-from grids.entries.transformer_rates import make_rates, read_rates
-from grids.inputs.layout_machine import read_network
-from grids.library import find
-from grids.models.architecture import Architecture
-from grids.models.transformers import read_transformer
-from grids.reading.errors import InputError
-from kernels.layouts.dimensions import find_reasons
-from kernels.layouts.memory import measure_memory
-from kernels.layouts.time import time_iteration
-from kernels.layouts.transformer import Layouts, Training, Transformer
-from kernels.names.parallelisms import RECOMPUTE
+from paradl.grids.entries.names import CATALOGUE
+from paradl.grids.entries.precision import RECIPES
+from paradl.grids.entries.software import SOFTWARE, LayoutFacts
+from paradl.grids.entries.systems import System
+from paradl.grids.entries.transformer_rates import make_rates, read_rates
+from paradl.grids.inputs.layout_machine import read_network
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.transformers import read_transformer
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.layouts.dimensions import find_reasons
+from paradl.kernels.layouts.memory import measure_memory
+from paradl.kernels.layouts.time import time_iteration
+from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.names.parallelisms import RECOMPUTE
 
 RUNS = CATALOGUE / "measured" / "layouts.csv"
 UNSEEN = RUNS.with_name("layouts_unseen.csv")

@@ -16,15 +16,15 @@ import numpy as np
 from benchmarks.first import run_command
 from benchmarks.memory import read_peak
 from benchmarks.report import Effort, Row, at_least, at_most
-from grids.entries.precision import RECIPES
-from grids.entries.transformer_rates import read_rates
-from grids.inputs.layout_machine import find_reserved, read_network
-from grids.library import find
-from grids.models.transformers import read_transformer
-from kernels.layouts.answers import answer_layouts
-from kernels.layouts.enumerate import make_space
-from kernels.layouts.search import FITS, LARGE, Search
-from kernels.layouts.transformer import Training
+from paradl.grids.entries.precision import RECIPES
+from paradl.grids.entries.transformer_rates import read_rates
+from paradl.grids.inputs.layout_machine import find_reserved, read_network
+from paradl.grids.library import find
+from paradl.grids.models.transformers import read_transformer
+from paradl.kernels.layouts.answers import answer_layouts
+from paradl.kernels.layouts.enumerate import make_space
+from paradl.kernels.layouts.search import FITS, LARGE, Search
+from paradl.kernels.layouts.transformer import Training
 
 PES, BATCH, LENGTH = 1024, 2048, 8192
 # Sets of modules to recompute: 6 and 10 million candidates.

@@ -22,10 +22,10 @@ from benchmarks.layout_runs import (
 )
 from benchmarks.layout_search import measure_search
 from benchmarks.report import Effort, Report, Row
-from grids.entries.calibration import LayoutTime
-from grids.entries.transformer_rates import FITTED, find_family, find_spread, is_systolic
-from kernels.names.stored import PERCENTILES
-from sweep.calibration.layouts import fit_times
+from paradl.grids.entries.calibration import LayoutTime
+from paradl.grids.entries.transformer_rates import FITTED, find_family, find_spread, is_systolic
+from paradl.kernels.names.stored import PERCENTILES
+from paradl.sweep.calibration.layouts import fit_times
 
 
 class Prior(NamedTuple):

@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from benchmarks.report import Effort, Report, Row, at_most
-from grids.outputs import MAIN_OUTPUTS
+from paradl.grids.outputs import MAIN_OUTPUTS
 
 ROOT = Path(__file__).parents[1]
 CORES = (1, 2, 16)
@@ -31,13 +31,13 @@ import os, sys
 cores = int(sys.argv.pop(1))
 os.sched_getaffinity = lambda process: set(range(cores))
 os.cpu_count = lambda: cores
-from sweep.show import preview
+from paradl.sweep.show import preview
 count = preview.needed_memory
 def print_needed(*arguments):
     print("promised", count(*arguments), flush=True)
     return count(*arguments)
 preview.needed_memory = print_needed
-from sweep.cli.main import main
+from paradl.sweep.cli.main import main
 main()
 """
 

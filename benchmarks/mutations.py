@@ -151,7 +151,7 @@ def survives(mutation: Mutation, copy: Path) -> bool:
 def passes(tests: str, copy: Path) -> bool:
     """Whether a file's tests pass in the copy; what hangs fails. RuntimeError: they did not run."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", f"tests/{tests}"]
-    environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         run = subprocess.run(
             command, cwd=copy, env=environment, capture_output=True, timeout=MOST_SECONDS, text=True

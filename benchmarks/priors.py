@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares, minimize_scalar
 
 from benchmarks.report import Effort, Report, Row, at_least, at_most
-from grids.entries.names import CATALOGUE
-from grids.entries.parameters import PARAMETERS as SHIPPED
-from grids.entries.software import SOFTWARE
-from grids.inputs.uncertainty import PRIOR_ERROR, ROOFLINE_SPREAD
-from grids.library import find
-from grids.models.layers import LayerTable
-from kernels.names.arrays import Flags, Floats, Integers
-from kernels.names.stored import PERCENTILES
+from paradl.grids.entries.names import CATALOGUE
+from paradl.grids.entries.parameters import PARAMETERS as SHIPPED
+from paradl.grids.entries.software import SOFTWARE
+from paradl.grids.inputs.uncertainty import PRIOR_ERROR, ROOFLINE_SPREAD
+from paradl.grids.library import find
+from paradl.grids.models.layers import LayerTable
+from paradl.kernels.names.arrays import Flags, Floats, Integers
+from paradl.kernels.names.stored import PERCENTILES
 
 Values = Mapping[str, float]
 

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.report import HEAD, Report, list_texts, tabulate
-from sweep.engine.resources import machine_memory
+from paradl.sweep.engine.resources import machine_memory
 
 RECORDED = ("paradl", "jax", "jaxlib", "numpy", "xarray", "zarr", "numcodecs", "dask")
 CPUINFO = Path("/proc/cpuinfo")

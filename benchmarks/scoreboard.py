@@ -29,9 +29,9 @@ from benchmarks.layouts import (
     select_timed,
 )
 from benchmarks.report import Effort, Report, Row, at_least, at_most, tabulate
-from grids.entries.transformer_rates import FITTED, find_spread, is_systolic
-from kernels.names.stored import PERCENTILES
-from sweep.cases.layout_words import list_layouts, write_layout
+from paradl.grids.entries.transformer_rates import FITTED, find_spread, is_systolic
+from paradl.kernels.names.stored import PERCENTILES
+from paradl.sweep.cases.layout_words import list_layouts, write_layout
 
 
 def measure(effort: Effort) -> Report:

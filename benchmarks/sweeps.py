@@ -23,11 +23,11 @@ import zarr
 from numpy.typing import NDArray
 
 from benchmarks.report import Effort, Report, Row, at_least
-from grids.grid import Grid
-from kernels.options import OracleName
-from sweep.cube.plan import Plan, plan_cube
-from sweep.engine.progress import silent
-from sweep.engine.run import Where, read_grid, sweep
+from paradl.grids.grid import Grid
+from paradl.kernels.options import OracleName
+from paradl.sweep.cube.plan import Plan, plan_cube
+from paradl.sweep.engine.progress import silent
+from paradl.sweep.engine.run import Where, read_grid, sweep
 
 # Strategies whose closed forms, layers and limits differ most, in blocks of 2**22 cells.
 EIGHT = (

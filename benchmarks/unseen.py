@@ -6,8 +6,8 @@ from benchmarks.forecasts import Forecast, forecast, list_logs, sum_up
 from benchmarks.layout_runs import UNSEEN, Run, read_runs
 from benchmarks.layouts import find_device, find_stack, has_experts, measure_accuracy, select_timed
 from benchmarks.report import Effort, Report, Row
-from grids.entries.transformer_rates import FITTED
-from grids.reading.errors import format_count
+from paradl.grids.entries.transformer_rates import FITTED
+from paradl.grids.reading.errors import format_count
 
 LARGE = 1e11  # parameters
 WIDE = 15_000  # features of a position

@@ -11,7 +11,7 @@ import yaml
 
 from benchmarks.first import Seconds, run_command
 from benchmarks.report import Effort, Goal, Report, Row, at_most
-from sweep.engine.run import read_grid
+from paradl.sweep.engine.run import read_grid
 
 AXES: dict[str, Any] = {
     "model": ["resnet50", "vgg16", "cosmoflow"],

@@ -30,11 +30,11 @@ BANDWIDTHS, FEWER = 64, 8
 # A line on stdin is a search; the answer is its CPU seconds.
 SEARCHES = """
 import json, sys, time
-import sweep
-spec, store = json.loads(sys.argv[1]), sys.argv[2]
+from importlib import import_module
+package, spec, store = import_module(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
 for _ in sys.stdin:
     start = time.process_time()
-    sweep.run(spec, store, overwrite=True, reduce_only=True)
+    package.run(spec, store, overwrite=True, reduce_only=True)
     print(time.process_time() - start, flush=True)
 """
 
@@ -91,8 +91,10 @@ def _open_search(
     source: Path, spec: dict[str, Any], store: Path
 ) -> Iterator["subprocess.Popen[str]"]:
     """A process of one version that searches when it is told to."""
-    command = (sys.executable, "-c", SEARCHES, json.dumps(spec), str(store))
-    environment = {**os.environ, "PYTHONPATH": str(source), "XDG_CACHE_HOME": f"{store}-cache"}
+    # Earlier ones have no package `paradl`.
+    packages, name = (source / "src", "paradl") if (source / "src").is_dir() else (source, "sweep")
+    command = (sys.executable, "-c", SEARCHES, name, json.dumps(spec), str(store))
+    environment = {**os.environ, "PYTHONPATH": str(packages), "XDG_CACHE_HOME": f"{store}-cache"}
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command, cwd=source, env=environment, stdin=pipe, stdout=pipe, text=True

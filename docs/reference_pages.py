@@ -10,8 +10,8 @@ from typing import Any
 
 import typer
 
-import sweep
-from sweep.cli.main import app
+import paradl
+from paradl.sweep.cli.main import app
 
 
 def write_reference(folder: Path) -> None:
@@ -118,8 +118,8 @@ def describe_answers() -> Iterator[str]:
 def describe_functions() -> Iterator[str]:
     """List the functions of `sweep` with their signatures and docstrings."""
     yield "After `import sweep`. Questions that take a cube are methods of `ds.paradl`, too."
-    for name in sweep.__all__:
-        member = getattr(sweep, name)
+    for name in paradl.__all__:
+        member = getattr(paradl, name)
         yield from ("", f"## {name}", "")
         if inspect.isfunction(member):
             names = ", ".join(map(str, inspect.signature(member).parameters.values()))

@@ -24,9 +24,9 @@ import pyarrow.dataset as pads
 from matplotlib.figure import Figure
 from pyarrow import parquet
 
-import sweep
-from sweep.plots.figures import save_figure, scale_amounts
-from sweep.plots.looks import LOOKS
+import paradl
+from paradl.sweep.plots.figures import save_figure, scale_amounts
+from paradl.sweep.plots.looks import LOOKS
 
 SPEC: dict[str, Any] = {
     "name": "derivatives",
@@ -81,7 +81,7 @@ def main() -> None:
     try:
         rows = write_errors(options)
         save_figure(draw_errors(rows), Path(options.folder) / "derivatives.png")
-    except (sweep.InputError, sweep.RunError) as error:
+    except (paradl.InputError, paradl.RunError) as error:
         parser.error(str(error))
 
 
@@ -107,7 +107,7 @@ def measure_all(
 ) -> Iterator[Row]:
     """A row for each seed, number of rows drawn, way of training and split."""
     whole = folder / f"rows-{max(drawn)}"
-    sweep.sample(spec, whole, max(drawn), force=True)
+    paradl.sample(spec, whole, max(drawn), force=True)
     for rows in drawn:
         if rows < max(drawn):
             keep_slices(whole, folder / f"rows-{rows}", rows / max(drawn))
@@ -136,10 +136,10 @@ def measure_errors(
     """A row for each split: a surrogate trained on one data set, tested on a larger one."""
     file = data.with_suffix(".eqx")
     begin = time.process_time()
-    trained = sweep.train_surrogate(
+    trained = paradl.train_surrogate(
         data,
         file,
-        splits=[each for each in SPLITS if each in sweep.open_samples(data).splits],
+        splits=[each for each in SPLITS if each in paradl.open_samples(data).splits],
         gradients=gradients,
         epochs=epochs,
         width=64,
@@ -154,7 +154,7 @@ def measure_errors(
         "seconds": round(time.process_time() - begin, 1),
     }
     print(facts, file=sys.stderr)
-    for scores in sweep.evaluate_surrogate(file, tested, baselines=False):
+    for scores in paradl.evaluate_surrogate(file, tested, baselines=False):
         if "note" not in scores:
             known = {name: scores[name] for name in COLUMNS[5:] if name in scores}
             yield facts | known | {"test_rows": scores["rows"]}

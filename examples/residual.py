@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import sweep
-from grids.entries.calibration import CalibrationFile
-from grids.entries.names import CATALOGUE
-from grids.entries.strategies import parse_strategy
-from grids.library import find
-from sweep.calibration.cross_validation import list_folds
-from sweep.calibration.observations import observe
-from sweep.measured.runs import PARTS, read_runs
+import paradl
+from paradl.grids.entries.calibration import CalibrationFile
+from paradl.grids.entries.names import CATALOGUE
+from paradl.grids.entries.strategies import parse_strategy
+from paradl.grids.library import find
+from paradl.sweep.calibration.cross_validation import list_folds
+from paradl.sweep.calibration.observations import observe
+from paradl.sweep.measured.runs import PARTS, read_runs
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -49,7 +49,7 @@ def main() -> None:
     try:
         calibration = find("calibration", options.calibration, Path())
         compared = compare_methods(options.runs, calibration)
-    except sweep.InputError as error:
+    except paradl.InputError as error:
         parser.error(str(error))
     print(format_table(compared))
 
@@ -60,7 +60,7 @@ def compare_methods(path: Path, calibration: CalibrationFile) -> list[Row]:
     `corrected` multiplies the oracle's seconds by what was learnt; `learnt alone` knows nothing of
     an oracle. `calibrated` is what the calibration of these runs says of itself under these folds.
     """
-    rows = sweep.compare(path, system=calibration.system, calibration="none")["rows"]
+    rows = paradl.compare(path, system=calibration.system, calibration="none")["rows"]
     observations = observe(read_runs(path), calibration.system)
     measured = np.log(observations.seconds)
     predicted = read_predictions(rows)

@@ -19,9 +19,9 @@ import dask
 from dask_jobqueue.slurm import SLURMCluster
 from distributed.security import Security
 
-import sweep
-from sweep.engine.dask_executor import WORKER_ENVIRONMENT
-from sweep.engine.progress import Progress, bar
+import paradl
+from paradl.sweep.engine.dask_executor import WORKER_ENVIRONMENT
+from paradl.sweep.engine.progress import Progress, bar
 
 
 def main() -> None:
@@ -59,7 +59,7 @@ def sweep_on(cluster: SLURMCluster, jobs: int, spec: str, store: str, progress: 
     """Sweep with so many jobs; those that end before it, at their wall time, are submitted anew."""
     cluster.adapt(minimum_jobs=jobs, maximum_jobs=jobs)
     with dask.config.set(certificate(cluster.security)):
-        sweep.run(spec, store, scheduler=cluster.scheduler_address, progress=progress)
+        paradl.run(spec, store, scheduler=cluster.scheduler_address, progress=progress)
 
 
 def certificate(security: Security) -> dict[str, str]:

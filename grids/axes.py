@@ -16,10 +16,10 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from grids.entries.quantity import Parameter
-from grids.reading.errors import InputError, shorten, suggest_name
-from grids.reading.units import parse_quantity
-from kernels.names.arrays import Floats
+from paradl.grids.entries.quantity import Parameter
+from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.grids.reading.units import parse_quantity
+from paradl.kernels.names.arrays import Floats
 
 # A longer axis is a typo; its values alone would take several times 80 MB.
 MOST_VALUES = 10_000_000

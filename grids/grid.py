@@ -13,32 +13,32 @@ from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from grids.axes import Axis
-from grids.convergence.entry import Convergence, Pair
-from grids.entries.calibration import CalibrationFile
-from grids.entries.choices import add_former_choices
-from grids.entries.datasets import Dataset
-from grids.entries.entry import define_once
-from grids.entries.parameters import PARAMETERS
-from grids.entries.quantity import Parameter
-from grids.entries.strategies import Strategy, parse_strategy
-from grids.entries.systems import System
-from grids.inputs.draws import DRAWS
-from grids.inputs.values import Settings
-from grids.library import (
+from paradl.grids.axes import Axis
+from paradl.grids.convergence.entry import Convergence, Pair
+from paradl.grids.entries.calibration import CalibrationFile
+from paradl.grids.entries.choices import add_former_choices
+from paradl.grids.entries.datasets import Dataset
+from paradl.grids.entries.entry import define_once
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.quantity import Parameter
+from paradl.grids.entries.strategies import Strategy, parse_strategy
+from paradl.grids.entries.systems import System
+from paradl.grids.inputs.draws import DRAWS
+from paradl.grids.inputs.values import Settings
+from paradl.grids.library import (
     Model,
     look_up,
     look_up_calibrations,
     look_up_convergences,
     look_up_datasets,
 )
-from grids.models.layers import LayerTable
-from grids.outputs import INTERVALS, list_sloped
-from grids.reading.errors import InputError, ShapeError, add_place, shorten
-from grids.reading.yamlfile import Where, join_keys
-from grids.rows import Rows
-from grids.spec import Spec, read_spec, validate_spec
-from grids.spec_checks import (
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.outputs import INTERVALS, list_sloped
+from paradl.grids.reading.errors import InputError, ShapeError, add_place, shorten
+from paradl.grids.reading.yamlfile import Where, join_keys
+from paradl.grids.rows import Rows
+from paradl.grids.spec import Spec, read_spec, validate_spec
+from paradl.grids.spec_checks import (
     check_self_contained,
     expect_blocks,
     expect_divisible,
@@ -49,14 +49,14 @@ from grids.spec_checks import (
     refuse_ranges,
     refuse_twins,
 )
-from grids.spec_rows import settle_rows
-from kernels.names.arrays import Floats
-from kernels.options import Options
+from paradl.grids.spec_rows import settle_rows
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.options import Options
 
 if TYPE_CHECKING:
-    from grids.inputs.groups import Groups
-    from grids.inputs.workload import Workload
-    from kernels.configuration.answers import AnyCase
+    from paradl.grids.inputs.groups import Groups
+    from paradl.grids.inputs.workload import Workload
+    from paradl.kernels.configuration.answers import AnyCase
 
 LABELS = ("model", "dataset", "system", "strategy")
 
@@ -146,7 +146,7 @@ class Grid:
         if self.convergences:
             plain["convergence"] = define_once(self.convergences)
         if self._places_operators:
-            from grids.workloads import define_placements
+            from paradl.grids.workloads import define_placements
 
             plain["placements"] = define_placements(
                 self.labels, self.fitting, self.strategies, self.axes["batch"], self.workload
@@ -213,7 +213,9 @@ class Grid:
         # Table III has no layouts, and of plain strategies only `data` and `serial` become some.
         if self.spec.oracle == "paper" or all(strategy.parts for strategy in self.strategies):
             return (False,) * len(self.models)
-        from grids.models.transformers import is_transformer  # late: reads the networks' layers
+        from paradl.grids.models.transformers import (
+            is_transformer,  # late: reads the networks' layers
+        )
 
         return tuple(map(is_transformer, self.models))
 
@@ -317,7 +319,7 @@ class Grid:
 
         axes: a block's part of the numeric axes; by default all. strategy: replaces the grid's.
         """
-        from grids.inputs.case import build_case  # late: JAX comes with it
+        from paradl.grids.inputs.case import build_case  # late: JAX comes with it
 
         return self.build(build_case, index, axes, strategy)
 
@@ -328,7 +330,7 @@ class Grid:
         strategy: Strategy | None = None,
     ) -> "Groups | None":
         """Return the layers of a case by group, before they are reduced; None: not possible."""
-        from grids.inputs.case import divide_rows
+        from paradl.grids.inputs.case import divide_rows
 
         divided = self.build(divide_rows, index, axes, strategy)
         return None if divided is None else divided.groups
@@ -360,7 +362,7 @@ class Grid:
         return self._workloads[key]
 
     def _make_workload(self, model: int, dataset: int, system: int) -> "Workload | None":
-        from grids.workloads import make_workload, place_workload
+        from paradl.grids.workloads import make_workload, place_workload
 
         table = self.table(model, dataset)
         if table is None:

@@ -16,14 +16,14 @@ from typing import Literal, overload
 
 from pydantic import ValidationError
 
-from grids.convergence.catalogue import explain_missing, find_convergence
-from grids.convergence.entry import Convergence, Pair
-from grids.convergence.fit import fit
-from grids.convergence.points import is_same_data, pick_series, read_points
-from grids.entries.calibration import CalibrationFile
-from grids.entries.datasets import FROM_TOKENS, Dataset
-from grids.entries.entry import Entry, read_settings
-from grids.entries.names import (
+from paradl.grids.convergence.catalogue import explain_missing, find_convergence
+from paradl.grids.convergence.entry import Convergence, Pair
+from paradl.grids.convergence.fit import fit
+from paradl.grids.convergence.points import is_same_data, pick_series, read_points
+from paradl.grids.entries.calibration import CalibrationFile
+from paradl.grids.entries.datasets import FROM_TOKENS, Dataset
+from paradl.grids.entries.entry import Entry, read_settings
+from paradl.grids.entries.names import (
     CATALOGUE,
     SET_UP,
     Kind,
@@ -33,19 +33,19 @@ from grids.entries.names import (
     locate_entry,
     split_reference,
 )
-from grids.entries.systems import System
-from grids.models.architecture import Architecture, read_architecture
-from grids.models.files.huggingface import read_config
-from grids.models.files.netfile import NetModel, read_layers, read_net
-from grids.reading.errors import (
+from paradl.grids.entries.systems import System
+from paradl.grids.models.architecture import Architecture, read_architecture
+from paradl.grids.models.files.huggingface import read_config
+from paradl.grids.models.files.netfile import NetModel, read_layers, read_net
+from paradl.grids.reading.errors import (
     InputError,
     add_place,
     format_text,
     shorten,
     suggest_name,
 )
-from grids.reading.yamlfile import Source, Where, explain_error, load, validate
-from kernels.options import OracleName
+from paradl.grids.reading.yamlfile import Source, Where, explain_error, load, validate
+from paradl.kernels.options import OracleName
 
 Model = Architecture | NetModel
 Reference = str | Mapping[str, object]

@@ -3,25 +3,25 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
-from grids.convergence.entry import Convergence
-from grids.entries.datasets import Dataset
-from grids.entries.entry import Record
-from grids.entries.layout_parameters import TAKEN
-from grids.entries.parameters import DEGREES, PARAMETERS
-from grids.entries.strategies import Strategy
-from grids.entries.systems import System
-from grids.grid import Grid
-from grids.library import Model, find_catalogued
-from grids.models.architecture import Architecture
-from grids.models.files.netfile import NetModel
-from grids.models.kinds import KINDS
-from grids.models.layers import LayerTable
-from grids.models.profiles import USUAL_BATCH
-from grids.reading.errors import shorten
-from grids.spec import Spec
-from kernels.names.layout_terms import LAYOUT_FORMULAS
-from kernels.names.parallelisms import LAYOUT_SETTINGS, TRANSFORMERS
-from kernels.options import OracleName
+from paradl.grids.convergence.entry import Convergence
+from paradl.grids.entries.datasets import Dataset
+from paradl.grids.entries.entry import Record
+from paradl.grids.entries.layout_parameters import TAKEN
+from paradl.grids.entries.parameters import DEGREES, PARAMETERS
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.entries.systems import System
+from paradl.grids.grid import Grid
+from paradl.grids.library import Model, find_catalogued
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.files.netfile import NetModel
+from paradl.grids.models.kinds import KINDS
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.models.profiles import USUAL_BATCH
+from paradl.grids.reading.errors import shorten
+from paradl.grids.spec import Spec
+from paradl.kernels.names.layout_terms import LAYOUT_FORMULAS
+from paradl.kernels.names.parallelisms import LAYOUT_SETTINGS, TRANSFORMERS
+from paradl.kernels.options import OracleName
 
 POSITIONS = "positions depend on each other"
 # Choices that layouts of transformers do not have: the value that suits them, and why.

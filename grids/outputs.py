@@ -6,9 +6,9 @@ times and memory in any continuous parameter, whether it is an axis or not.
 
 from collections.abc import Iterable
 
-from grids.entries.parameters import CONTINUOUS, PARAMETERS
-from grids.reading.errors import find_meant, shorten, suggest_name
-from kernels.names.stored import (
+from paradl.grids.entries.parameters import CONTINUOUS, PARAMETERS
+from paradl.grids.reading.errors import find_meant, shorten, suggest_name
+from paradl.kernels.names.stored import (
     ELASTIC,
     ELASTICITY,
     PERCENTILES,
@@ -16,7 +16,7 @@ from kernels.names.stored import (
     name_elasticity,
     split_elasticity,
 )
-from kernels.options import OracleName
+from paradl.kernels.options import OracleName
 
 # Percentiles of times; only the machine oracle has them.
 TIMES = ("comp_time", "comm_time", "epoch_time", "train_time")

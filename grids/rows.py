@@ -27,12 +27,12 @@ from pydantic_core import (
     core_schema,
 )
 
-from grids.axes import GENERATORS, SCALAR, check_count, expand_axis
-from grids.entries.parameters import FREE, PARAMETERS, expect_free, read_parameters
-from grids.entries.quantity import Parameter
-from grids.reading.csvfile import read_records
-from grids.reading.errors import InputError, add_place, format_count, shorten
-from kernels.names.arrays import Floats
+from paradl.grids.axes import GENERATORS, SCALAR, check_count, expand_axis
+from paradl.grids.entries.parameters import FREE, PARAMETERS, expect_free, read_parameters
+from paradl.grids.entries.quantity import Parameter
+from paradl.grids.reading.csvfile import read_records
+from paradl.grids.reading.errors import InputError, add_place, format_count, shorten
+from paradl.kernels.names.arrays import Floats
 
 Condition = Literal["divides"]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)

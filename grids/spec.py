@@ -19,17 +19,17 @@ from pydantic import (
     model_validator,
 )
 
-from grids.axes import Axis, AxisOf, Range
-from grids.entries.choices import REFUSED, REFUSED_CHOICES, Choices
-from grids.entries.entry import Name, Record
-from grids.entries.parameters import PARAMETERS, read_parameters
-from grids.entries.strategies import parse_strategy
-from grids.entries.strategy_names import TABLE_III
-from grids.outputs import INTERVALS, MAIN_OUTPUTS, check_outputs, list_trained, list_unknown
-from grids.placing.group import Placements
-from grids.reading.errors import shorten
-from grids.reading.yamlfile import Document, load, validate
-from grids.rows import Rows, RowsForm
+from paradl.grids.axes import Axis, AxisOf, Range
+from paradl.grids.entries.choices import REFUSED, REFUSED_CHOICES, Choices
+from paradl.grids.entries.entry import Name, Record
+from paradl.grids.entries.parameters import PARAMETERS, read_parameters
+from paradl.grids.entries.strategies import parse_strategy
+from paradl.grids.entries.strategy_names import TABLE_III
+from paradl.grids.outputs import INTERVALS, MAIN_OUTPUTS, check_outputs, list_trained, list_unknown
+from paradl.grids.placing.group import Placements
+from paradl.grids.reading.errors import shorten
+from paradl.grids.reading.yamlfile import Document, load, validate
+from paradl.grids.rows import Rows, RowsForm
 
 
 def _list_one(value: object) -> object:

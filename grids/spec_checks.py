@@ -8,22 +8,22 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 
-from grids.entries.datasets import Dataset
-from grids.entries.layout_parameters import SLOPED
-from grids.entries.names import is_path
-from grids.entries.precision import NARROW
-from grids.entries.strategies import NEEDS, Strategy, parse_strategy
-from grids.entries.systems import System
-from grids.entries.transformer_rates import find_recipe, read_rates
-from grids.models.architecture import Architecture
-from grids.models.files.netfile import NetModel
-from grids.models.kinds import KINDS
-from grids.models.layers import LayerTable
-from grids.outputs import list_sloped
-from grids.reading.errors import InputError, ShapeError, shorten
-from grids.reading.yamlfile import Where
-from grids.spec import Spec
-from kernels.names.parallelisms import DATA, TRANSFORMERS, WRITTEN
+from paradl.grids.entries.datasets import Dataset
+from paradl.grids.entries.layout_parameters import SLOPED
+from paradl.grids.entries.names import is_path
+from paradl.grids.entries.precision import NARROW
+from paradl.grids.entries.strategies import NEEDS, Strategy, parse_strategy
+from paradl.grids.entries.systems import System
+from paradl.grids.entries.transformer_rates import find_recipe, read_rates
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.files.netfile import NetModel
+from paradl.grids.models.kinds import KINDS
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.outputs import list_sloped
+from paradl.grids.reading.errors import InputError, ShapeError, shorten
+from paradl.grids.reading.yamlfile import Where
+from paradl.grids.spec import Spec
+from paradl.kernels.names.parallelisms import DATA, TRANSFORMERS, WRITTEN
 
 
 def refuse_ranges(spec: Spec, where: Where) -> None:
@@ -131,7 +131,7 @@ def expect_blocks(
     """Raise InputError if a strategy is a layout, and a network has no blocks."""
     if not any(strategy.laid for strategy in strategies):
         return
-    from grids.models.transformers import find_blocks  # late: few specs have layouts
+    from paradl.grids.models.transformers import find_blocks  # late: few specs have layouts
 
     for model, dataset in product(models, datasets):
         if isinstance(model, Architecture) and model.rank != len(dataset.shape) - 1:

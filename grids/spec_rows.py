@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from grids.entries.choices import REFUSED
-from grids.entries.parameters import PARAMETERS
-from grids.outputs import OUTPUTS
-from grids.reading.errors import InputError, add_place, shorten
-from grids.reading.yamlfile import Where
-from grids.rows import Rows, read_file
-from grids.spec import Spec
-from kernels.names.arrays import Flags, Floats
-from kernels.names.parallelisms import LAYOUT_DEGREES
+from paradl.grids.entries.choices import REFUSED
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.outputs import OUTPUTS
+from paradl.grids.reading.errors import InputError, add_place, shorten
+from paradl.grids.reading.yamlfile import Where
+from paradl.grids.rows import Rows, read_file
+from paradl.grids.spec import Spec
+from paradl.kernels.names.arrays import Flags, Floats
+from paradl.kernels.names.parallelisms import LAYOUT_DEGREES
 
 AXIS_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 # Names that arrays of a cube, and keys of answers, have beside outputs and parameters.

@@ -4,23 +4,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from grids.convergence.entry import Convergence
-from grids.entries.calibration import CalibrationFile
-from grids.entries.datasets import Dataset
-from grids.entries.strategies import Strategy
-from grids.entries.systems import System
-from grids.inputs.calibrated import Calibrated
-from grids.inputs.find_placed import FoundGroups
-from grids.inputs.runs import list_segments
-from grids.inputs.values import Settings
-from grids.inputs.workload import Workload
-from grids.library import Model
-from grids.models.layers import LayerTable
-from grids.models.profiles import Profile
-from grids.placing.group import PlacedGroup, Placements
-from grids.reading.errors import InputError, format_count
-from grids.spec import Spec
-from kernels.names.arrays import Floats
+from paradl.grids.convergence.entry import Convergence
+from paradl.grids.entries.calibration import CalibrationFile
+from paradl.grids.entries.datasets import Dataset
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.entries.systems import System
+from paradl.grids.inputs.calibrated import Calibrated
+from paradl.grids.inputs.find_placed import FoundGroups
+from paradl.grids.inputs.runs import list_segments
+from paradl.grids.inputs.values import Settings
+from paradl.grids.inputs.workload import Workload
+from paradl.grids.library import Model
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.models.profiles import Profile
+from paradl.grids.placing.group import PlacedGroup, Placements
+from paradl.grids.reading.errors import InputError, format_count
+from paradl.grids.spec import Spec
+from paradl.kernels.names.arrays import Floats
 
 
 def make_workload(

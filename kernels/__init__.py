@@ -2,3 +2,6 @@
 
 Import from the modules, such as `kernels.oracle.answer`; `kernels.names` needs no JAX.
 """
+
+if __name__ == "kernels":  # in a checkout's own folder; two copies of a module would not agree
+    raise ImportError("paradl's modules are in one package: import paradl.kernels")

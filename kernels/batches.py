@@ -6,7 +6,7 @@ which has I = D/B iterations. A spec's batch is b under weak scaling and B under
 
 from typing import Any, Literal, TypeVar
 
-from kernels.options import Rounding
+from paradl.kernels.options import Rounding
 
 Scaling = Literal["weak", "strong"]
 

@@ -16,8 +16,8 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import jax
 import numpy as np
 
-from kernels import programs
-from kernels.arrays import in_numpy, use_numpy
+from paradl.kernels import programs
+from paradl.kernels.arrays import in_numpy, use_numpy
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

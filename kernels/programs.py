@@ -19,8 +19,8 @@ from typing import Any
 import jax
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
-from kernels.cache_files import read_file, write_file
-from kernels.source_digest import digest_sources
+from paradl.kernels.cache_files import read_file, write_file
+from paradl.kernels.source_digest import digest_sources
 
 PACKAGE = Path(__file__).parent
 # Where Linux tells which instructions a CPU has: XLA compiles for them.

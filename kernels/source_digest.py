@@ -6,7 +6,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from kernels.cache_files import read_file, write_file
+from paradl.kernels.cache_files import read_file, write_file
 
 
 def digest_sources(folders: Iterable[Path], kept: Path | None) -> str:

@@ -1,27 +1,29 @@
 """`ds.paradl`: quantities derived from a cube's variables, and every question about it.
 
-A question takes the arguments of its function in `sweep` after the cube, and answers the same.
+A question takes the arguments of its function after the cube, and answers the same.
 """
 
 from collections.abc import Mapping
-from functools import partial
-from importlib import import_module
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from sweep.answers.objectives import look_up_prices
-from sweep.cube.derived_quantities import Paradl, name_array
-from sweep.cube.dimensions import AXES
-from sweep.cube.variables import DERIVED
+import paradl
+from paradl.sweep.answers.objectives import look_up_prices
+from paradl.sweep.cube.derived_quantities import Paradl, name_array
+from paradl.sweep.cube.dimensions import AXES
+from paradl.sweep.cube.variables import DERIVED
 
 if TYPE_CHECKING:
-    from sweep.plots.plots import Plots
+    from paradl.sweep.plots.plots import Plots
 
-SWEEP = import_module("sweep")
-# Questions with the name of a derived quantity (`bottleneck`) are only in `sweep`.
-QUESTIONS = sorted({*SWEEP.OF_CUBES, "export"}.difference(dir(Paradl)))
+# Functions of `paradl` that take a cube, except `bottleneck`, which is a derived quantity, too.
+QUESTIONS = (
+    *("best", "crossovers", "diff", "export", "limits", "needs"),
+    *("pareto", "provision", "regret", "sensitivity", "write_report"),
+)
 # Derived properties that the repr lists.
 SHOWN = [name for name in DERIVED if name not in ("cost", "epochs_alone")]
 
@@ -65,7 +67,7 @@ class Accessor(Paradl):
     @property
     def plot(self) -> "Plots":
         """Pictures of the cube. RunError: matplotlib is not installed."""
-        from sweep.plots.plots import Plots  # late: matplotlib is optional
+        from paradl.sweep.plots.plots import Plots  # late: matplotlib is optional
 
         return Plots(self._ds)
 
@@ -73,7 +75,7 @@ class Accessor(Paradl):
         """A question about this Dataset."""
         if name not in QUESTIONS:
             raise AttributeError(f"'paradl' has no {name!r}")
-        return partial(getattr(SWEEP, name), self._ds)
+        return MethodType(getattr(paradl, name), self._ds)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *QUESTIONS})

@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from grids.reading.errors import ErrorPage
+from paradl.grids.reading.errors import ErrorPage
 
 
 class RunError(RuntimeError):

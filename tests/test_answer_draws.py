@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from machine_answers import STRATEGIES
 
-from grids.grid import Grid
-from grids.spec import Spec
-from kernels.compiled import compiled, fetch
-from kernels.configuration.case import Case
-from kernels.oracle.uncertainty import draw_times
-from sweep.cases.draws import answer_draws
+from paradl.grids.grid import Grid
+from paradl.grids.spec import Spec
+from paradl.kernels.compiled import compiled, fetch
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.oracle.uncertainty import draw_times
+from paradl.sweep.cases.draws import answer_draws
 
 DRAW_TIMES = compiled(numpy=True)(draw_times)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grids.grid import Grid
-from grids.spec import Spec
-from kernels.configuration.answers import Answer
-from kernels.oracle.answer import answer_case
+from paradl.grids.grid import Grid
+from paradl.grids.spec import Spec
+from paradl.kernels.configuration.answers import Answer
+from paradl.kernels.oracle.answer import answer_case
 
 AUTHORS = Path(__file__).parent / "data" / "paradl"
 TOLERANCE = 1e-3

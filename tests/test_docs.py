@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import typer
 
-from grids.reading.errors import InputError
-from sweep.cli.commands import spell_out
-from sweep.cli.main import app
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cli.commands import spell_out
+from paradl.sweep.cli.main import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / "docs" / "errors").glob("*.md")]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import sweep
+import paradl
 
 FACTS = Path(__file__).parent / "data" / "facts"
 UNCALIBRATED = {
@@ -63,7 +63,7 @@ def images_per_s(precision: str, gpus: int) -> float:
 
 
 def throughput(model: Any, strategy: str, pe: int, batch: int, system: Any, delta=4.0):
-    answer = sweep.predict(
+    answer = paradl.predict(
         model,
         strategy,
         pe,
@@ -145,7 +145,7 @@ CLUSTERS = Path(__file__).parents[1] / "grids" / "catalogue" / "measured" / "clu
 def scaling(system: str, pe: int, batch: int) -> float:
     """Images a second of a PE, of that of one alone, by the machine oracle's priors."""
     one, many = (
-        sweep.predict("resnet50", "data", count, batch, dataset="imagenet", system=system)
+        paradl.predict("resnet50", "data", count, batch, dataset="imagenet", system=system)
         for count in (1, pe)
     )
     return one["iteration_time"] / many["iteration_time"]
@@ -162,7 +162,7 @@ def test_the_scaling_of_abci_on_1088_gpus():
 
 
 def test_an_interval_holds_what_hosts_bind():
-    answer = sweep.predict(
+    answer = paradl.predict(
         "resnet50", "data", 8, 256, dataset="imagenet", system="dgx1-v100:precision=amp"
     )
     interval = answer["intervals"]["iteration_time"]
@@ -171,7 +171,7 @@ def test_an_interval_holds_what_hosts_bind():
 
 def test_published_runs_of_machines_that_nobody_calibrated():
     """One to 4,320 devices: at least 85 % right on average, and intervals that hold 80 %."""
-    overall = sweep.compare(CLUSTERS)["summary"]["overall"]
+    overall = paradl.compare(CLUSTERS)["summary"]["overall"]
     assert overall["total"]["mean"] > 0.85
     assert overall["coverage"]["total"] > 0.8
 
@@ -184,7 +184,7 @@ UNSEEN, FITTED = (CLUSTERS.with_name(name) for name in ("abci_unseen.csv", "abci
 @pytest.fixture(scope="module")
 def unseen() -> dict[str, Any]:
     """Averages over the runs that no fit has seen, by the shipped calibration."""
-    return dict(sweep.compare(UNSEEN)["summary"])
+    return dict(paradl.compare(UNSEEN)["summary"])
 
 
 def read_cells(line: str) -> list[str]:
@@ -243,7 +243,7 @@ SEGMENTS = 64
 def predict_rate(strategy: str, pe: int, batch: int, recompute: str) -> float:
     """Images per second; the whole mini-batch passes through a pipeline."""
     settings = {"calibration": "none", "recompute": recompute}
-    answer = sweep.predict(
+    answer = paradl.predict(
         RESNET101, strategy, pe, batch, dataset="imagenet", system=EIGHT_P40, settings=settings
     )
     assert answer["feasible"]

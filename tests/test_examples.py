@@ -11,7 +11,7 @@ import pytest
 import yaml
 from cubes import DATA, arrays
 
-import sweep
+import paradl
 
 pytest.importorskip("dask_jobqueue", reason="the example needs dask-jobqueue")
 
@@ -76,5 +76,5 @@ def test_jobs_make_the_same_cube(run_example, tmp_path, monkeypatch):
     spec, made, expected = (tmp_path / name for name in ("spec.yaml", "jobs.zarr", "here.zarr"))
     spec.write_text(yaml.safe_dump(DATA))
     run_example(spec, made, "--cores", 1, "--memory", "2GB")
-    sweep.run(DATA, expected)
+    paradl.run(DATA, expected)
     assert arrays(made) == arrays(expected)

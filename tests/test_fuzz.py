@@ -12,13 +12,13 @@ from random import Random
 import pytest
 from cubes import SMALL
 
-import sweep
+import paradl
 from benchmarks.broken_files import HOSTILE, mutate_part
 from benchmarks.fuzz import MOST_MESSAGE, fault, list_files, list_readers, make_cases
-from grids.reading.errors import InputError
-from sweep.cube.root import METADATA
-from sweep.cube.store import open_cube
-from sweep.errors import RunError
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cube.root import METADATA
+from paradl.sweep.cube.store import open_cube
+from paradl.sweep.errors import RunError
 
 CASES = 300
 FORGED = 20
@@ -70,7 +70,7 @@ def test_hostile_files_are_refused(tmp_path, name, content):
 def store(tmp_path_factory) -> Path:
     axes = SMALL["axes"] | {"model": "alexnet", "dataset": "imagenet", "strategy": "data"}
     path = tmp_path_factory.mktemp("forged") / "cube.zarr"
-    sweep.run({"oracle": "paper", "axes": axes}, path)
+    paradl.run({"oracle": "paper", "axes": axes}, path)
     return path
 
 

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grids.notes import list_warnings
-from grids.reading.errors import InputError
-from sweep.cells.design_space import SpaceValues, make_grid
-from sweep.cells.memory_cube import compute_cells
-from sweep.questions.best import rank_strategies
-from sweep.questions.predict import predict
-from sweep.samples.sample import sample
+from paradl.grids.notes import list_warnings
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.cells.memory_cube import compute_cells
+from paradl.sweep.questions.best import rank_strategies
+from paradl.sweep.questions.predict import predict
+from paradl.sweep.samples.sample import sample
 
 PLACE: dict[str, Any] = {"dataset": "pile", "system": "dgx-h100", "pe": 16, "batch": 4}
 

@@ -10,21 +10,21 @@ from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sweep
-from grids.entries.precision import RECIPES
-from grids.entries.systems import TensorPeaks
-from grids.entries.transformer_rates import read_rates
-from grids.inputs.layout_machine import read_machines, read_network
-from grids.library import find
-from grids.models.transformers import read_transformer
-from kernels.layouts.alignment import count_level_pes
-from kernels.layouts.dimensions import find_marks, find_reasons
-from kernels.layouts.enumerate import list_candidates
-from kernels.layouts.memory import measure_memory
-from kernels.layouts.schedules import list_chunks
-from kernels.layouts.time import COMPUTING, time_iteration
-from kernels.layouts.transformer import Training
-from sweep.cases.layout_words import list_layouts, parse_layout, write_layout
+import paradl
+from paradl.grids.entries.precision import RECIPES
+from paradl.grids.entries.systems import TensorPeaks
+from paradl.grids.entries.transformer_rates import read_rates
+from paradl.grids.inputs.layout_machine import read_machines, read_network
+from paradl.grids.library import find
+from paradl.grids.models.transformers import read_transformer
+from paradl.kernels.layouts.alignment import count_level_pes
+from paradl.kernels.layouts.dimensions import find_marks, find_reasons
+from paradl.kernels.layouts.enumerate import list_candidates
+from paradl.kernels.layouts.memory import measure_memory
+from paradl.kernels.layouts.schedules import list_chunks
+from paradl.kernels.layouts.time import COMPUTING, time_iteration
+from paradl.kernels.layouts.transformer import Training
+from paradl.sweep.cases.layout_words import list_layouts, parse_layout, write_layout
 
 H100, A100 = (find("system", name, Path()) for name in ("dgx-h100", "dgx-a100-80gb"))
 RACKS = find("system", "gb200-nvl72", Path())
@@ -115,7 +115,7 @@ def test_a_machine_without_racks_to_spare_is_filled():
 @pytest.mark.parametrize(("pes", "words"), [(1000, "tp8 pp5 dp25"), (1024, "tp8 pp2 dp64")])
 def test_a_full_cluster_trains(pes, words):
     """InfiniBand units of 256 PEs hold no whole number of groups of 200: these straddle them."""
-    answer = sweep.fit(
+    answer = paradl.fit(
         *("llama3_70b", pes),
         layout=f"{words} mb1 zero1 sp",
         length=4096,

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sweep
-from grids.entries.systems import System
-from grids.entries.transformer_rates import FITTED
-from grids.entries.yamltext import format_entry
-from grids.inputs.layout_machine import read_network
-from grids.library import find
-from kernels.arrays import use_numpy
-from kernels.layouts.transfers import Transfers
+import paradl
+from paradl.grids.entries.systems import System
+from paradl.grids.entries.transformer_rates import FITTED
+from paradl.grids.entries.yamltext import format_entry
+from paradl.grids.inputs.layout_machine import read_network
+from paradl.grids.library import find
+from paradl.kernels.arrays import use_numpy
+from paradl.kernels.layouts.transfers import Transfers
 
 US, GB = 1e-6, 1e9
 M = 2.0**26
@@ -130,7 +130,7 @@ def test_fit_takes_the_measured_lines(tmp_path):
     """Tensor parallelism of Llama 2 7B: in each of 32 blocks two gathers and two scatters."""
     path = tmp_path / "measured.yaml"
     path.write_text(format_entry(make_system(NODE, BEYOND), "of a test"))
-    answer = sweep.fit(
+    answer = paradl.fit(
         "llama2_7b",
         32,
         system=str(path),

@@ -8,10 +8,10 @@ from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.cells.design_space import make_product
-from sweep.cells.memory_cube import compute_cells
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cells.design_space import make_product
+from paradl.sweep.cells.memory_cube import compute_cells
 
 NETWORKS = ("llama2_7b", "t5_11b", "mixtral_8x7b", "gpt3_175b")
 # What an answer says of a strategy itself.
@@ -20,7 +20,7 @@ WORDS = ("strategy", "degrees")
 
 def ask(strategy: str, network: str = "llama2_7b", pe: int = 8, batch: int = 4, **more: Any) -> Any:
     place: dict[str, Any] = {"dataset": "pile:length=1024", "system": "dgx-h100:precision=bf16"}
-    answer = sweep.predict(network, strategy, pe, batch, **place, **more)
+    answer = paradl.predict(network, strategy, pe, batch, **place, **more)
     return {name: value for name, value in answer.items() if name not in WORDS}
 
 
@@ -66,7 +66,7 @@ def test_one_rank_has_nobody_to_share_with(network: str, zero: int) -> None:
 def test_one_replica_of_another_network_has_nobody_to_share_with(zero: int) -> None:
     place: dict[str, Any] = {"dataset": "imagenet", "system": "abci"}
     alone, plain = (
-        sweep.predict("resnet50", label, 1, 32, **place) for label in (f"data:zero={zero}", "data")
+        paradl.predict("resnet50", label, 1, 32, **place) for label in (f"data:zero={zero}", "data")
     )
     assert {name for name in plain if plain[name] != alone[name]} == {"strategy"}
 
@@ -112,7 +112,7 @@ def test_data_lacks_what_layouts_lack(spec: dict[str, Any], named: str, tmp_path
     axes = {"model": "llama2_7b", "dataset": "pile", "system": "abci", "strategy": "data"}
     whole = {"axes": axes | {"pe": 8, "batch": 2} | spec.pop("axes", {}), **spec}
     with pytest.raises(InputError, match=named):
-        sweep.run(whole, tmp_path / "cube.zarr")
+        paradl.run(whole, tmp_path / "cube.zarr")
     assert not any(tmp_path.iterdir())
 
 
@@ -124,4 +124,4 @@ def test_samples_refuse_data_of_a_transformer(tmp_path) -> None:
         "inter_bandwidth": {"loguniform": [1e9, 1e11]},
     }
     with pytest.raises(InputError, match="layouts of transformers"):
-        sweep.sample({"axes": axes | ranged}, tmp_path / "rows", rows=8)
+        paradl.sample({"axes": axes | ranged}, tmp_path / "rows", rows=8)

@@ -7,21 +7,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grids.entries.precision import RECIPES
-from grids.entries.transformer_rates import read_rates
-from grids.inputs.layout_machine import read_network
-from grids.library import find
-from grids.models.transformers import read_transformer
-from kernels.layouts import search
-from kernels.layouts.answers import time_layouts
-from kernels.layouts.columns import add
-from kernels.layouts.dimensions import find_marks, find_reasons, find_repeated
-from kernels.layouts.enumerate import LayoutProduct, list_product, make_space, multiply
-from kernels.layouts.memory import measure_bucket, measure_memory
-from kernels.layouts.search import Search
-from kernels.layouts.stacks import find_unsupported
-from kernels.layouts.transformer import COLUMNS, Training
-from kernels.names.parallelisms import RECOMPUTE
+from paradl.grids.entries.precision import RECIPES
+from paradl.grids.entries.transformer_rates import read_rates
+from paradl.grids.inputs.layout_machine import read_network
+from paradl.grids.library import find
+from paradl.grids.models.transformers import read_transformer
+from paradl.kernels.layouts import search
+from paradl.kernels.layouts.answers import time_layouts
+from paradl.kernels.layouts.columns import add
+from paradl.kernels.layouts.dimensions import find_marks, find_reasons, find_repeated
+from paradl.kernels.layouts.enumerate import LayoutProduct, list_product, make_space, multiply
+from paradl.kernels.layouts.memory import measure_bucket, measure_memory
+from paradl.kernels.layouts.search import Search
+from paradl.kernels.layouts.stacks import find_unsupported
+from paradl.kernels.layouts.transformer import COLUMNS, Training
+from paradl.kernels.names.parallelisms import RECOMPUTE
 
 MACHINE = find("system", "dgx-h100", Path())
 BATCH = 96

@@ -6,23 +6,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grids.entries.parameters import PARAMETERS
-from grids.grid import ALONE, Grid
-from grids.reading.errors import InputError
-from grids.spec import validate_spec
-from kernels.configuration.answers import LayoutCase
-from kernels.names.parallelisms import RECOMPUTE
-from sweep.cells.design_space import Configuration, SpaceValues, make_grid
-from sweep.cells.memory_cube import compute_cells
-from sweep.engine.run import run
-from sweep.questions.best import rank_strategies
-from sweep.questions.crossovers import list_crossovers
-from sweep.questions.explain import explain
-from sweep.questions.fit import fit
-from sweep.questions.limits import list_limits
-from sweep.questions.needs import list_needs
-from sweep.questions.predict import predict
-from sweep.questions.sensitivity import list_sensitivities
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.grid import ALONE, Grid
+from paradl.grids.reading.errors import InputError
+from paradl.grids.spec import validate_spec
+from paradl.kernels.configuration.answers import LayoutCase
+from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.sweep.cells.design_space import Configuration, SpaceValues, make_grid
+from paradl.sweep.cells.memory_cube import compute_cells
+from paradl.sweep.engine.run import run
+from paradl.sweep.questions.best import rank_strategies
+from paradl.sweep.questions.crossovers import list_crossovers
+from paradl.sweep.questions.explain import explain
+from paradl.sweep.questions.fit import fit
+from paradl.sweep.questions.limits import list_limits
+from paradl.sweep.questions.needs import list_needs
+from paradl.sweep.questions.predict import predict
+from paradl.sweep.questions.sensitivity import list_sensitivities
 
 SYSTEM = "dgx-h100:precision=bf16"
 # A strategy, a network, and the same layout as `fit` takes it, on 16 PEs.

@@ -11,21 +11,21 @@ import xarray as xr
 import zarr
 from cubes import COMMAND
 
-from grids.grid import Grid
-from grids.reading.errors import InputError
-from grids.spec import validate_spec
-from kernels.names.layout_terms import LAYOUT_TERMS
-from kernels.names.stored import name_elasticity
-from sweep.cells.design_space import make_product
-from sweep.cells.memory_cube import compute_cells
-from sweep.engine import evaluation
-from sweep.engine.run import open_dataset, run
-from sweep.questions.best import rank_strategies
-from sweep.questions.bottleneck import list_bottlenecks
-from sweep.questions.limits import list_limits
-from sweep.questions.predict import predict
-from sweep.questions.sensitivity import list_sensitivities
-from sweep.show.ranking import show_limits
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError
+from paradl.grids.spec import validate_spec
+from paradl.kernels.names.layout_terms import LAYOUT_TERMS
+from paradl.kernels.names.stored import name_elasticity
+from paradl.sweep.cells.design_space import make_product
+from paradl.sweep.cells.memory_cube import compute_cells
+from paradl.sweep.engine import evaluation
+from paradl.sweep.engine.run import open_dataset, run
+from paradl.sweep.questions.best import rank_strategies
+from paradl.sweep.questions.bottleneck import list_bottlenecks
+from paradl.sweep.questions.limits import list_limits
+from paradl.sweep.questions.predict import predict
+from paradl.sweep.questions.sensitivity import list_sensitivities
+from paradl.sweep.show.ranking import show_limits
 
 SYSTEM = "dgx-h100:precision=bf16"
 STRATEGY = "data+tensor+pipeline"
@@ -283,7 +283,7 @@ def test_parts_of_any_size_choose_the_same(most: int, monkeypatch: pytest.Monkey
     }
     spec = make_product(chosen, {}, {})
     whole = compute_cells(spec)
-    monkeypatch.setattr("grids.inputs.layouts.MOST", most)
+    monkeypatch.setattr("paradl.grids.inputs.layouts.MOST", most)
     xr.testing.assert_identical(compute_cells(spec).load(), whole.load())
 
 

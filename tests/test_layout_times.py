@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference_transformers_layouts import MARKS, Place, limits
 
-from kernels.layouts.rates import Rates
-from kernels.layouts.time import time_exchanges, time_iteration
-from kernels.machine.network import Network
+from paradl.kernels.layouts.rates import Rates
+from paradl.kernels.layouts.time import time_exchanges, time_iteration
+from paradl.kernels.machine.network import Network
 from tests.test_layouts import (
     build_layouts,
     build_network,

@@ -14,15 +14,15 @@ from reference_transformers_layouts import MARKS, Place, limits
 from reference_transformers_layouts import layouts as list_scalar
 from reference_transformers_stage import memory
 
-from grids.entries.precision import RECIPES
-from grids.library import find
-from grids.models.architecture import Architecture
-from grids.models.transformers import read_transformer
-from kernels.layouts.dimensions import find_marks, find_reasons, find_repeated
-from kernels.layouts.enumerate import list_product, multiply
-from kernels.layouts.memory import measure_blocks, measure_memory
-from kernels.layouts.transformer import Layouts, Training
-from kernels.names.parallelisms import RECOMPUTE
+from paradl.grids.entries.precision import RECIPES
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.transformers import read_transformer
+from paradl.kernels.layouts.dimensions import find_marks, find_reasons, find_repeated
+from paradl.kernels.layouts.enumerate import list_product, multiply
+from paradl.kernels.layouts.memory import measure_blocks, measure_memory
+from paradl.kernels.layouts.transformer import Layouts, Training
+from paradl.kernels.names.parallelisms import RECOMPUTE
 
 LLAMA_70B = read_transformer(find("model", "llama2_70b", Path()))
 GPT3 = read_transformer(find("model", "gpt3_175b", Path()))

@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 from jax import Array
 
-import sweep
-from grids.entries.names import list_names
-from grids.grid import Grid
-from grids.reading.errors import InputError
-from grids.spec import Spec
-from kernels.arrays import xp
-from kernels.compiled import compiled
-from kernels.configuration.case import Case
-from kernels.oracle.answer import evaluate
-from kernels.oracle.formulas import reduce_layers
-from sweep.questions.predict import predict
+import paradl
+from paradl.grids.entries.names import list_names
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError
+from paradl.grids.spec import Spec
+from paradl.kernels.arrays import xp
+from paradl.kernels.compiled import compiled
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.oracle.answer import evaluate
+from paradl.kernels.oracle.formulas import reduce_layers
+from paradl.sweep.questions.predict import predict
 
 GROUPS = ("data", "spatial", "pipeline", "filter", "channel", "data+filter:group=1")
 
@@ -190,8 +190,8 @@ def test_a_store_says_which_oracle_made_it(tmp_path: Path) -> None:
         },
         "outputs": ["comp_time", "comm_time", "memory", "limit", "pass_overhead", "input_wait"],
     }
-    sweep.run(spec, tmp_path / "cube.zarr")
-    cube = sweep.open_dataset(tmp_path / "cube.zarr")
+    paradl.run(spec, tmp_path / "cube.zarr")
+    cube = paradl.open_dataset(tmp_path / "cube.zarr")
     assert '"oracle": "machine"' in cube.attrs["paradl_spec"]
     systems = cube.paradl.grid.systems
     assert [system.precision for system in systems] == ["amp", "tf32"]

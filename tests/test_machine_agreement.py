@@ -17,24 +17,24 @@ from hypothesis import strategies as st
 from product_questions import make_row
 from sparse_tables import WORDS, make_model
 
-from grids.entries.parameters import PARAMETERS
-from grids.entries.precision import NARROW, PRECISIONS
-from grids.entries.software import SOFTWARE
-from grids.entries.strategies import Strategy, parse_strategy
-from grids.entries.systems import TensorPeaks
-from grids.grid import Grid
-from grids.inputs.case import build_case, divide_rows
-from grids.inputs.machine import sends_whole_gradients
-from grids.inputs.values import Settings
-from grids.inputs.workload import Workload
-from grids.models.profiles import Profile
-from grids.spec import validate_spec
-from kernels.machine.software import Software
-from kernels.names.flags import Limit
-from kernels.names.terms import TERMS
-from kernels.options import Algorithm, Options
-from kernels.oracle.answer import answer_case
-from sweep.answers.numbers import number
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.precision import NARROW, PRECISIONS
+from paradl.grids.entries.software import SOFTWARE
+from paradl.grids.entries.strategies import Strategy, parse_strategy
+from paradl.grids.entries.systems import TensorPeaks
+from paradl.grids.grid import Grid
+from paradl.grids.inputs.case import build_case, divide_rows
+from paradl.grids.inputs.machine import sends_whole_gradients
+from paradl.grids.inputs.values import Settings
+from paradl.grids.inputs.workload import Workload
+from paradl.grids.models.profiles import Profile
+from paradl.grids.spec import validate_spec
+from paradl.kernels.machine.software import Software
+from paradl.kernels.names.flags import Limit
+from paradl.kernels.names.terms import TERMS
+from paradl.kernels.options import Algorithm, Options
+from paradl.kernels.oracle.answer import answer_case
+from paradl.sweep.answers.numbers import number
 
 TOLERANCE = 1e-9
 

@@ -11,14 +11,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from grids.grid import Grid
-from grids.spec import Spec
-from kernels.arrays import Cells, use_numpy, xp
-from kernels.configuration.case import Case
-from kernels.machine.library_collectives import gather_costs, reduce_costs, time_fastest
-from kernels.machine.network import Ring
-from kernels.names.arrays import Floats
-from kernels.work.group import mark_exchanged
+from paradl.grids.grid import Grid
+from paradl.grids.spec import Spec
+from paradl.kernels.arrays import Cells, use_numpy, xp
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.machine.library_collectives import gather_costs, reduce_costs, time_fastest
+from paradl.kernels.machine.network import Ring
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.work.group import mark_exchanged
 
 SIZES = [2, 4, 8, 16, 32, 64, 128, 256]
 BATCHES = [2**n for n in range(10)]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from machine_forms import FORMS, LIMITS, Form, list_lines, list_times, time_form
 
-import sweep
-from kernels.names.terms import TERMS
+import paradl
+from paradl.kernels.names.terms import TERMS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "machine.md").read_text()
 # What one PE pays, too.
@@ -38,7 +38,7 @@ def test_every_term_has_its_limits() -> None:
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_prediction_has_the_same_times(limit: str) -> None:
     pe, batch = LIMITS[limit]
-    terms = sweep.predict(
+    terms = paradl.predict(
         *("resnet50", "data+spatial", pe, batch),
         dataset="imagenet",
         system="abci",

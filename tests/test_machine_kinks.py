@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from machine_answers import STRATEGIES, add_times, answer, take_case
 
-from kernels.arrays import xp
-from kernels.compiled import compiled
-from kernels.configuration.case import Case
-from kernels.oracle.answer import evaluate
+from paradl.kernels.arrays import xp
+from paradl.kernels.compiled import compiled
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.oracle.answer import evaluate
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -7,9 +7,9 @@ import pytest
 import xarray as xr
 import yaml
 
-import sweep
-from grids.library import find
-from grids.reading.errors import InputError
+import paradl
+from paradl.grids.library import find
+from paradl.grids.reading.errors import InputError
 
 # 16 nodes of 4 PEs, 4 nodes a rack; one link a node.
 LEVELS = [
@@ -31,7 +31,7 @@ def write_machine(folder: Path, **changes: Any) -> str:
 
 
 def ask(strategy: str, pe: int, batch: int = 32, **more: Any) -> dict[str, Any]:
-    return sweep.predict("resnet50", strategy, pe, batch, dataset="imagenet", **more)
+    return paradl.predict("resnet50", strategy, pe, batch, dataset="imagenet", **more)
 
 
 # How many PEs there are.
@@ -58,7 +58,7 @@ def cube(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
     axes |= {"strategy": "data+pipeline:group=best"}
     outputs = ["comp_time", "comm_time", "memory", "limit", "replicas"]
     spec = {"axes": axes, "parameters": {"accumulate": 3}, "outputs": outputs}
-    return sweep.run(spec, folder / "cube.zarr")
+    return paradl.run(spec, folder / "cube.zarr")
 
 
 def test_a_cube_its_best_and_its_limits_know_the_size(cube: xr.Dataset) -> None:
@@ -66,10 +66,10 @@ def test_a_cube_its_best_and_its_limits_know_the_size(cube: xr.Dataset) -> None:
     reasons = [line.paradl.reasons(int(flag)) for flag in line.limit]
     assert ["machine_too_small" in reason for reason in reasons] == [False] * 3 + [True] * 2
     assert line.paradl.feasible.values.tolist() == [True] * 3 + [False] * 2
-    rows = sweep.limits(cube).to_dict("records")
+    rows = paradl.limits(cube).to_dict("records")
     assert {row["largest_pe"] for row in rows} == {48}
     assert {row["forbidden_by"] for row in rows} == {"machine_too_small"}
-    assert max(row["pe"] for row in sweep.best(cube).to_dict("records")) == 48
+    assert max(row["pe"] for row in paradl.best(cube).to_dict("records")) == 48
 
 
 def test_a_cube_counts_the_passes_that_all_of_its_cells_have(

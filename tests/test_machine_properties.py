@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machine_answers import STRATEGIES, Definition, add_times, answer
 
-from grids.library import find
-from kernels.configuration.answers import Answer
-from kernels.names.arrays import Floats
+from paradl.grids.library import find
+from paradl.kernels.configuration.answers import Answer
+from paradl.kernels.names.arrays import Floats
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -6,13 +6,15 @@ from typing import Any
 import pytest
 from sparse_tables import WORDS, make_model
 
-import sweep
-from grids.library import find
-from sweep.questions.place.timed_graph import choose_graph
+import paradl
+from paradl.grids.library import find
+from paradl.sweep.questions.place.timed_graph import choose_graph
 
 
 def predict(sparse: bool, strategy: str = "data", pe: int = 4, batch: int = 32) -> dict[str, Any]:
-    return sweep.predict(make_model(sparse), strategy, pe, batch, dataset=WORDS, system="dgx1-v100")
+    return paradl.predict(
+        make_model(sparse), strategy, pe, batch, dataset=WORDS, system="dgx1-v100"
+    )
 
 
 def test_a_whole_gradient_takes_memory_by_the_table_and_a_sparse_one_by_the_batch():
@@ -51,9 +53,9 @@ def test_the_largest_batch_fits_and_one_more_does_not(sparse):
     for capacity in ("2.5 GB", "3.5 GB", "16 GB"):
         options: dict[str, Any] = {"dataset": WORDS, "system": "dgx1-v100"}
         options["parameters"] = {"memory_capacity": capacity}
-        most = sweep.predict(make_model(sparse), "data", 4, 1, **options)["largest_batch"]
+        most = paradl.predict(make_model(sparse), "data", 4, 1, **options)["largest_batch"]
         fits = [
-            sweep.predict(make_model(sparse), "data", 4, batch, **options)["feasible"]
+            paradl.predict(make_model(sparse), "data", 4, batch, **options)["feasible"]
             for batch in (max(1, most), most + 1)
         ]
         assert fits == [most > 0, False]
@@ -62,10 +64,10 @@ def test_the_largest_batch_fits_and_one_more_does_not(sparse):
 def test_big_lstm_fits_four_devices_of_16_gb_as_it_was_trained():
     """okuchaiev/f-lm: 256 sequences on each of four V100, in fp32."""
     options: dict[str, Any] = {"dataset": "one-billion-words", "system": "dgx1-v100:precision=fp32"}
-    answer = sweep.predict("big_lstm", "data", 4, 256, **options)
+    answer = paradl.predict("big_lstm", "data", 4, 256, **options)
     assert answer["feasible"]
     assert answer["memory_parts"]["weights"] == pytest.approx(4 * 1_776_884_606, rel=1e-9)
-    table_iii = sweep.predict("big_lstm", "data", 4, 256, settings={"oracle": "paper"}, **options)
+    table_iii = paradl.predict("big_lstm", "data", 4, 256, settings={"oracle": "paper"}, **options)
     assert not table_iii["feasible"]  # it knows whole tables alone
 
 
@@ -73,7 +75,7 @@ def test_a_placement_holds_touched_rows_alone_too():
     machine = find("system", "dgx1-v100", Path())
     query = choose_graph("big_lstm", machine, "dgx1-v100", 64, "one-billion-words", "sgd")
     held = query.states * sum(operator.weights for operator in query.graph.operators)
-    answer = sweep.predict(
+    answer = paradl.predict(
         "big_lstm", "data", 1, 64, dataset="one-billion-words", system="dgx1-v100"
     )
     parts = answer["memory_parts"]

@@ -13,14 +13,14 @@ from cases import at, reference_layers, reference_machine, reference_setup, work
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grids.entries.strategies import Strategy, parse_strategy
-from grids.entries.strategy_names import TABLE_III
-from grids.inputs.case import build_case
-from grids.inputs.values import Settings
-from kernels.names.flags import Limit
-from kernels.names.terms import TERMS
-from kernels.options import Options
-from kernels.oracle.answer import answer_case
+from paradl.grids.entries.strategies import Strategy, parse_strategy
+from paradl.grids.entries.strategy_names import TABLE_III
+from paradl.grids.inputs.case import build_case
+from paradl.grids.inputs.values import Settings
+from paradl.kernels.names.flags import Limit
+from paradl.kernels.names.terms import TERMS
+from paradl.kernels.options import Options
+from paradl.kernels.oracle.answer import answer_case
 
 TOLERANCE = 1e-9  # the promise is 1e-5; float64 leaves no excuse
 

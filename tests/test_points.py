@@ -10,17 +10,22 @@ import jax
 import numpy as np
 import pytest
 
-from grids.entries.parameters import CONTINUOUS, DEGREES, LAYOUT_NAMES, PARAMETERS
-from grids.grid import Grid
-from grids.spec import Spec
-from kernels.arrays import use_numpy, xp
-from kernels.compiled import compiled, fetch
-from kernels.configuration.answers import Answer
-from kernels.configuration.case import Points
-from kernels.configuration.places import PLACES, read_parameters, scale_parameters, set_parameters
-from kernels.derivatives.points import evaluate_points, find_slopes, take_points
-from kernels.oracle.answer import answer_case
-from sweep.samples.tables import SharedTables
+from paradl.grids.entries.parameters import CONTINUOUS, DEGREES, LAYOUT_NAMES, PARAMETERS
+from paradl.grids.grid import Grid
+from paradl.grids.spec import Spec
+from paradl.kernels.arrays import use_numpy, xp
+from paradl.kernels.compiled import compiled, fetch
+from paradl.kernels.configuration.answers import Answer
+from paradl.kernels.configuration.case import Points
+from paradl.kernels.configuration.places import (
+    PLACES,
+    read_parameters,
+    scale_parameters,
+    set_parameters,
+)
+from paradl.kernels.derivatives.points import evaluate_points, find_slopes, take_points
+from paradl.kernels.oracle.answer import answer_case
+from paradl.sweep.samples.tables import SharedTables
 
 pytestmark = pytest.mark.usefixtures("float64")
 

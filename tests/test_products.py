@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import sweep
-from grids.reading.errors import InputError
+import paradl
+from paradl.grids.reading.errors import InputError
 
 HERE: dict[str, Any] = {"model": "alexnet", "dataset": "imagenet", "system": "abci", "batch": 32}
 SAME = 1e-12  # sums over stages are differences of prefix sums
@@ -33,7 +33,7 @@ REDUCED = [
 
 
 def ask(strategy: str, pe: int = 16, **changes: Any) -> dict[str, Any]:
-    return sweep.predict(strategy=strategy, pe=pe, **(HERE | changes))
+    return paradl.predict(strategy=strategy, pe=pe, **(HERE | changes))
 
 
 @pytest.mark.parametrize(("product", "other"), REDUCED)
@@ -60,7 +60,7 @@ def test_one_degree_may_be_left_open_without_data() -> None:
 
 def test_a_degree_may_be_an_axis() -> None:
     given = HERE | {"pe": [8, 16], "strategy": "data+filter+pipeline:filter=2"}
-    cells = sweep.predict(**given, parameters={"pipeline": [1, 2, 4]})
+    cells = paradl.predict(**given, parameters={"pipeline": [1, 2, 4]})
     for pe, pipeline in ((8, 2), (16, 4)):
         one = ask(f"data+filter+pipeline:filter=2,pipeline={pipeline}", pe)
         there = cells.sel(pe=pe, pipeline=pipeline).squeeze()

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import yaml
 
-from grids.entries.names import list_names
-from grids.grid import Grid
-from grids.library import find
-from grids.models.architecture import Architecture
-from grids.spec import validate_spec
-from sweep.questions.predict import predict
+from paradl.grids.entries.names import list_names
+from paradl.grids.grid import Grid
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.spec import validate_spec
+from paradl.sweep.questions.predict import predict
 
 MEASURED = {"device": "v100", "shape": [3, 224, 224], "seconds": 1e-2}
 

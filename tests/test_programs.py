@@ -11,12 +11,12 @@ import jax
 import numpy as np
 import pytest
 
-from grids.grid import Grid
-from kernels.arrays import use_numpy
-from kernels.compiled import compiled, fetch
-from kernels.oracle.answer import evaluate
-from kernels.oracle.formulas import reduce_layers
-from sweep.engine.run import read_grid
+from paradl.grids.grid import Grid
+from paradl.kernels.arrays import use_numpy
+from paradl.kernels.compiled import compiled, fetch
+from paradl.kernels.oracle.answer import evaluate
+from paradl.kernels.oracle.formulas import reduce_layers
+from paradl.sweep.engine.run import read_grid
 
 STRATEGIES = (
     *("data", "data+spatial:group=4", "pipeline"),

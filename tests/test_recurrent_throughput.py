@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from grids.grid import Grid
-from grids.spec import Spec
-from kernels.oracle.formulas import time_layers
-from sweep.questions.predict import predict
+from paradl.grids.grid import Grid
+from paradl.grids.spec import Spec
+from paradl.kernels.oracle.formulas import time_layers
+from paradl.sweep.questions.predict import predict
 
 FACTS = Path(__file__).parent / "data" / "facts"
 

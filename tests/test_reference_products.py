@@ -16,7 +16,7 @@ from product_cases import Case, Degrees, cases
 from product_questions import make_machine, make_product, make_rows, make_table
 from reference_products import epoch, hidden_time, largest_batch, limits, memory
 
-import sweep
+import paradl
 
 TOLERANCE = 1e-9
 MARKS = {"uneven", "batch_exceeds_dataset"}  # which forbid nothing
@@ -74,7 +74,7 @@ def test_products_agree(layout: str, data: st.DataObject) -> None:
 
 def assert_agrees(case: Case) -> None:
     """Every number of an answer."""
-    answer = sweep.predict(**case.asked)
+    answer = paradl.predict(**case.asked)
     rows, machine, product = make_rows(make_table(case)), make_machine(case), make_product(case)
     forbidden = limits(rows, machine, product)
     if answer["memory"] is None:  # no such configuration has a time
@@ -105,7 +105,7 @@ def test_spaces_of_products_agree(case: Case) -> None:
     space = {"pe": pes, "batch": batches, "strategy": list(STRATEGIES)}
     outputs = ("comp_time", "memory", "replicas")
     settings = case.settings | {"outputs": list(outputs)}
-    cube = sweep.compute_space(**case.asked | space | {"settings": settings})
+    cube = paradl.compute_space(**case.asked | space | {"settings": settings})
     rows, machine = make_rows(make_table(case)), make_machine(case)
     for label, (spatial, parts, pipeline) in STRATEGIES.items():
         for pe in pes:

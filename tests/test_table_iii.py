@@ -14,15 +14,15 @@ import jax
 import numpy as np
 import pytest
 
-from grids.grid import Grid
-from grids.inputs.case import build_case
-from grids.library import find
-from grids.models.layers import LayerTable
-from grids.reading.errors import InputError
-from grids.spec import Spec
-from kernels.oracle.answer import answer_case
-from sweep.questions.explain import explain
-from sweep.questions.predict import predict
+from paradl.grids.grid import Grid
+from paradl.grids.inputs.case import build_case
+from paradl.grids.library import find
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.reading.errors import InputError
+from paradl.grids.spec import Spec
+from paradl.kernels.oracle.answer import answer_case
+from paradl.sweep.questions.explain import explain
+from paradl.sweep.questions.predict import predict
 
 
 def table(model: str, dataset: str) -> LayerTable:

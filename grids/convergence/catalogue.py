@@ -3,10 +3,10 @@
 from functools import cache
 from pathlib import Path
 
-from grids.convergence.entry import Convergence
-from grids.convergence.fit import fit
-from grids.convergence.points import MEASURED_AS, Series, is_same_data, read_points
-from grids.reading.errors import InputError, shorten, suggest_name
+from paradl.grids.convergence.entry import Convergence
+from paradl.grids.convergence.fit import fit
+from paradl.grids.convergence.points import MEASURED_AS, Series, is_same_data, read_points
+from paradl.grids.reading.errors import InputError, shorten, suggest_name
 
 EPOCHS = Path(__file__).parents[1] / "catalogue" / "measured" / "epochs.csv"
 

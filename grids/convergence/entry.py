@@ -9,9 +9,9 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
-from grids.entries.entry import Count, Entry, Name, Record, refuse_bool
-from kernels.configuration.convergence import Law
-from kernels.names.arrays import Floats
+from paradl.grids.entries.entry import Count, Entry, Name, Record, refuse_bool
+from paradl.kernels.configuration.convergence import Law
+from paradl.kernels.names.arrays import Floats
 
 # Error of a stated law: runs at up to twice the largest batch of a fit deviate by this much (root
 # mean square of 21, `python -m benchmarks convergence`).
@@ -39,7 +39,7 @@ class Convergence(Entry):
     ...     name="mine", model="resnet50", dataset="imagenet", target="top1>=0.759",
     ...     epochs_min=35, critical_batch=47_000,
     ... )
-    >>> kernels.configuration.convergence.count_epochs(stated.law, 47_000)
+    >>> paradl.kernels.configuration.convergence.count_epochs(stated.law, 47_000)
     70.0
     """
 

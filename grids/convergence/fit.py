@@ -5,12 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from grids.convergence.entry import Convergence, Point
-from grids.convergence.law import fit_law
-from grids.convergence.points import MeasuredPoint, Series
-from grids.entries.entry import MOST_NAME
-from grids.reading.errors import InputError, shorten
-from kernels.configuration.convergence import Law
+from paradl.grids.convergence.entry import Convergence, Point
+from paradl.grids.convergence.law import fit_law
+from paradl.grids.convergence.points import MeasuredPoint, Series
+from paradl.grids.entries.entry import MOST_NAME
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.kernels.configuration.convergence import Law
 
 # A law with runs scattered by a factor of e is no law.
 MOST_ERROR = 1.0

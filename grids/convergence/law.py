@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.configuration.convergence import Law
-from kernels.names.arrays import Floats
+from paradl.kernels.configuration.convergence import Law
+from paradl.kernels.names.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from grids.entries.entry import Name, Record
-from grids.reading.csvfile import read_records
-from grids.reading.errors import InputError, shorten
-from grids.reading.units import parse_quantity
-from grids.reading.yamlfile import validate
+from paradl.grids.entries.entry import Name, Record
+from paradl.grids.reading.csvfile import read_records
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.units import parse_quantity
+from paradl.grids.reading.yamlfile import validate
 
 REQUIRED = ("model", "dataset", "target", "global_batch")
 OPTIONAL = ("epochs", "steps", "source", "optimizer", "note")

@@ -6,9 +6,9 @@ and they pass through the measured points.
 
 import numpy as np
 
-from grids.convergence.entry import Convergence
-from kernels.configuration.convergence import Curve, count_epochs, follow_curve
-from kernels.names.arrays import Floats
+from paradl.grids.convergence.entry import Convergence
+from paradl.kernels.configuration.convergence import Curve, count_epochs, follow_curve
+from paradl.kernels.names.arrays import Floats
 
 
 def find_epochs(convergence: Convergence, global_batch: Floats) -> Floats:

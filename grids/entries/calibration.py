@@ -12,15 +12,15 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from grids.entries.entry import Count, Entry, Name, Record, Sources
-from grids.entries.parameters import PARAMETERS
-from grids.entries.precision import AnyPrecision, PrecisionName
-from grids.entries.quantity import Parameter
-from grids.entries.software import SOFTWARE, AnySoftware, SoftwareName
-from grids.entries.systems import System
-from grids.reading.errors import InputError, shorten
-from kernels.names.arrays import Floats
-from kernels.options import OracleName
+from paradl.grids.entries.entry import Count, Entry, Name, Record, Sources
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.precision import AnyPrecision, PrecisionName
+from paradl.grids.entries.quantity import Parameter
+from paradl.grids.entries.software import SOFTWARE, AnySoftware, SoftwareName
+from paradl.grids.entries.systems import System
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.options import OracleName
 
 # Of a logarithm: 0.1 is about 10 %; 10, a factor of 22,000, means unknown.
 Spread = Annotated[float, Field(ge=0.0, le=10.0)]

@@ -8,8 +8,8 @@ options (`Grid.options`), the layers' times, and the meaning of the axis `batch`
 from collections.abc import Mapping
 from typing import Literal
 
-from grids.entries.entry import Record
-from kernels.options import Optimizer, OracleName
+from paradl.grids.entries.entry import Record
+from paradl.kernels.options import Optimizer, OracleName
 
 
 class Choices(Record):

@@ -12,10 +12,10 @@ from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from grids.entries.entry import Record, refuse_bool
-from grids.entries.quantity import BANDWIDTH, CAPACITY, LATENCY, POWER, SPEED, Scale
-from grids.reading.errors import format_count
-from grids.reading.units import parse_quantity
+from paradl.grids.entries.entry import Record, refuse_bool
+from paradl.grids.entries.quantity import BANDWIDTH, CAPACITY, LATENCY, POWER, SPEED, Scale
+from paradl.grids.reading.errors import format_count
+from paradl.grids.reading.units import parse_quantity
 
 # More than the protocols of any library; each one multiplies the lines of the node.
 MOST_LINES = 8

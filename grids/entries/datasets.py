@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, model_validator
 
-from grids.entries.entry import Count, Entry
+from paradl.grids.entries.entry import Count, Entry
 
 LENGTH = 2048  # as for GPT-3 (Brown et al. 2020, table 2.1)
 FROM_TOKENS = {"samples", "shape"}

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 import pydantic
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from grids.reading.errors import InputError, shorten, suggest_name
+from paradl.grids.reading.errors import InputError, shorten, suggest_name
 
 MOST_NAME = 200  # characters; names are labels of the cube and part of messages
 

@@ -1,7 +1,7 @@
 """Parameters of layouts: how PEs divide a transformer, and what they keep."""
 
-from grids.entries.quantity import MOST, Parameter
-from kernels.names.parallelisms import RECOMPUTE, TRANSFORMERS
+from paradl.grids.entries.quantity import MOST, Parameter
+from paradl.kernels.names.parallelisms import RECOMPUTE, TRANSFORMERS
 
 NODE = -1  # ranks of ZeRO: those of a node, as HSDP has it
 # Parameters of a machine that times and memory of layouts depend on.

@@ -5,8 +5,8 @@ They are rows of the table in `grids.entries.parameters`. docs/machine.md descri
 
 from dataclasses import replace
 
-from grids.entries.precision import PRECISIONS
-from grids.entries.quantity import ABOVE_ZERO, CAPACITY, Parameter, Prior
+from paradl.grids.entries.precision import PRECISIONS
+from paradl.grids.entries.quantity import ABOVE_ZERO, CAPACITY, Parameter, Prior
 
 # Data behind the medians and spreads of a PE's parameters: `python -m benchmarks priors`.
 PUBLISHED = "fit to published images/s (grids/catalogue/measured/throughput.csv)"

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from grids.reading.errors import InputError, find_meant, shorten, suggest_name
+from paradl.grids.reading.errors import InputError, find_meant, shorten, suggest_name
 
 CATALOGUE = Path(__file__).parents[1] / "catalogue"
 

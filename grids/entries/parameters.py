@@ -7,11 +7,19 @@ given keeps the value of the system or strategy.
 
 from typing import Any
 
-from grids.entries.layout_parameters import LAYOUT
-from grids.entries.machine_parameters import MACHINE
-from grids.entries.quantity import ABOVE_ZERO, BANDWIDTH, CAPACITY, LATENCY, MOST, SPEED, Parameter
-from grids.reading.errors import InputError, shorten
-from kernels.names.parallelisms import KINDS
+from paradl.grids.entries.layout_parameters import LAYOUT
+from paradl.grids.entries.machine_parameters import MACHINE
+from paradl.grids.entries.quantity import (
+    ABOVE_ZERO,
+    BANDWIDTH,
+    CAPACITY,
+    LATENCY,
+    MOST,
+    SPEED,
+    Parameter,
+)
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.kernels.names.parallelisms import KINDS
 
 # Parallelisms that may be combined inside a replica, each with a degree.
 DEGREES = tuple(name for name, kind in KINDS.items() if kind.alone is None)

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from grids.entries.entry import expect_one_of
-from kernels.names.recipes import Recipe
-from kernels.options import Optimizer
+from paradl.grids.entries.entry import expect_one_of
+from paradl.kernels.names.recipes import Recipe
+from paradl.kernels.options import Optimizer
 
 PrecisionName = Literal["fp32", "tf32", "amp", "bf16", "fp8", "mxfp8", "nvfp4"]
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
-from grids.reading.errors import InputError, shorten
-from grids.reading.units import EXAMPLES, has_unit, parse_quantity
-from kernels.options import OracleName
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.units import EXAMPLES, has_unit, parse_quantity
+from paradl.kernels.options import OracleName
 
 Unit = Literal["B/s", "s", "B", "FLOP/s", "W", "1"]
 

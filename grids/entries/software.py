@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from grids.entries.entry import expect_one_of
+from paradl.grids.entries.entry import expect_one_of
 
 SoftwareName = Literal["plain", "ddp", "megatron", "fsdp", "deepspeed", "jax"]
 Loss = Literal["whole", "plain", "chunked", "fused"]

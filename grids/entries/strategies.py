@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from grids.entries.entry import split_settings
-from grids.entries.parameters import PARAMETERS
-from grids.entries.strategy_names import order_parts
-from grids.reading.errors import InputError, shorten, suggest_name
-from kernels.names.parallelisms import (
+from paradl.grids.entries.entry import split_settings
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.strategy_names import order_parts
+from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.kernels.names.parallelisms import (
     DATA,
     KINDS,
     LAYOUT_SETTINGS,
@@ -23,7 +23,7 @@ from kernels.names.parallelisms import (
     TRANSFORMERS,
     WRITTEN,
 )
-from kernels.options import Schedule, Zero
+from paradl.kernels.options import Schedule, Zero
 
 DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
 Which = Literal["default", "all"]  # layers that a group splits: the oracle's choice, or every one

@@ -2,8 +2,8 @@
 
 import re
 
-from grids.reading.errors import InputError, shorten, suggest_name
-from kernels.names.parallelisms import (
+from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.kernels.names.parallelisms import (
     ALSO,
     DATA,
     KINDS,

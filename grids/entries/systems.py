@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from grids.entries.connections import (
+from paradl.grids.entries.connections import (
     Bytes,
     BytesPerSecond,
     Collectives,
@@ -23,13 +23,13 @@ from grids.entries.connections import (
     Seconds,
     Watts,
 )
-from grids.entries.entry import Count, Entry, Name, Record, Sources
-from grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
-from grids.entries.quantity import CAPACITY
-from grids.entries.software import SOFTWARE, AnySoftware, SoftwareFacts
-from grids.entries.yamltext import write_exactly
-from grids.reading.errors import InputError, format_count, format_text, shorten
-from grids.reading.units import has_unit
+from paradl.grids.entries.entry import Count, Entry, Name, Record, Sources
+from paradl.grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
+from paradl.grids.entries.quantity import CAPACITY
+from paradl.grids.entries.software import SOFTWARE, AnySoftware, SoftwareFacts
+from paradl.grids.entries.yamltext import write_exactly
+from paradl.grids.reading.errors import InputError, format_count, format_text, shorten
+from paradl.grids.reading.units import has_unit
 
 MOST_LEVELS = 16
 

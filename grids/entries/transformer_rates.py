@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from grids.entries.calibration import LayoutTime
-from grids.entries.precision import NARROW, RECIPES
-from grids.entries.software import LayoutFacts
-from grids.entries.systems import System
-from grids.reading.errors import InputError, format_count
-from kernels.layouts.columns import Column
-from kernels.layouts.rates import Rates
+from paradl.grids.entries.calibration import LayoutTime
+from paradl.grids.entries.precision import NARROW, RECIPES
+from paradl.grids.entries.software import LayoutFacts
+from paradl.grids.entries.systems import System
+from paradl.grids.reading.errors import InputError, format_count
+from paradl.kernels.layouts.columns import Column
+from paradl.kernels.layouts.rates import Rates
 
 # reach, systolic: share of the peak that large products reach on GPUs, and on TPUs. decline: the
 # share of GPUs falls as this power of the peak (above A100's): newer ones run at lower clocks.

@@ -7,10 +7,10 @@ from typing import Any, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from grids.entries.entry import Entry, Record
-from grids.entries.quantity import Scale
-from grids.reading.plainyaml import write_flow
-from grids.reading.units import PREFIXES
+from paradl.grids.entries.entry import Entry, Record
+from paradl.grids.entries.quantity import Scale
+from paradl.grids.reading.plainyaml import write_flow
+from paradl.grids.reading.units import PREFIXES
 
 WIDTH = 100  # characters of a line of comment
 

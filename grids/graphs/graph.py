@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 
-from grids.reading.errors import InputError, shorten
+from paradl.grids.reading.errors import InputError, shorten
 
 # More than any network that was profiled operator by operator; a search looks at pairs of them.
 MOST_OPERATORS = 20_000

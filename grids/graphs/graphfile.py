@@ -22,14 +22,14 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from grids.entries.entry import Count, Entry, Name, Record, list_text
-from grids.entries.names import CATALOGUE
-from grids.entries.quantity import Scale
-from grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
-from grids.graphs.pipedream import read_profile
-from grids.reading.errors import shorten
-from grids.reading.units import parse_quantity
-from grids.reading.yamlfile import Document, load, validate
+from paradl.grids.entries.entry import Count, Entry, Name, Record, list_text
+from paradl.grids.entries.names import CATALOGUE
+from paradl.grids.entries.quantity import Scale
+from paradl.grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
+from paradl.grids.graphs.pipedream import read_profile
+from paradl.grids.reading.errors import shorten
+from paradl.grids.reading.units import parse_quantity
+from paradl.grids.reading.yamlfile import Document, load, validate
 
 GRAPHS = CATALOGUE / "graphs"
 # 25 without a unit is taken for milliseconds, and refused.

@@ -1,9 +1,9 @@
 """Graphs of networks: a layer is an operator, its output a tensor."""
 
-from grids.graphs.graph import Graph, GraphTensor, Operator
-from grids.models.flow import SAMPLE
-from grids.models.layers import LayerTable
-from kernels.names.arrays import Floats
+from paradl.grids.graphs.graph import Graph, GraphTensor, Operator
+from paradl.grids.models.flow import SAMPLE
+from paradl.grids.models.layers import LayerTable
+from paradl.kernels.names.arrays import Floats
 
 
 def make_graph(

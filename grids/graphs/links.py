@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grids.entries.connections import Mesh
-from grids.entries.systems import System
-from grids.reading.errors import InputError
-from kernels.names.arrays import Floats
+from paradl.grids.entries.connections import Mesh
+from paradl.grids.entries.systems import System
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

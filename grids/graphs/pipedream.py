@@ -15,9 +15,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
-from grids.reading.errors import InputError, shorten
-from grids.reading.textfile import read_text
+from paradl.grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.textfile import read_text
 
 FIELDS = ("forward_compute_time", "backward_compute_time", "activation_size", "parameter_size")
 OPERATOR = re.compile(r"(?P<id>\S+) -- (?P<what>.*) -- (?P<fields>forward_compute_time=.*)")

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grids.entries.calibration import CalibrationFile, FittedSeries, SerialTime
-from grids.entries.strategies import Strategy
-from kernels.names.arrays import Floats
+from paradl.grids.entries.calibration import CalibrationFile, FittedSeries, SerialTime
+from paradl.grids.entries.strategies import Strategy
+from paradl.kernels.names.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -13,32 +13,38 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
-from grids.entries.parameters import PARAMETERS
-from grids.entries.precision import PRECISIONS
-from grids.entries.strategies import Strategy
-from grids.inputs.divisions import Positions, find_divisions, repeat_rows, take_at_cells, thin_rows
-from grids.inputs.groups import KEPT, STAGES, Groups, reduce_groups, reduce_in_parts
-from grids.inputs.layers import spread_layers
-from grids.inputs.layouts import add_slopes, build_layout_case, lay_out
-from grids.inputs.machine import build_network, build_pe, build_software, look_up_bytes
-from grids.inputs.runs import build_run, build_training, find_contention, find_largest_batch
-from grids.inputs.uncertainty import build_uncertainty
-from grids.inputs.values import Settings, Values
-from grids.inputs.workload import Workload
-from grids.placing.group import NO_GROUPS
-from grids.reading.errors import InputError
-from kernels.configuration.answers import AnyCase
-from kernels.configuration.case import Case
-from kernels.configuration.run import Run
-from kernels.derivatives.slopes import differentiate_layers
-from kernels.machine.device import PE
-from kernels.machine.network import Network
-from kernels.machine.software import Software
-from kernels.names.arrays import Floats, Integers
-from kernels.oracle.formulas import Work, find_slowdown
-from kernels.parallelism.layout import find_layout
-from kernels.work.group import Bounds
-from kernels.work.layers import Layers
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.precision import PRECISIONS
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.inputs.divisions import (
+    Positions,
+    find_divisions,
+    repeat_rows,
+    take_at_cells,
+    thin_rows,
+)
+from paradl.grids.inputs.groups import KEPT, STAGES, Groups, reduce_groups, reduce_in_parts
+from paradl.grids.inputs.layers import spread_layers
+from paradl.grids.inputs.layouts import add_slopes, build_layout_case, lay_out
+from paradl.grids.inputs.machine import build_network, build_pe, build_software, look_up_bytes
+from paradl.grids.inputs.runs import build_run, build_training, find_contention, find_largest_batch
+from paradl.grids.inputs.uncertainty import build_uncertainty
+from paradl.grids.inputs.values import Settings, Values
+from paradl.grids.inputs.workload import Workload
+from paradl.grids.placing.group import NO_GROUPS
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.configuration.answers import AnyCase
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.run import Run
+from paradl.kernels.derivatives.slopes import differentiate_layers
+from paradl.kernels.machine.device import PE
+from paradl.kernels.machine.network import Network
+from paradl.kernels.machine.software import Software
+from paradl.kernels.names.arrays import Floats, Integers
+from paradl.kernels.oracle.formulas import Work, find_slowdown
+from paradl.kernels.parallelism.layout import find_layout
+from paradl.kernels.work.group import Bounds
+from paradl.kernels.work.layers import Layers
 
 Tree = TypeVar("Tree")
 # Degrees by parallelism, segments, and positions in them (`find_divisions`).

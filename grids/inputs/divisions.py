@@ -10,13 +10,13 @@ from typing import TypeVar
 import jax
 import numpy as np
 
-from grids.entries.parameters import DEGREES, PARAMETERS
-from grids.placing.group import PlacedGroups
-from kernels.arrays import Cells
-from kernels.configuration.run import Run
-from kernels.names.arrays import Floats, Integers
-from kernels.parallelism.layout import Layout
-from kernels.parallelism.parallelism import Parallelism
+from paradl.grids.entries.parameters import DEGREES, PARAMETERS
+from paradl.grids.placing.group import PlacedGroups
+from paradl.kernels.arrays import Cells
+from paradl.kernels.configuration.run import Run
+from paradl.kernels.names.arrays import Floats, Integers
+from paradl.kernels.parallelism.layout import Layout
+from paradl.kernels.parallelism.parallelism import Parallelism
 
 Tree = TypeVar("Tree")
 # By dimension, counted from the last: the position of its cells among the distinct ones.

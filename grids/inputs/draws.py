@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from kernels.names.arrays import Floats
+from paradl.kernels.names.arrays import Floats
 
 # With this many, the spread of a total is within 5 % of that of 4,096 draws, and of communication
 # within 14 %, over twelve cells of four machines. Each draw costs a cell as much as its times.

@@ -14,14 +14,14 @@ from typing import Literal
 
 import numpy as np
 
-from grids.entries.strategies import DIMENSIONS, Which
-from grids.inputs.layers import Mask, split_layers, spread_layers
-from grids.models.layers import LayerTable
-from kernels.arrays import use_numpy
-from kernels.names.arrays import Flags, Floats
-from kernels.options import Halos
-from kernels.work.memory import hold_rows
-from kernels.work.rows import layer_halo
+from paradl.grids.entries.strategies import DIMENSIONS, Which
+from paradl.grids.inputs.layers import Mask, split_layers, spread_layers
+from paradl.grids.models.layers import LayerTable
+from paradl.kernels.arrays import use_numpy
+from paradl.kernels.names.arrays import Flags, Floats
+from paradl.kernels.options import Halos
+from paradl.kernels.work.memory import hold_rows
+from paradl.kernels.work.rows import layer_halo
 
 # Halos, or bytes, that differ by less are equal up to rounding.
 TIE = 1 + 1e-9

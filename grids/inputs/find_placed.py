@@ -10,25 +10,25 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from grids.entries.precision import PRECISIONS
-from grids.entries.strategies import Strategy
-from grids.entries.systems import System
-from grids.graphs.graph import Graph
-from grids.graphs.layer_graphs import make_graph
-from grids.graphs.links import Links, link_devices
-from grids.inputs.case import divide_rows
-from grids.inputs.factors import divisors
-from grids.inputs.groups import Groups
-from grids.inputs.partition import place_stages
-from grids.inputs.values import Settings
-from grids.inputs.workload import Workload
-from grids.placing.critical_path import CriticalPath, trace_path
-from grids.placing.group import MOST_DEVICES, PlacedGroup, PlacedGroups
-from grids.placing.pipelined_steps import Piped, unroll_graph
-from grids.placing.problem import Problem, pose_problem
-from grids.placing.schedule import PlacementPlan
-from grids.placing.solve import search_piped, search_plan
-from kernels.oracle.formulas import time_layers
+from paradl.grids.entries.precision import PRECISIONS
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.entries.systems import System
+from paradl.grids.graphs.graph import Graph
+from paradl.grids.graphs.layer_graphs import make_graph
+from paradl.grids.graphs.links import Links, link_devices
+from paradl.grids.inputs.case import divide_rows
+from paradl.grids.inputs.factors import divisors
+from paradl.grids.inputs.groups import Groups
+from paradl.grids.inputs.partition import place_stages
+from paradl.grids.inputs.values import Settings
+from paradl.grids.inputs.workload import Workload
+from paradl.grids.placing.critical_path import CriticalPath, trace_path
+from paradl.grids.placing.group import MOST_DEVICES, PlacedGroup, PlacedGroups
+from paradl.grids.placing.pipelined_steps import Piped, unroll_graph
+from paradl.grids.placing.problem import Problem, pose_problem
+from paradl.grids.placing.schedule import PlacementPlan
+from paradl.grids.placing.solve import search_piped, search_plan
+from paradl.kernels.oracle.formulas import time_layers
 
 # Plans kept by a process.
 KEPT = 64

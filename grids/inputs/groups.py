@@ -13,27 +13,27 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
-from grids.entries.strategies import Strategy
-from grids.inputs.factors import Storage
-from grids.inputs.layers import Mask
-from grids.inputs.placement import Arrangement, Rules, cross_rows, join_arrangements, place
-from grids.models.layers import LayerTable
-from grids.placing.group import NO_GROUPS, PlacedGroups
-from kernels.compiled import fetch
-from kernels.machine.device import PE
-from kernels.names.arrays import Flags, Floats, Integers
-from kernels.names.parallelisms import KINDS
-from kernels.options import Options
-from kernels.oracle.formulas import (
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.inputs.factors import Storage
+from paradl.grids.inputs.layers import Mask
+from paradl.grids.inputs.placement import Arrangement, Rules, cross_rows, join_arrangements, place
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.placing.group import NO_GROUPS, PlacedGroups
+from paradl.kernels.compiled import fetch
+from paradl.kernels.machine.device import PE
+from paradl.kernels.names.arrays import Flags, Floats, Integers
+from paradl.kernels.names.parallelisms import KINDS
+from paradl.kernels.options import Options
+from paradl.kernels.oracle.formulas import (
     Work,
     reduce_layers,
     time_layers,
     time_parts,
 )
-from kernels.parallelism.layout import find_layout, find_part
-from kernels.work.division import Division, Placement
-from kernels.work.group import Bounds, GroupWork
-from kernels.work.layers import Layers
+from paradl.kernels.parallelism.layout import find_layout, find_part
+from paradl.kernels.work.division import Division, Placement
+from paradl.kernels.work.group import Bounds, GroupWork
+from paradl.kernels.work.layers import Layers
 
 Tree = TypeVar("Tree")
 # Fields of a PE that do not affect the work of layers.

@@ -6,10 +6,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from grids.entries.strategies import Which
-from grids.models.layers import LayerTable
-from kernels.names.arrays import Flags
-from kernels.work.layers import Layers, Sequence, TouchedRows
+from paradl.grids.entries.strategies import Which
+from paradl.grids.models.layers import LayerTable
+from paradl.kernels.names.arrays import Flags
+from paradl.kernels.work.layers import Layers, Sequence, TouchedRows
 
 Mask = tuple[bool, ...] | None
 

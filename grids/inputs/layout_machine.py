@@ -6,15 +6,15 @@ from types import MappingProxyType
 
 import numpy as np
 
-from grids.entries.parameters import PARAMETERS
-from grids.entries.software import Loss
-from grids.entries.systems import Level, System
-from grids.entries.transformer_rates import FITTED, make_rates, read_rates
-from grids.inputs.machine import build_lines, find_reached
-from kernels.layouts.rates import Rates
-from kernels.layouts.transformer import Training
-from kernels.machine.network import MeasuredLines, Network
-from kernels.names.arrays import Floats
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.software import Loss
+from paradl.grids.entries.systems import Level, System
+from paradl.grids.entries.transformer_rates import FITTED, make_rates, read_rates
+from paradl.grids.inputs.machine import build_lines, find_reached
+from paradl.kernels.layouts.rates import Rates
+from paradl.kernels.layouts.transformer import Training
+from paradl.kernels.machine.network import MeasuredLines, Network
+from paradl.kernels.names.arrays import Floats
 
 # Of one machine, or of several [machines].
 Values = Mapping[str, float] | Mapping[str, Floats]

@@ -8,30 +8,30 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.calibration import LayoutTime
-from grids.entries.datasets import Dataset
-from grids.entries.layout_parameters import KNOWN, NODE
-from grids.entries.parameters import DEFAULTS
-from grids.entries.precision import RECIPES
-from grids.entries.strategies import Strategy
-from grids.entries.systems import System
-from grids.entries.transformer_rates import find_recipe
-from grids.inputs import values as cells
-from grids.inputs.layout_machine import (
+from paradl.grids.entries.calibration import LayoutTime
+from paradl.grids.entries.datasets import Dataset
+from paradl.grids.entries.layout_parameters import KNOWN, NODE
+from paradl.grids.entries.parameters import DEFAULTS
+from paradl.grids.entries.precision import RECIPES
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.entries.systems import System
+from paradl.grids.entries.transformer_rates import find_recipe
+from paradl.grids.inputs import values as cells
+from paradl.grids.inputs.layout_machine import (
     NOTHING,
     Values,
     find_reserved,
     keep_logits,
     read_machines,
 )
-from kernels.batches import global_batch
-from kernels.configuration.answers import LayoutCase
-from kernels.layouts.alignment import count_ranks_in_node
-from kernels.layouts.enumerate import count_candidates, list_candidates
-from kernels.layouts.rates import Rates
-from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
-from kernels.names.arrays import Floats
-from kernels.names.parallelisms import RECOMPUTE, TRANSFORMERS
+from paradl.kernels.batches import global_batch
+from paradl.kernels.configuration.answers import LayoutCase
+from paradl.kernels.layouts.alignment import count_ranks_in_node
+from paradl.kernels.layouts.enumerate import count_candidates, list_candidates
+from paradl.kernels.layouts.rates import Rates
+from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.parallelisms import RECOMPUTE, TRANSFORMERS
 
 Numbers = NDArray[np.int64]
 DEGREES = (*TRANSFORMERS, "pipeline")

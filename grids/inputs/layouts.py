@@ -12,25 +12,31 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.convergence.entry import Convergence
-from grids.entries.strategies import Strategy
-from grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe, find_system_spread
-from grids.inputs import values as cells
-from grids.inputs.layout_machine import find_reserved, read_network
-from grids.inputs.layout_space import MACHINE, LayoutSpace, Numbers, cut, read_layouts
-from grids.inputs.runs import build_training, find_largest_batch
-from grids.inputs.workload import Workload
-from kernels.arrays import LIMITS, use_numpy
-from kernels.batches import iterations
-from kernels.configuration.answers import Answer, LayoutCase, LayoutErrors, LayoutTerms, Spread
-from kernels.configuration.run import Run
-from kernels.derivatives.differences import STEPS, find_elasticity, round_elasticity
-from kernels.layouts.answers import MOST, LayoutAnswers, add_seconds, answer_layouts
-from kernels.layouts.stacks import find_unsupported
-from kernels.layouts.transformer import COLUMNS, Layouts
-from kernels.names.arrays import Floats
-from kernels.names.flags import FORBIDS, Limit
-from kernels.names.stored import name_elasticity
+from paradl.grids.convergence.entry import Convergence
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe, find_system_spread
+from paradl.grids.inputs import values as cells
+from paradl.grids.inputs.layout_machine import find_reserved, read_network
+from paradl.grids.inputs.layout_space import MACHINE, LayoutSpace, Numbers, cut, read_layouts
+from paradl.grids.inputs.runs import build_training, find_largest_batch
+from paradl.grids.inputs.workload import Workload
+from paradl.kernels.arrays import LIMITS, use_numpy
+from paradl.kernels.batches import iterations
+from paradl.kernels.configuration.answers import (
+    Answer,
+    LayoutCase,
+    LayoutErrors,
+    LayoutTerms,
+    Spread,
+)
+from paradl.kernels.configuration.run import Run
+from paradl.kernels.derivatives.differences import STEPS, find_elasticity, round_elasticity
+from paradl.kernels.layouts.answers import MOST, LayoutAnswers, add_seconds, answer_layouts
+from paradl.kernels.layouts.stacks import find_unsupported
+from paradl.kernels.layouts.transformer import COLUMNS, Layouts
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.flags import FORBIDS, Limit
+from paradl.kernels.names.stored import name_elasticity
 
 Step = tuple[str, float]  # a parameter of MACHINE, and a factor on it
 

@@ -7,18 +7,18 @@ from typing import Literal
 
 import numpy as np
 
-from grids.entries.calibration import CalibrationFile
-from grids.entries.connections import Collectives
-from grids.entries.parameters import PARAMETERS
-from grids.entries.precision import PRECISIONS
-from grids.entries.systems import Level, System
-from grids.inputs.values import Values
-from kernels.configuration.places import ENDLESS, PLACES, Part
-from kernels.machine.device import PE
-from kernels.machine.network import MeasuredLines, Network
-from kernels.machine.software import Software
-from kernels.names.arrays import Floats
-from kernels.options import OracleName
+from paradl.grids.entries.calibration import CalibrationFile
+from paradl.grids.entries.connections import Collectives
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.precision import PRECISIONS
+from paradl.grids.entries.systems import Level, System
+from paradl.grids.inputs.values import Values
+from paradl.kernels.configuration.places import ENDLESS, PLACES, Part
+from paradl.kernels.machine.device import PE
+from paradl.kernels.machine.network import MeasuredLines, Network
+from paradl.kernels.machine.software import Software
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.options import OracleName
 
 # Networks are padded to this many levels; few machines have more.
 LEVELS = 4

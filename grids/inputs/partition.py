@@ -14,9 +14,9 @@ from functools import cache, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.models.layers import MOST_LAYERS
-from grids.placing.problem import Placement, Problem
-from kernels.names.arrays import Floats, Integers
+from paradl.grids.models.layers import MOST_LAYERS
+from paradl.grids.placing.problem import Placement, Problem
+from paradl.kernels.names.arrays import Floats, Integers
 
 Prefix = list[float]  # costs of all layers before each place [G + 1]
 Bounds = dict[int, float]  # of the longest stage, by number of stages

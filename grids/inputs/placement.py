@@ -11,20 +11,20 @@ from functools import partial, reduce
 
 import numpy as np
 
-from grids.entries.strategies import Which
-from grids.inputs.factors import DividedLayers, Storage, find_factors
-from grids.inputs.layers import Mask, split_layers, spread_layers
-from grids.inputs.partition import stage_ends
-from grids.models.flow import SAMPLE
-from grids.models.layers import LayerTable
-from grids.placing.group import NO_GROUPS, PlacedGroup, PlacedGroups
-from kernels.arrays import use_numpy
-from kernels.names.arrays import Flags, Floats, Integers
-from kernels.names.parallelisms import Divided
-from kernels.options import Cuts
-from kernels.work.division import Placed, Placement
-from kernels.work.group import Bounds
-from kernels.work.rows import row_share
+from paradl.grids.entries.strategies import Which
+from paradl.grids.inputs.factors import DividedLayers, Storage, find_factors
+from paradl.grids.inputs.layers import Mask, split_layers, spread_layers
+from paradl.grids.inputs.partition import stage_ends
+from paradl.grids.models.flow import SAMPLE
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.placing.group import NO_GROUPS, PlacedGroup, PlacedGroups
+from paradl.kernels.arrays import use_numpy
+from paradl.kernels.names.arrays import Flags, Floats, Integers
+from paradl.kernels.names.parallelisms import Divided
+from paradl.kernels.options import Cuts
+from paradl.kernels.work.division import Placed, Placement
+from paradl.kernels.work.group import Bounds
+from paradl.kernels.work.rows import row_share
 
 Arrangement = tuple[Placement, Bounds]
 

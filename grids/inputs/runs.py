@@ -7,22 +7,22 @@ from operator import mul
 
 import numpy as np
 
-from grids.convergence.entry import Convergence
-from grids.convergence.table import draw_curve
-from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
-from grids.entries.strategies import Strategy
-from grids.entries.systems import System
-from grids.inputs.factors import divisors
-from grids.inputs.machine import look_up_bytes
-from grids.inputs.values import Settings, Values
-from kernels.arrays import use_numpy
-from kernels.configuration.case import EpochLaw
-from kernels.configuration.run import Run
-from kernels.machine.device import count_pes
-from kernels.machine.network import Network, shared_links
-from kernels.names.arrays import Floats
-from kernels.options import Optimizer, OracleName
-from kernels.parallelism.layout import UNDIVIDED, find_part
+from paradl.grids.convergence.entry import Convergence
+from paradl.grids.convergence.table import draw_curve
+from paradl.grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.entries.systems import System
+from paradl.grids.inputs.factors import divisors
+from paradl.grids.inputs.machine import look_up_bytes
+from paradl.grids.inputs.values import Settings, Values
+from paradl.kernels.arrays import use_numpy
+from paradl.kernels.configuration.case import EpochLaw
+from paradl.kernels.configuration.run import Run
+from paradl.kernels.machine.device import count_pes
+from paradl.kernels.machine.network import Network, shared_links
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.options import Optimizer, OracleName
+from paradl.kernels.parallelism.layout import UNDIVIDED, find_part
 
 # GPipe's stages are busy S / (q+S-1) of the time: 94 % with 1,024 for q = 64.
 MOST_SEGMENTS = 1024

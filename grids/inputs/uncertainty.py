@@ -8,16 +8,16 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from grids.entries.calibration import CalibrationFile, ModelError
-from grids.entries.parameters import PARAMETERS
-from grids.entries.strategies import Strategy
-from grids.entries.systems import System
-from grids.inputs.calibrated import Calibrated
-from grids.inputs.draws import DRAWS, draw_normals
-from grids.inputs.values import Values
-from kernels.configuration.case import Uncertainty
-from kernels.machine.software import Software
-from kernels.names.arrays import Floats
+from paradl.grids.entries.calibration import CalibrationFile, ModelError
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.entries.systems import System
+from paradl.grids.inputs.calibrated import Calibrated
+from paradl.grids.inputs.draws import DRAWS, draw_normals
+from paradl.grids.inputs.values import Values
+from paradl.kernels.configuration.case import Uncertainty
+from paradl.kernels.machine.software import Software
+from paradl.kernels.names.arrays import Floats
 
 NAMES = tuple(field.name for field in fields(Software))
 SERIAL = "serial"  # a model's time on one PE

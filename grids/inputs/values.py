@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from grids.entries.parameters import DEFAULTS
-from kernels.batches import Scaling
-from kernels.names.arrays import Floats
-from kernels.options import Options, OracleName
+from paradl.grids.entries.parameters import DEFAULTS
+from paradl.kernels.batches import Scaling
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.options import Options, OracleName
 
 
 @dataclass(frozen=True)

@@ -4,20 +4,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from grids.convergence.entry import Convergence
-from grids.entries.calibration import LayoutTime
-from grids.entries.datasets import Dataset
-from grids.entries.systems import System
-from grids.inputs.calibrated import Calibrated
-from grids.inputs.layers import Mask
-from grids.inputs.machine import Machine
-from grids.inputs.uncertainty import Unknown
-from grids.models.layers import LayerTable
-from grids.models.profiles import Profile
-from grids.models.transformers import read_transformer
-from grids.placing.group import NO_GROUPS, PlacedGroups
-from kernels.layouts.transformer import Transformer
-from kernels.names.arrays import Floats
+from paradl.grids.convergence.entry import Convergence
+from paradl.grids.entries.calibration import LayoutTime
+from paradl.grids.entries.datasets import Dataset
+from paradl.grids.entries.systems import System
+from paradl.grids.inputs.calibrated import Calibrated
+from paradl.grids.inputs.layers import Mask
+from paradl.grids.inputs.machine import Machine
+from paradl.grids.inputs.uncertainty import Unknown
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.models.profiles import Profile
+from paradl.grids.models.transformers import read_transformer
+from paradl.grids.placing.group import NO_GROUPS, PlacedGroups
+from paradl.kernels.layouts.transformer import Transformer
+from paradl.kernels.names.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,21 +23,28 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
-from grids.entries.datasets import Dataset
-from grids.entries.entry import Count, Entry
-from grids.entries.names import is_path
-from grids.entries.precision import PrecisionName
-from grids.models.files.families import Family
-from grids.models.files.forms import Form
-from grids.models.files.template import Template, Word
-from grids.models.layers import LayerTable
-from grids.models.profiles import Profile, find_nearest_profile
-from grids.models.steps.inference import infer_layers
-from grids.models.steps.step import Steps
-from grids.reading.errors import InputError, ShapeError
-from grids.reading.textfile import digest_text
-from grids.reading.yamlfile import KeyLocation, KeyPath, Source, explain_error, load, validate
-from kernels.names.arrays import Floats
+from paradl.grids.entries.datasets import Dataset
+from paradl.grids.entries.entry import Count, Entry
+from paradl.grids.entries.names import is_path
+from paradl.grids.entries.precision import PrecisionName
+from paradl.grids.models.files.families import Family
+from paradl.grids.models.files.forms import Form
+from paradl.grids.models.files.template import Template, Word
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.models.profiles import Profile, find_nearest_profile
+from paradl.grids.models.steps.inference import infer_layers
+from paradl.grids.models.steps.step import Steps
+from paradl.grids.reading.errors import InputError, ShapeError
+from paradl.grids.reading.textfile import digest_text
+from paradl.grids.reading.yamlfile import (
+    KeyLocation,
+    KeyPath,
+    Source,
+    explain_error,
+    load,
+    validate,
+)
+from paradl.kernels.names.arrays import Floats
 
 TEMPLATE_KEYS = ("settings", "words")
 

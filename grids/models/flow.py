@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from grids.models.kinds import LayerKind
-from kernels.names.arrays import Flags, Floats
+from paradl.grids.models.kinds import LayerKind
+from paradl.kernels.names.arrays import Flags, Floats
 
 SAMPLE = -1  # the sample's position
 

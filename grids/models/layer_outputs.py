@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from grids.models.flow import SAMPLE
-from grids.models.kinds import (
+from paradl.grids.models.flow import SAMPLE
+from paradl.grids.models.kinds import (
     KINDS,
     Activation,
     CurvedActivation,
@@ -13,8 +13,8 @@ from grids.models.kinds import (
     Normalisation,
     Product,
 )
-from grids.models.layers import LayerTable
-from kernels.names.parallelisms import RECOMPUTE
+from paradl.grids.models.layers import LayerTable
+from paradl.kernels.names.parallelisms import RECOMPUTE
 
 
 @dataclass(frozen=True)

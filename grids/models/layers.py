@@ -12,11 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
-from grids.models.flow import count_crossing, count_kept_bytes, count_kept_items, find_depth
-from grids.models.kinds import KINDS, LayerKind
-from grids.models.tensors import NO_ROLE, Role
-from grids.reading.errors import InputError, shorten
-from kernels.names.arrays import Flags, Floats, Integers
+from paradl.grids.models.flow import count_crossing, count_kept_bytes, count_kept_items, find_depth
+from paradl.grids.models.kinds import KINDS, LayerKind
+from paradl.grids.models.tensors import NO_ROLE, Role
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.kernels.names.arrays import Flags, Floats, Integers
 
 DIMENSIONS = 3  # d, h, w
 

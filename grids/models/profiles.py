@@ -10,10 +10,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from grids.entries.entry import Count, Name, Record, Sources
-from grids.entries.precision import AnyPrecision, PrecisionName
-from grids.entries.quantity import SECONDS
-from grids.reading.errors import format_count
+from paradl.grids.entries.entry import Count, Name, Record, Sources
+from paradl.grids.entries.precision import AnyPrecision, PrecisionName
+from paradl.grids.entries.quantity import SECONDS
+from paradl.grids.reading.errors import format_count
 
 # Assumed samples per pass if a profile does not state them; usual in ParaDL's experiments.
 USUAL_BATCH = 32

@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from grids.models.kinds import Sizes
-from grids.reading.errors import InputError, ShapeError
+from paradl.grids.models.kinds import Sizes
+from paradl.grids.reading.errors import InputError, ShapeError
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,23 @@ from contextlib import suppress
 from functools import cached_property, lru_cache
 from itertools import groupby, pairwise
 
-from grids.entries.datasets import Dataset
-from grids.models.architecture import Architecture
-from grids.models.files.netfile import NetModel
-from grids.models.flow import SAMPLE
-from grids.models.kinds import KINDS, LayerKind
-from grids.models.layer_outputs import LayerOutputs
-from grids.models.layers import LayerTable
-from grids.models.tensors import Reading, Role
-from grids.reading.errors import InputError, ShapeError
-from kernels.layouts.transformer import AttentionProducts, Block, Tensor, Transformer, Weights
-from kernels.names.parallelisms import RECOMPUTE
+from paradl.grids.entries.datasets import Dataset
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.files.netfile import NetModel
+from paradl.grids.models.flow import SAMPLE
+from paradl.grids.models.kinds import KINDS, LayerKind
+from paradl.grids.models.layer_outputs import LayerOutputs
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.models.tensors import Reading, Role
+from paradl.grids.reading.errors import InputError, ShapeError
+from paradl.kernels.layouts.transformer import (
+    AttentionProducts,
+    Block,
+    Tensor,
+    Transformer,
+    Weights,
+)
+from paradl.kernels.names.parallelisms import RECOMPUTE
 
 # Modules whose recomputation computes all of a block again, except for its input.
 BLOCKS = RECOMPUTE["blocks"] | RECOMPUTE["full"]

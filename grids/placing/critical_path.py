@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-from grids.placing.problem import Edge, Placement, Problem
+from paradl.grids.placing.problem import Edge, Placement, Problem
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from grids.entries.entry import Name, Record
-from kernels.names.parallelisms import KINDS
+from paradl.grids.entries.entry import Name, Record
+from paradl.kernels.names.parallelisms import KINDS
 
 # More are no faster: Inception-v3 on a DGX-1 gains 1.637 on 4, 1.636 on 8 (docs/placement.md).
 MOST_DEVICES = 4

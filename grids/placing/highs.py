@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.names.arrays import Floats
+from paradl.kernels.names.arrays import Floats
 
 SCRIPT = Path(__file__).with_name("highs_process.py")
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grids.placing.highs import IntegerProgram, solve_rows
-from grids.placing.problem import Placement, Problem
-from grids.placing.program import add_memory, place_operators, read_placement
+from paradl.grids.placing.highs import IntegerProgram, solve_rows
+from paradl.grids.placing.problem import Placement, Problem
+from paradl.grids.placing.program import add_memory, place_operators, read_placement
 
 
 @dataclass(frozen=True)

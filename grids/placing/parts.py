@@ -13,10 +13,10 @@ from itertools import pairwise, permutations, product
 
 import numpy as np
 
-from grids.placing.problem import Placement, Problem
-from grids.placing.schedule import PlacementPlan, follow_starts, plan_placement
-from grids.placing.search import Tick, search
-from kernels.names.arrays import Floats
+from paradl.grids.placing.problem import Placement, Problem
+from paradl.grids.placing.schedule import PlacementPlan, follow_starts, plan_placement
+from paradl.grids.placing.search import Tick, search
+from paradl.kernels.names.arrays import Floats
 
 Ends = tuple[int | None, int | None]  # devices of a part's first and last operator; None: any
 Exchange = tuple[int, ...]  # a permutation: the device that takes the place of each

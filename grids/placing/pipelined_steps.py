@@ -12,10 +12,10 @@ from itertools import count
 
 import numpy as np
 
-from grids.graphs.graph import Graph
-from grids.placing.problem import Placement, Problem, StepBounds
-from grids.placing.schedule import PlacementPlan, schedule_step
-from kernels.names.arrays import Floats
+from paradl.grids.graphs.graph import Graph
+from paradl.grids.placing.problem import Placement, Problem, StepBounds
+from paradl.grids.placing.schedule import PlacementPlan, schedule_step
+from paradl.kernels.names.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

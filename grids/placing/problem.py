@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grids.graphs.graph import Graph, GraphTensor
-from grids.graphs.links import Links
-from kernels.names.arrays import Floats
+from paradl.grids.graphs.graph import Graph, GraphTensor
+from paradl.grids.graphs.links import Links
+from paradl.kernels.names.arrays import Floats
 
 Placement = tuple[int, ...]
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grids.placing.highs import IntegerProgram, solve_rows
-from grids.placing.problem import Edge, Placement, Problem
-from grids.placing.schedule import PlacementPlan, follow_starts, plan_placement
-from kernels.names.arrays import Floats
+from paradl.grids.placing.highs import IntegerProgram, solve_rows
+from paradl.grids.placing.problem import Edge, Placement, Problem
+from paradl.grids.placing.schedule import PlacementPlan, follow_starts, plan_placement
+from paradl.kernels.names.arrays import Floats
 
 # The serial step in units of the program: HiGHS has absolute tolerances, so times should be neither
 # tiny nor huge.

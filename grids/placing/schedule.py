@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from operator import add
 
-from grids.placing.problem import Placement, Problem
-from kernels.names.arrays import Floats
+from paradl.grids.placing.problem import Placement, Problem
+from paradl.kernels.names.arrays import Floats
 
 Starts = list[float]
 

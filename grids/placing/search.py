@@ -7,8 +7,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from grids.placing.problem import Placement, Problem
-from grids.placing.schedule import rank_operators, time_step
+from paradl.grids.placing.problem import Placement, Problem
+from paradl.grids.placing.schedule import rank_operators, time_step
 
 # Placements kept in memory, times operators: about 100 MB.
 MOST_SEEN = 10_000_000

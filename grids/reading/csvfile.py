@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from grids.reading.errors import InputError, find_meant, format_count, is_number, shorten
-from grids.reading.textfile import read_text
+from paradl.grids.reading.errors import InputError, find_meant, format_count, is_number, shorten
+from paradl.grids.reading.textfile import read_text
 
 Record = dict[str, str]
 # Spreadsheets evaluate a field that begins with one of these, and =WEBSERVICE(...) sends it away.

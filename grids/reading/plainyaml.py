@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from grids.reading.errors import shorten
+from paradl.grids.reading.errors import shorten
 
 # The most hostile files of these sizes take PyYAML one second.
 MOST_BYTES = 500_000

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from grids.reading.errors import InputError
+from paradl.grids.reading.errors import InputError
 
 # The size of a table of 40,000 measured runs. The most hostile known text of this size takes 0.9 s
 # and 230 MB.

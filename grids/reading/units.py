@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from numbers import Real
 from typing import TYPE_CHECKING
 
-from grids.reading.errors import InputError, shorten
+from paradl.grids.reading.errors import InputError, shorten
 
 if TYPE_CHECKING:
     import pint

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar, get_args
 import pydantic
 import yaml
 
-from grids.reading.errors import (
+from paradl.grids.reading.errors import (
     MOST_TEXT,
     ErrorPage,
     InputError,
@@ -21,8 +21,8 @@ from grids.reading.errors import (
     shorten,
     suggest_name,
 )
-from grids.reading.plainyaml import MOST_BYTES, read_nodes
-from grids.reading.textfile import read_text
+from paradl.grids.reading.plainyaml import MOST_BYTES, read_nodes
+from paradl.grids.reading.textfile import read_text
 
 ERRORS_SHOWN = 5  # one mistake often causes others; fewer if the message would be too long
 MOST_CAUSE = 160  # characters of pydantic's own words, which may quote a user's value

@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels.arrays import LIMITS, AnyArray, Cells, repeat, xp
-from kernels.blocks.outputs import Outputs, count_alone, list_summarised, select_outputs
-from kernels.blocks.summary import (
+from paradl.kernels.arrays import LIMITS, AnyArray, Cells, repeat, xp
+from paradl.kernels.blocks.outputs import Outputs, count_alone, list_summarised, select_outputs
+from paradl.kernels.blocks.summary import (
     REPEATED,
     Line,
     Summary,
@@ -23,10 +23,10 @@ from kernels.blocks.summary import (
     tabulate,
     tabulate_line,
 )
-from kernels.blocks.tiles import Starts, Tiles, count_tile_cells, tiles
-from kernels.compiled import compiled
-from kernels.configuration.answers import AnyCase
-from kernels.oracle.answer import Invariants, find_invariants, find_limits
+from paradl.kernels.blocks.tiles import Starts, Tiles, count_tile_cells, tiles
+from paradl.kernels.compiled import compiled
+from paradl.kernels.configuration.answers import AnyCase
+from paradl.kernels.oracle.answer import Invariants, find_invariants, find_limits
 
 Buffers = dict[str, Array]
 Filled = tuple[Buffers, Summary]

@@ -11,18 +11,18 @@ from functools import partial
 import jax.numpy as jnp
 from jax import Array
 
-from kernels.arrays import AnyArray, Cells, use_numpy, xp
-from kernels.blocks.outputs import read_output
-from kernels.compiled import compiled, fetch
-from kernels.configuration.answers import Answer
-from kernels.configuration.case import Points
-from kernels.derivatives.points import (
+from paradl.kernels.arrays import AnyArray, Cells, use_numpy, xp
+from paradl.kernels.blocks.outputs import read_output
+from paradl.kernels.compiled import compiled, fetch
+from paradl.kernels.configuration.answers import Answer
+from paradl.kernels.configuration.case import Points
+from paradl.kernels.derivatives.points import (
     evaluate_points,
     find_slopes,
     settle_points,
     take_points,
 )
-from kernels.names.stored import ANSWERS, EPOCH, TARGETS
+from paradl.kernels.names.stored import ANSWERS, EPOCH, TARGETS
 
 Labels = tuple[dict[str, Array], dict[str, dict[str, Array]], Array]
 

@@ -16,18 +16,18 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels.arrays import LIMITS, AnyArray, Cells, xp
-from kernels.compiled import compiled
-from kernels.configuration.answers import Answer, AnyCase, LayoutCase
-from kernels.configuration.case import Case
-from kernels.configuration.places import PLACES, scale_parameters
-from kernels.derivatives.differences import round_elasticity
-from kernels.derivatives.slopes import Factors, push_forward
-from kernels.names.layout_terms import EVERY_TERM
-from kernels.names.statistics import SUMMARISED
-from kernels.names.stored import ELASTIC, STORED, split_elasticity
-from kernels.oracle.answer import Invariants, evaluate
-from kernels.oracle.uncertainty import quantile
+from paradl.kernels.arrays import LIMITS, AnyArray, Cells, xp
+from paradl.kernels.compiled import compiled
+from paradl.kernels.configuration.answers import Answer, AnyCase, LayoutCase
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.places import PLACES, scale_parameters
+from paradl.kernels.derivatives.differences import round_elasticity
+from paradl.kernels.derivatives.slopes import Factors, push_forward
+from paradl.kernels.names.layout_terms import EVERY_TERM
+from paradl.kernels.names.statistics import SUMMARISED
+from paradl.kernels.names.stored import ELASTIC, STORED, split_elasticity
+from paradl.kernels.oracle.answer import Invariants, evaluate
+from paradl.kernels.oracle.uncertainty import quantile
 
 Outputs = dict[str, AnyArray]
 

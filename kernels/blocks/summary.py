@@ -13,9 +13,9 @@ from functools import partial
 import jax
 from jax import Array
 
-from kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits, in_numpy, on_gpu, xp
-from kernels.names.flags import FORBIDS, STOPS, Limit
-from kernels.names.statistics import BEST, COUNTS, STATISTICS, Objective
+from paradl.kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits, in_numpy, on_gpu, xp
+from paradl.kernels.names.flags import FORBIDS, STOPS, Limit
+from paradl.kernels.names.statistics import BEST, COUNTS, STATISTICS, Objective
 
 # Flags of a PE count that is also in another part of the line, and does not count here. No real
 # cell has both: a group that does not divide p has no other flag (`kernels.oracle.limits`).

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels.arrays import Cells, on_gpu
+from paradl.kernels.arrays import Cells, on_gpu
 
 Tree = TypeVar("Tree")
 Starts = tuple[Cells, ...]

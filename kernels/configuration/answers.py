@@ -6,10 +6,10 @@ from typing import Any
 
 import jax
 
-from kernels.arrays import Cells, Limits
-from kernels.configuration.case import Case, EpochLaw
-from kernels.configuration.run import Run
-from kernels.names.layout_terms import LAYOUT_TERMS
+from paradl.kernels.arrays import Cells, Limits
+from paradl.kernels.configuration.case import Case, EpochLaw
+from paradl.kernels.configuration.run import Run
+from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 
 # A field for each of LAYOUT_TERMS. Before Python 3.12 its module must be stated: programs that are
 # kept on disk name it.

@@ -11,17 +11,17 @@ from operator import mul
 
 import jax
 
-from kernels.arrays import AnyArray, Cells, xp
-from kernels.configuration.convergence import Curve, Law, follow_curve, spread_epochs
-from kernels.configuration.run import Run
-from kernels.machine.device import PE
-from kernels.machine.network import ClusteredRing, Network, Ring
-from kernels.machine.software import Software
-from kernels.names.parallelisms import KINDS, NESTING
-from kernels.options import Options
-from kernels.paper.table import TableWork
-from kernels.work.division import Division
-from kernels.work.group import Bounds, GroupWork
+from paradl.kernels.arrays import AnyArray, Cells, xp
+from paradl.kernels.configuration.convergence import Curve, Law, follow_curve, spread_epochs
+from paradl.kernels.configuration.run import Run
+from paradl.kernels.machine.device import PE
+from paradl.kernels.machine.network import ClusteredRing, Network, Ring
+from paradl.kernels.machine.software import Software
+from paradl.kernels.names.parallelisms import KINDS, NESTING
+from paradl.kernels.options import Options
+from paradl.kernels.paper.table import TableWork
+from paradl.kernels.work.division import Division
+from paradl.kernels.work.group import Bounds, GroupWork
 
 # Registered here because laws are read and fitted without JAX.
 jax.tree_util.register_dataclass(Curve)

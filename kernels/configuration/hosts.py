@@ -5,12 +5,12 @@ These are gradients of weights that all PEs of a group hold, and samples that a 
 GPUDirect). All are 0 for systems without `staging`.
 """
 
-from kernels.arrays import Cells, xp
-from kernels.configuration.run import Run
-from kernels.machine.collectives import all_reduce
-from kernels.machine.network import Link, Network, Ring, find_path
-from kernels.machine.software import LARGE_MESSAGE, Software
-from kernels.work.group import GroupWork, count_shared
+from paradl.kernels.arrays import Cells, xp
+from paradl.kernels.configuration.run import Run
+from paradl.kernels.machine.collectives import all_reduce
+from paradl.kernels.machine.network import Link, Network, Ring, find_path
+from paradl.kernels.machine.software import LARGE_MESSAGE, Software
+from paradl.kernels.work.group import GroupWork, count_shared
 
 
 def count_staged(work: GroupWork, weights: Cells, run: Run, network: Network) -> Cells:

@@ -12,11 +12,11 @@ from typing import Any, Literal
 import numpy as np
 from jax import Array
 
-from kernels.arrays import AnyArray, Cells, xp
-from kernels.configuration.case import Case
-from kernels.machine.device import PE
-from kernels.machine.network import Network
-from kernels.machine.software import Software
+from paradl.kernels.arrays import AnyArray, Cells, xp
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.machine.device import PE
+from paradl.kernels.machine.network import Network
+from paradl.kernels.machine.software import Software
 
 # [B/s] Levels with at least this bandwidth do not exist: they pad a machine to the number of levels
 # in the kernels (grids/inputs/machine.py). Finite, since infinity times a parameter has no

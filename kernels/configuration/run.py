@@ -11,12 +11,12 @@ from functools import partial
 
 import jax
 
-from kernels import batches
-from kernels.arrays import Cells, xp
-from kernels.batches import Scaling
-from kernels.machine.device import count_pes
-from kernels.names.terms import NOTHING, TERMS, Terms, list_terms
-from kernels.options import Options, Rounding
+from paradl.kernels import batches
+from paradl.kernels.arrays import Cells, xp
+from paradl.kernels.batches import Scaling
+from paradl.kernels.machine.device import count_pes
+from paradl.kernels.names.terms import NOTHING, TERMS, Terms, list_terms
+from paradl.kernels.options import Options, Rounding
 
 
 @partial(

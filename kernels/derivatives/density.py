@@ -19,13 +19,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from kernels.arrays import Cells, xp
-from kernels.compiled import compiled
-from kernels.configuration.case import Case
-from kernels.names.arrays import Floats
-from kernels.names.stored import FREEDOM
-from kernels.oracle.formulas import time_iteration
-from kernels.work.compute import without_launches
+from paradl.kernels.arrays import Cells, xp
+from paradl.kernels.compiled import compiled
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.stored import FREEDOM
+from paradl.kernels.oracle.formulas import time_iteration
+from paradl.kernels.work.compute import without_launches
 
 NANOSECOND = 1e-9  # keeps the logarithm of 0 s finite
 

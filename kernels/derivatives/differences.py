@@ -6,8 +6,8 @@ digits, which leaves nine for slopes.
 
 import numpy as np
 
-from kernels.arrays import Cells, xp
-from kernels.names.arrays import Floats
+from paradl.kernels.arrays import Cells, xp
+from paradl.kernels.names.arrays import Floats
 
 # Step of a parameter: curvature and rounding each add an error of about 3e-11 to a slope.
 STEP = 1.00001

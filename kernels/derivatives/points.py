@@ -16,14 +16,14 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels.arrays import AnyArray, Cells, PerStage, xp
-from kernels.configuration.answers import Answer
-from kernels.configuration.case import Case, Points
-from kernels.configuration.places import PLACES, scale_parameters, set_parameters
-from kernels.oracle.answer import evaluate, take_best
-from kernels.oracle.formulas import Work, find_share, reduce_work
-from kernels.work.group import GroupWork
-from kernels.work.memory import hold_row_states
+from paradl.kernels.arrays import AnyArray, Cells, PerStage, xp
+from paradl.kernels.configuration.answers import Answer
+from paradl.kernels.configuration.case import Case, Points
+from paradl.kernels.configuration.places import PLACES, scale_parameters, set_parameters
+from paradl.kernels.oracle.answer import evaluate, take_best
+from paradl.kernels.oracle.formulas import Work, find_share, reduce_work
+from paradl.kernels.work.group import GroupWork
+from paradl.kernels.work.memory import hold_row_states
 
 # A point is near a kink if the kink is within this factor of a parameter.
 NEAR = 1.01

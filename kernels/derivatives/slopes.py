@@ -12,10 +12,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels.compiled import compiled
-from kernels.configuration.places import PLACES, scale_bounded
-from kernels.oracle.formulas import reduce_work
-from kernels.work.division import Division
+from paradl.kernels.compiled import compiled
+from paradl.kernels.configuration.places import PLACES, scale_bounded
+from paradl.kernels.oracle.formulas import reduce_work
+from paradl.kernels.work.division import Division
 
 Tree = TypeVar("Tree")
 Factors = dict[str, Array]

@@ -4,16 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.layouts.columns import Column, add, find_any
-from kernels.layouts.dimensions import find_reasons
-from kernels.layouts.memory import measure_memory
-from kernels.layouts.rates import Rates
-from kernels.layouts.schedules import is_uneven
-from kernels.layouts.time import TERMS, time_exchanges, time_iteration
-from kernels.layouts.transformer import Layouts, Training, Transformer
-from kernels.machine.network import Network
-from kernels.names.flags import Limit
-from kernels.names.layout_terms import LAYOUT_TERMS
+from paradl.kernels.layouts.columns import Column, add, find_any
+from paradl.kernels.layouts.dimensions import find_reasons
+from paradl.kernels.layouts.memory import measure_memory
+from paradl.kernels.layouts.rates import Rates
+from paradl.kernels.layouts.schedules import is_uneven
+from paradl.kernels.layouts.time import TERMS, time_exchanges, time_iteration
+from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.machine.network import Network
+from paradl.kernels.names.flags import Limit
+from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 
 COMPUTING = np.array([LAYOUT_TERMS[name].part == "compute" for name in TERMS])
 # Layouts per call: 2**16 makes some 60 arrays of 0.5 MB.

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from kernels.layouts.columns import Column, add
-from kernels.layouts.dimension import Dimension, Exchanged, Rules, leave_rest
-from kernels.layouts.transformer import AttentionProducts, Block, Layouts, Training
+from paradl.kernels.layouts.columns import Column, add
+from paradl.kernels.layouts.dimension import Dimension, Exchanged, Rules, leave_rest
+from paradl.kernels.layouts.transformer import AttentionProducts, Block, Layouts, Training
 
 
 class ContextParallel(Dimension):

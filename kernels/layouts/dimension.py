@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from kernels.layouts.columns import Column, find_any
-from kernels.layouts.parameters import Parameters
-from kernels.layouts.rates import Rates
-from kernels.layouts.transfers import Transfers
-from kernels.layouts.transformer import Block, Layouts, Training, Transformer
+from paradl.kernels.layouts.columns import Column, find_any
+from paradl.kernels.layouts.parameters import Parameters
+from paradl.kernels.layouts.rates import Rates
+from paradl.kernels.layouts.transfers import Transfers
+from paradl.kernels.layouts.transformer import Block, Layouts, Training, Transformer
 
 # Rules by name: the layouts that each applies to [layouts].
 Rules = Mapping[str, Callable[[Transformer, Layouts, Training], Column]]

@@ -7,15 +7,15 @@ from collections.abc import Collection
 
 import numpy as np
 
-from kernels.layouts.columns import Column, find_any
-from kernels.layouts.context import ContextParallel
-from kernels.layouts.dimension import Dimension
-from kernels.layouts.expert import ExpertParallel
-from kernels.layouts.memory import find_idle_modules
-from kernels.layouts.pipelines import PipelineParallel
-from kernels.layouts.replicas import Replicas
-from kernels.layouts.tensor import TensorParallel
-from kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.layouts.columns import Column, find_any
+from paradl.kernels.layouts.context import ContextParallel
+from paradl.kernels.layouts.dimension import Dimension
+from paradl.kernels.layouts.expert import ExpertParallel
+from paradl.kernels.layouts.memory import find_idle_modules
+from paradl.kernels.layouts.pipelines import PipelineParallel
+from paradl.kernels.layouts.replicas import Replicas
+from paradl.kernels.layouts.tensor import TensorParallel
+from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
 
 DIMENSIONS: tuple[type[Dimension], ...] = (
     *(TensorParallel, ContextParallel, ExpertParallel),

@@ -6,12 +6,12 @@ from math import prod
 
 import numpy as np
 
-from kernels.layouts.columns import Column
-from kernels.layouts.dimensions import DIMENSIONS, find_repeated
-from kernels.layouts.divisors import factorise, list_divisors
-from kernels.layouts.schedules import list_chunks
-from kernels.layouts.transformer import Layouts, Transformer
-from kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.layouts.columns import Column
+from paradl.kernels.layouts.dimensions import DIMENSIONS, find_repeated
+from paradl.kernels.layouts.divisors import factorise, list_divisors
+from paradl.kernels.layouts.schedules import list_chunks
+from paradl.kernels.layouts.transformer import Layouts, Transformer
+from paradl.kernels.names.parallelisms import RECOMPUTE
 
 # Chunks depend on the stages, and so are enumerated with them; data is what is left.
 DEGREES = ("tensor", "context", "pipeline", "chunks")

@@ -10,9 +10,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from kernels.layouts.columns import Column
-from kernels.layouts.dimension import Dimension, Exchanged, Repeats, Rules, Values, leave_rest
-from kernels.layouts.transformer import Block
+from paradl.kernels.layouts.columns import Column
+from paradl.kernels.layouts.dimension import (
+    Dimension,
+    Exchanged,
+    Repeats,
+    Rules,
+    Values,
+    leave_rest,
+)
+from paradl.kernels.layouts.transformer import Block
 
 
 class ExpertParallel(Dimension):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.layouts.columns import (
+from paradl.kernels.layouts.columns import (
     Column,
     add,
     find_any,
@@ -20,10 +20,10 @@ from kernels.layouts.columns import (
     keep_largest,
     sum_kinds,
 )
-from kernels.layouts.parameters import Parameters, count_block, count_tables
-from kernels.layouts.schedules import SCHEDULES, Stage, count_in_flight, list_stages
-from kernels.layouts.transformer import Layouts, Tensor, Training, Transformer, count_keys
-from kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.layouts.parameters import Parameters, count_block, count_tables
+from paradl.kernels.layouts.schedules import SCHEDULES, Stage, count_in_flight, list_stages
+from paradl.kernels.layouts.transformer import Layouts, Tensor, Training, Transformer, count_keys
+from paradl.kernels.names.parallelisms import RECOMPUTE
 
 PARTS = (
     *("weights", "gradients", "states", "gathered"),

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.layouts.columns import Column
-from kernels.layouts.transformer import Block, Layouts, Transformer, Weights
+from paradl.kernels.layouts.columns import Column
+from paradl.kernels.layouts.transformer import Block, Layouts, Transformer, Weights
 
 
 class Parameters(NamedTuple):

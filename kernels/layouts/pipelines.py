@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from kernels.layouts.columns import Column
-from kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules
-from kernels.layouts.parameters import Parameters
-from kernels.layouts.schedules import INTERLEAVES, count_parts, is_uneven
-from kernels.layouts.transformer import Layouts, Training
+from paradl.kernels.layouts.columns import Column
+from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules
+from paradl.kernels.layouts.parameters import Parameters
+from paradl.kernels.layouts.schedules import INTERLEAVES, count_parts, is_uneven
+from paradl.kernels.layouts.transformer import Layouts, Training
 
 
 class PipelineParallel(Dimension):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kernels.layouts.columns import Column
+from paradl.kernels.layouts.columns import Column
 
 # FLOPs of the backward pass over the forward pass: gradients of inputs and of weights.
 BACKWARD = 2.0

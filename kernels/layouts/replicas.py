@@ -9,12 +9,12 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kernels.layouts.columns import Column
-from kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules, Values
-from kernels.layouts.parameters import Parameters
-from kernels.layouts.rates import BACKWARD
-from kernels.layouts.transformer import Layouts, Transformer
-from kernels.machine.library_collectives import Costs
+from paradl.kernels.layouts.columns import Column
+from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules, Values
+from paradl.kernels.layouts.parameters import Parameters
+from paradl.kernels.layouts.rates import BACKWARD
+from paradl.kernels.layouts.transformer import Layouts, Transformer
+from paradl.kernels.machine.library_collectives import Costs
 
 
 class StateCosts(NamedTuple):

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.layouts.columns import Column, find_distinct
-from kernels.layouts.divisors import list_divisors
-from kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.layouts.columns import Column, find_distinct
+from paradl.kernels.layouts.divisors import list_divisors
+from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
 
 
 class Schedule(NamedTuple):

@@ -14,22 +14,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.arrays import use_numpy
-from kernels.layouts.columns import Column, add, find_distinct, find_most
-from kernels.layouts.dimensions import find_marks, find_reasons
-from kernels.layouts.enumerate import (
+from paradl.kernels.arrays import use_numpy
+from paradl.kernels.layouts.columns import Column, add, find_distinct, find_most
+from paradl.kernels.layouts.dimensions import find_marks, find_reasons
+from paradl.kernels.layouts.enumerate import (
     DEGREES,
     SETTINGS,
     SHARED,
     LayoutProduct,
 )
-from kernels.layouts.memory import measure_bucket, measure_stages
-from kernels.layouts.rates import Rates
-from kernels.layouts.schedules import list_stages
-from kernels.layouts.stacks import find_unsupported
-from kernels.layouts.time import IterationTimes
-from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
-from kernels.machine.network import Network
+from paradl.kernels.layouts.memory import measure_bucket, measure_stages
+from paradl.kernels.layouts.rates import Rates
+from paradl.kernels.layouts.schedules import list_stages
+from paradl.kernels.layouts.stacks import find_unsupported
+from paradl.kernels.layouts.time import IterationTimes
+from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
+from paradl.kernels.machine.network import Network
 
 # Layouts per block: rules leave a third or less to evaluate, in arrays of some MB. A quarter of
 # this size costs 1.6 times as much per layout: numpy calls take 10 ms per block (2 cores, 2026).

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
-from kernels.layouts.columns import Column, find_any
-from kernels.layouts.schedules import INTERLEAVES, is_uneven
-from kernels.layouts.transformer import Layouts, Training, Transformer
-from kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.layouts.columns import Column, find_any
+from paradl.kernels.layouts.schedules import INTERLEAVES, is_uneven
+from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.names.parallelisms import RECOMPUTE
 
 Refusals = dict[str, Column]  # masks by reason [layouts]
 

@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from kernels.layouts.columns import Column, find_any
-from kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules, leave_rest
-from kernels.layouts.transformer import Block
-from kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.layouts.columns import Column, find_any
+from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules, leave_rest
+from paradl.kernels.layouts.transformer import Block
+from paradl.kernels.names.parallelisms import RECOMPUTE
 
 
 class TensorParallel(Dimension):

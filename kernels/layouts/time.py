@@ -11,15 +11,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from kernels.arrays import use_numpy
-from kernels.layouts.columns import Column, add, keep_largest, sum_kinds
-from kernels.layouts.dimensions import DIMENSIONS
-from kernels.layouts.memory import count_updated, hold_parameters, measure_tensor
-from kernels.layouts.parameters import Parameters, count_block, pad_vocabulary
-from kernels.layouts.rates import BACKWARD, Rates
-from kernels.layouts.schedules import Stage, count_bubbles, list_stages
-from kernels.layouts.transfers import Transfers
-from kernels.layouts.transformer import (
+from paradl.kernels.arrays import use_numpy
+from paradl.kernels.layouts.columns import Column, add, keep_largest, sum_kinds
+from paradl.kernels.layouts.dimensions import DIMENSIONS
+from paradl.kernels.layouts.memory import count_updated, hold_parameters, measure_tensor
+from paradl.kernels.layouts.parameters import Parameters, count_block, pad_vocabulary
+from paradl.kernels.layouts.rates import BACKWARD, Rates
+from paradl.kernels.layouts.schedules import Stage, count_bubbles, list_stages
+from paradl.kernels.layouts.transfers import Transfers
+from paradl.kernels.layouts.transformer import (
     AttentionProducts,
     Block,
     Layouts,
@@ -28,9 +28,9 @@ from kernels.layouts.transformer import (
     Transformer,
     Weights,
 )
-from kernels.machine.network import Network
-from kernels.names.layout_terms import LAYOUT_TERMS
-from kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.machine.network import Network
+from paradl.kernels.names.layout_terms import LAYOUT_TERMS
+from paradl.kernels.names.parallelisms import RECOMPUTE
 
 COMPUTING = ("products", "attention", "elementwise", "logits", "recomputation")
 TERMS = tuple(LAYOUT_TERMS)

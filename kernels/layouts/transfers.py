@@ -10,10 +10,10 @@ from functools import partial
 
 import numpy as np
 
-from kernels.layouts.alignment import count_level_pes
-from kernels.layouts.columns import Column, find_distinct
-from kernels.layouts.transformer import Layouts
-from kernels.machine.library_collectives import (
+from paradl.kernels.layouts.alignment import count_level_pes
+from paradl.kernels.layouts.columns import Column, find_distinct
+from paradl.kernels.layouts.transformer import Layouts
+from paradl.kernels.machine.library_collectives import (
     Cost,
     Costs,
     gather_costs,
@@ -21,7 +21,7 @@ from kernels.machine.library_collectives import (
     time_all_to_all,
     time_fastest,
 )
-from kernels.machine.network import Network, Ring, find_path
+from paradl.kernels.machine.network import Network, Ring, find_path
 
 
 @dataclass(frozen=True)

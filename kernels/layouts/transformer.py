@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.layouts.columns import Column
-from kernels.names.recipes import Recipe
+from paradl.kernels.layouts.columns import Column
+from paradl.kernels.names.recipes import Recipe
 
 
 class Weights(NamedTuple):

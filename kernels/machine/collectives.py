@@ -5,9 +5,9 @@ whole gathered size), alpha [s], beta [s/B]. Each of `messages` collectives, of 
 has a start-up.
 """
 
-from kernels.arrays import Cells, xp
-from kernels.machine.network import Link
-from kernels.options import Algorithm
+from paradl.kernels.arrays import Cells, xp
+from paradl.kernels.machine.network import Link
+from paradl.kernels.options import Algorithm
 
 # best: the cheaper of ring and tree, per message (Table III); auto: the fastest of ring, tree and
 # two-level, per class of message sizes (docs/machine.md).

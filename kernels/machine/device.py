@@ -8,7 +8,7 @@ from operator import mul
 
 import jax
 
-from kernels.arrays import Cells
+from paradl.kernels.arrays import Cells
 
 
 @jax.tree_util.register_dataclass

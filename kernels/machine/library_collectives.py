@@ -10,8 +10,8 @@ from functools import reduce
 
 import jax
 
-from kernels.arrays import Cells, Flags, xp
-from kernels.machine.network import (
+from paradl.kernels.arrays import Cells, Flags, xp
+from paradl.kernels.machine.network import (
     Link,
     Network,
     Ring,
@@ -20,7 +20,7 @@ from kernels.machine.network import (
     count_in_node,
     find_path,
 )
-from kernels.options import Algorithm
+from paradl.kernels.options import Algorithm
 
 
 @jax.tree_util.register_dataclass

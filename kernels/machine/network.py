@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import jax
 
-from kernels.arrays import Cells, Flags, PerLevel, divides, xp
+from paradl.kernels.arrays import Cells, Flags, PerLevel, divides, xp
 
 
 @jax.tree_util.register_dataclass

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import jax
 
-from kernels.arrays import Cells
+from paradl.kernels.arrays import Cells
 
 # [B] Messages through host memory slow down beyond this size. Chosen by hand from ABCI's runs, not
 # fitted: VGG16's gradients (528 MiB) and CosmoFlow's samples of 512^3 (2 GiB) exceed it, those of

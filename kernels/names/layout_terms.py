@@ -6,7 +6,7 @@ a PE's parameters; degrees t, c, e, p, d. Named without JAX, and computed in `ke
 
 from dataclasses import replace
 
-from kernels.names.terms import SECONDS, TERMS, Kind, Part, Term
+from paradl.kernels.names.terms import SECONDS, TERMS, Kind, Part, Term
 
 # Version of these formulas, which stores and calibrations record: answers of others differ.
 # 2: groups aligned in domains, causality, windows, ends as blocks (2026-11).

@@ -5,7 +5,7 @@ Separate from the kernels that compute them, so that readers need no JAX.
 
 from typing import Literal
 
-from kernels.names.flags import Limit
+from paradl.kernels.names.flags import Limit
 
 Objective = Literal["epoch_time", "train_time"]
 

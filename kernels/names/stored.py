@@ -3,7 +3,7 @@
 Separate from the kernel that reads them (`kernels.blocks.outputs`), so that names need no JAX.
 """
 
-from kernels.names.layout_terms import EVERY_TERM
+from paradl.kernels.names.layout_terms import EVERY_TERM
 
 # Attributes of `kernels.configuration.answers.Answer` by output, in the order of a spec's outputs.
 STORED = {

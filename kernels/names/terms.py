@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 if TYPE_CHECKING:
-    from kernels.arrays import Cells
+    from paradl.kernels.arrays import Cells
 
 # hidden: overlaps with computing, and so is in no sum.
 Part = Literal["compute", "communication", "hidden"]

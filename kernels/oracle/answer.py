@@ -11,22 +11,22 @@ from typing import Any, TypeVar
 
 import jax
 
-from kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits, xp
-from kernels.compiled import compiled, fetch
-from kernels.configuration.answers import Answer, AnyCase, LayoutCase, Spread
-from kernels.configuration.case import Case
-from kernels.configuration.run import Times, extend_to_epoch
-from kernels.names.flags import FORBIDS
-from kernels.oracle.exchanges import Paths
-from kernels.oracle.formulas import (
+from paradl.kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits, xp
+from paradl.kernels.compiled import compiled, fetch
+from paradl.kernels.configuration.answers import Answer, AnyCase, LayoutCase, Spread
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.run import Times, extend_to_epoch
+from paradl.kernels.names.flags import FORBIDS
+from paradl.kernels.oracle.exchanges import Paths
+from paradl.kernels.oracle.formulas import (
     count_segments,
     find_fixed_paths,
     find_memory,
     mark_segmented,
     time_iteration,
 )
-from kernels.oracle.limits import InvariantFlags, find_invariant_flags, limits
-from kernels.oracle.uncertainty import spread
+from paradl.kernels.oracle.limits import InvariantFlags, find_invariant_flags, limits
+from paradl.kernels.oracle.uncertainty import spread
 
 Tree = TypeVar("Tree")
 # Times with a smaller ratio count as equal, since such differences are rounding.

@@ -13,24 +13,24 @@ from typing import Any
 
 import jax
 
-from kernels.arrays import Cells, PerLevel, find_quantile, xp
-from kernels.configuration.case import Case
-from kernels.configuration.run import Run
-from kernels.machine.library_collectives import (
+from paradl.kernels.arrays import Cells, PerLevel, find_quantile, xp
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.run import Run
+from paradl.kernels.machine.library_collectives import (
     Costs,
     contend,
     limit_to_first,
     reduce_costs,
     time_fastest,
 )
-from kernels.machine.network import Link, Network, Ring, find_path, nodes
-from kernels.machine.software import Software
-from kernels.names.terms import NOTHING, TERMS, Terms
-from kernels.options import Options
-from kernels.parallelism.layout import count_segments, list_exchanges, list_parts
-from kernels.parallelism.parallelism import Exchange, Reach
-from kernels.parallelism.spatial import Halos, find_halo_path
-from kernels.work.group import GroupWork, count_exchanged
+from paradl.kernels.machine.network import Link, Network, Ring, find_path, nodes
+from paradl.kernels.machine.software import Software
+from paradl.kernels.names.terms import NOTHING, TERMS, Terms
+from paradl.kernels.options import Options
+from paradl.kernels.parallelism.layout import count_segments, list_exchanges, list_parts
+from paradl.kernels.parallelism.parallelism import Exchange, Reach
+from paradl.kernels.parallelism.spatial import Halos, find_halo_path
+from paradl.kernels.work.group import GroupWork, count_exchanged
 
 # Terms of a pass that take longer on a slow PE.
 PASSING = ("forward_backward", "pipeline_bubble", "pass_overhead", "launch_wait")

@@ -2,25 +2,25 @@
 
 from dataclasses import replace
 
-from kernels.arrays import Cells, PerLayer, xp
-from kernels.compiled import compiled
-from kernels.configuration.case import Case
-from kernels.configuration.run import Times, accumulate_passes, add_terms, wait_for_input
-from kernels.machine.device import PE
-from kernels.options import Options
-from kernels.oracle import reduction
-from kernels.oracle.exchanges import Paths, exchange, find_paths
-from kernels.oracle.iteration import time_computing, time_feed
-from kernels.paper import iteration as table_iii
-from kernels.paper import layers as table_layers
-from kernels.paper.table import TableWork
-from kernels.paper.work import reduce_table
-from kernels.parallelism import layout
-from kernels.work import memory
-from kernels.work.compute import layer_times, slowdown
-from kernels.work.division import Division
-from kernels.work.group import GroupWork
-from kernels.work.layers import Layers, LayerTimes
+from paradl.kernels.arrays import Cells, PerLayer, xp
+from paradl.kernels.compiled import compiled
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.run import Times, accumulate_passes, add_terms, wait_for_input
+from paradl.kernels.machine.device import PE
+from paradl.kernels.options import Options
+from paradl.kernels.oracle import reduction
+from paradl.kernels.oracle.exchanges import Paths, exchange, find_paths
+from paradl.kernels.oracle.iteration import time_computing, time_feed
+from paradl.kernels.paper import iteration as table_iii
+from paradl.kernels.paper import layers as table_layers
+from paradl.kernels.paper.table import TableWork
+from paradl.kernels.paper.work import reduce_table
+from paradl.kernels.parallelism import layout
+from paradl.kernels.work import memory
+from paradl.kernels.work.compute import layer_times, slowdown
+from paradl.kernels.work.division import Division
+from paradl.kernels.work.group import GroupWork
+from paradl.kernels.work.layers import Layers, LayerTimes
 
 Work = GroupWork | TableWork
 

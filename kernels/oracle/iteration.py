@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from functools import reduce
 from operator import mul
 
-from kernels.arrays import Cells, xp
-from kernels.configuration.case import Case
-from kernels.machine.network import nodes
-from kernels.parallelism.layout import count_steps, list_parts, time_besides
-from kernels.work.compute import wait_for_launches
+from paradl.kernels.arrays import Cells, xp
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.machine.network import nodes
+from paradl.kernels.parallelism.layout import count_steps, list_parts, time_besides
+from paradl.kernels.work.compute import wait_for_launches
 
 
 def time_computing(case: Case) -> Mapping[str, Cells]:

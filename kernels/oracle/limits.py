@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import jax
 
-from kernels.arrays import LIMITS, Cells, Flags, Limits, divides, is_whole, xp
-from kernels.configuration.run import Run
-from kernels.machine.network import Network
-from kernels.names.flags import Limit
-from kernels.work.group import Bounds
+from paradl.kernels.arrays import LIMITS, Cells, Flags, Limits, divides, is_whole, xp
+from paradl.kernels.configuration.run import Run
+from paradl.kernels.machine.network import Network
+from paradl.kernels.names.flags import Limit
+from paradl.kernels.work.group import Bounds
 
 
 @jax.tree_util.register_dataclass

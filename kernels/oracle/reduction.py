@@ -5,14 +5,14 @@ Table III has its own (`kernels.paper.work`).
 
 from functools import partial
 
-from kernels.arrays import Cells, PerLayer, PerStage, xp
-from kernels.compiled import compiled
-from kernels.parallelism.layout import find_layout
-from kernels.work.compute import layer_times
-from kernels.work.division import Division
-from kernels.work.group import GroupWork, count_touched
-from kernels.work.layers import Layers, LayerTimes
-from kernels.work.memory import Holding, LayerShares, Tensors, find_states, list_tensors
+from paradl.kernels.arrays import Cells, PerLayer, PerStage, xp
+from paradl.kernels.compiled import compiled
+from paradl.kernels.parallelism.layout import find_layout
+from paradl.kernels.work.compute import layer_times
+from paradl.kernels.work.division import Division
+from paradl.kernels.work.group import GroupWork, count_touched
+from paradl.kernels.work.layers import Layers, LayerTimes
+from paradl.kernels.work.memory import Holding, LayerShares, Tensors, find_states, list_tensors
 
 
 def time_part(division: Division) -> LayerTimes:

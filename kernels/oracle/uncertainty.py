@@ -11,16 +11,16 @@ from typing import TypeVar
 
 import jax
 
-from kernels.arrays import AnyArray, Cells, Flags, in_numpy, repeat, take_item, xp
-from kernels.compiled import compiled
-from kernels.configuration.answers import Spread
-from kernels.configuration.case import Case
-from kernels.configuration.run import Times
-from kernels.machine.software import Software
-from kernels.names.stored import PERCENTILES
-from kernels.names.terms import Terms
-from kernels.oracle.formulas import time_iteration
-from kernels.work.group import slower
+from paradl.kernels.arrays import AnyArray, Cells, Flags, in_numpy, repeat, take_item, xp
+from paradl.kernels.compiled import compiled
+from paradl.kernels.configuration.answers import Spread
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.run import Times
+from paradl.kernels.machine.software import Software
+from paradl.kernels.names.stored import PERCENTILES
+from paradl.kernels.names.terms import Terms
+from paradl.kernels.oracle.formulas import time_iteration
+from paradl.kernels.work.group import slower
 
 # Parameters that are shares, and so at most 1.
 PARTS = ("overlap", "rail", "flow")

@@ -5,15 +5,15 @@ pass through a replica; S segments; delta bytes per item; gamma memory reuse; ph
 given factor. Each flow uses the smallest level of the network that spans it.
 """
 
-from kernels.arrays import Cells, xp
-from kernels.configuration.case import Case
-from kernels.configuration.run import Run
-from kernels.machine.collectives import all_gather, all_reduce, point_to_point
-from kernels.machine.network import Network, link, staged_link
-from kernels.names.terms import NOTHING, TERMS, Terms
-from kernels.options import Algorithm, Options
-from kernels.paper.table import TableWork
-from kernels.work.group import find_fullest
+from paradl.kernels.arrays import Cells, xp
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.run import Run
+from paradl.kernels.machine.collectives import all_gather, all_reduce, point_to_point
+from paradl.kernels.machine.network import Network, link, staged_link
+from paradl.kernels.names.terms import NOTHING, TERMS, Terms
+from paradl.kernels.options import Algorithm, Options
+from paradl.kernels.paper.table import TableWork
+from paradl.kernels.work.group import find_fullest
 
 
 def time_pass(case: Case, work: TableWork) -> Terms:

@@ -1,13 +1,13 @@
 """FW_l, BW_l, WU_l of Table III: a roofline per layer and sample."""
 
-from kernels.arrays import Cells, PerLayer, xp
-from kernels.machine.device import PE
-from kernels.names.parallelisms import KINDS
-from kernels.options import Optimizer
-from kernels.work.compute import UPDATE_ACCESSES, roofline
-from kernels.work.division import Division
-from kernels.work.group import share
-from kernels.work.layers import Layers, LayerTimes
+from paradl.kernels.arrays import Cells, PerLayer, xp
+from paradl.kernels.machine.device import PE
+from paradl.kernels.names.parallelisms import KINDS
+from paradl.kernels.options import Optimizer
+from paradl.kernels.work.compute import UPDATE_ACCESSES, roofline
+from paradl.kernels.work.division import Division
+from paradl.kernels.work.group import share
+from paradl.kernels.work.layers import Layers, LayerTimes
 
 
 def time_layers(layers: Layers, pe: PE, delta: Cells, optimizer: Optimizer) -> LayerTimes:

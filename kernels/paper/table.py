@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import jax
 
-from kernels.arrays import Cells, PerMessage, PerStage
+from paradl.kernels.arrays import Cells, PerMessage, PerStage
 
 
 @jax.tree_util.register_dataclass

@@ -5,14 +5,14 @@ s_l = 1 if the group splits layer l, else 0.
 
 from dataclasses import replace
 
-from kernels.arrays import xp
-from kernels.names.parallelisms import KINDS
-from kernels.paper.table import TableWork
-from kernels.work.division import Division
-from kernels.work.group import held, mark_exchanged
-from kernels.work.layers import LayerTimes, merged, total
-from kernels.work.rows import layer_halo, split_point
-from kernels.work.stages import largest, passed_on, stage_sums
+from paradl.kernels.arrays import xp
+from paradl.kernels.names.parallelisms import KINDS
+from paradl.kernels.paper.table import TableWork
+from paradl.kernels.work.division import Division
+from paradl.kernels.work.group import held, mark_exchanged
+from paradl.kernels.work.layers import LayerTimes, merged, total
+from paradl.kernels.work.rows import layer_halo, split_point
+from paradl.kernels.work.stages import largest, passed_on, stage_sums
 
 
 def reduce_table(division: Division, times: LayerTimes) -> TableWork:

@@ -6,11 +6,11 @@ of filter parallelism in another order.
 
 from dataclasses import replace
 
-from kernels.arrays import PerLayer, xp
-from kernels.parallelism.filter import Filter, Gathered
-from kernels.parallelism.parallelism import Add
-from kernels.work.division import Division
-from kernels.work.layers import Layers
+from paradl.kernels.arrays import PerLayer, xp
+from paradl.kernels.parallelism.filter import Filter, Gathered
+from paradl.kernels.parallelism.parallelism import Add
+from paradl.kernels.work.division import Division
+from paradl.kernels.work.layers import Layers
 
 
 class Channel(Filter):

@@ -10,10 +10,15 @@ from functools import reduce
 
 import jax
 
-from kernels.arrays import Cells, PerLayer, PerMessage, xp
-from kernels.configuration.case import Case
-from kernels.configuration.hosts import count_staged, pack_gradients, reduce_staged, time_large
-from kernels.machine.library_collectives import (
+from paradl.kernels.arrays import Cells, PerLayer, PerMessage, xp
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.hosts import (
+    count_staged,
+    pack_gradients,
+    reduce_staged,
+    time_large,
+)
+from paradl.kernels.machine.library_collectives import (
     Cost,
     Costs,
     gather_costs,
@@ -21,11 +26,11 @@ from kernels.machine.library_collectives import (
     time_fastest,
     whole_costs,
 )
-from kernels.machine.network import Network, Ring
-from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach, open_logs
-from kernels.work.division import Division
-from kernels.work.group import mark_exchanged, share
-from kernels.work.layers import Layers
+from paradl.kernels.machine.network import Network, Ring
+from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach, open_logs
+from paradl.kernels.work.division import Division
+from paradl.kernels.work.group import mark_exchanged, share
+from paradl.kernels.work.layers import Layers
 
 # Classes of message sizes. Compared with a minimum for each layer, two classes overestimate times
 # of the catalogue's networks on three machines with 1 to 512 samples by 0.2 % on average and 15 %

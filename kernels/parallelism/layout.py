@@ -12,18 +12,18 @@ from importlib import import_module
 from operator import mul
 from typing import Any
 
-from kernels.arrays import Cells, PerLayer, xp
-from kernels.configuration.case import Case
-from kernels.configuration.run import Run
-from kernels.names.parallelisms import NESTING
-from kernels.parallelism.parallelism import Add, Exchange, Parallelism
-from kernels.parallelism.spatial import Halos, Spatial
-from kernels.work.division import Division
-from kernels.work.layers import Layers, total
+from paradl.kernels.arrays import Cells, PerLayer, xp
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.run import Run
+from paradl.kernels.names.parallelisms import NESTING
+from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism
+from paradl.kernels.parallelism.spatial import Halos, Spatial
+from paradl.kernels.work.division import Division
+from paradl.kernels.work.layers import Layers, total
 
 # One module per parallelism, of the same name: adding one takes a file and a row of facts.
 PARALLELISMS: dict[str, Parallelism] = {
-    name: import_module(f"kernels.parallelism.{name}").PARALLELISM for name in NESTING
+    name: import_module(f"paradl.kernels.parallelism.{name}").PARALLELISM for name in NESTING
 }
 
 

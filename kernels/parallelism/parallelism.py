@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
-from kernels.arrays import Cells, PerLayer, PerStage, xp
-from kernels.configuration.case import Case
-from kernels.machine.network import Network, Ring
-from kernels.names.parallelisms import KINDS, Divided
-from kernels.work.division import Division
-from kernels.work.layers import Layers, LayerTimes, merged, total
-from kernels.work.memory import Holding, LayerShares, hold_whole
+from paradl.kernels.arrays import Cells, PerLayer, PerStage, xp
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.machine.network import Network, Ring
+from paradl.kernels.names.parallelisms import KINDS, Divided
+from paradl.kernels.work.division import Division
+from paradl.kernels.work.layers import Layers, LayerTimes, merged, total
+from paradl.kernels.work.memory import Holding, LayerShares, hold_whole
 
 # Sums values of the layers that one PE runs; of several stages the largest sum.
 Add: TypeAlias = Callable[[PerLayer], Cells]

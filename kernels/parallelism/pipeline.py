@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 import jax
 
-from kernels.arrays import Cells, PerLayer, PerStage, xp
-from kernels.configuration.case import Case
-from kernels.machine.network import Link, find_path
-from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
-from kernels.work.division import Division
-from kernels.work.layers import Layers, LayerTimes
-from kernels.work.memory import Holding, LayerShares, hold_runs, hold_whole
-from kernels.work.stages import largest, passed_on, stage_sums
+from paradl.kernels.arrays import Cells, PerLayer, PerStage, xp
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.machine.network import Link, find_path
+from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
+from paradl.kernels.work.division import Division
+from paradl.kernels.work.layers import Layers, LayerTimes
+from paradl.kernels.work.memory import Holding, LayerShares, hold_runs, hold_whole
+from paradl.kernels.work.stages import largest, passed_on, stage_sums
 
 
 @jax.tree_util.register_dataclass

@@ -12,13 +12,13 @@ from functools import partial
 
 import jax
 
-from kernels.arrays import AnyArray, Cells, PerDevice, PerLayer, PerStage, map_leading, xp
-from kernels.configuration.case import Case
-from kernels.machine.network import Link, find_path
-from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
-from kernels.work.division import Division, Placed
-from kernels.work.layers import Layers, LayerTimes, total
-from kernels.work.memory import Holding, LayerShares, find_states, sum_row_states
+from paradl.kernels.arrays import AnyArray, Cells, PerDevice, PerLayer, PerStage, map_leading, xp
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.machine.network import Link, find_path
+from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
+from paradl.kernels.work.division import Division, Placed
+from paradl.kernels.work.layers import Layers, LayerTimes, total
+from paradl.kernels.work.memory import Holding, LayerShares, find_states, sum_row_states
 
 
 @jax.tree_util.register_dataclass

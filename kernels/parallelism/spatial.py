@@ -10,21 +10,21 @@ from dataclasses import dataclass, replace
 
 import jax
 
-from kernels.arrays import Cells, Factors, PerLayer, xp
-from kernels.configuration.case import Case
-from kernels.configuration.hosts import (
+from paradl.kernels.arrays import Cells, Factors, PerLayer, xp
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.hosts import (
     count_hosts,
     count_staged,
     pack_gradients,
     reduce_staged,
     time_large,
 )
-from kernels.machine.library_collectives import Costs, contend, gather_costs, time_fastest
-from kernels.machine.network import Link, Network, Ring, SpanningRing, find_path
-from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach, open_logs
-from kernels.work.division import Division
-from kernels.work.layers import Layers
-from kernels.work.rows import layer_halo, row_share, split_point
+from paradl.kernels.machine.library_collectives import Costs, contend, gather_costs, time_fastest
+from paradl.kernels.machine.network import Link, Network, Ring, SpanningRing, find_path
+from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach, open_logs
+from paradl.kernels.work.division import Division
+from paradl.kernels.work.layers import Layers
+from paradl.kernels.work.rows import layer_halo, row_share, split_point
 
 
 @jax.tree_util.register_dataclass

@@ -8,10 +8,10 @@ Table III has only s_l (docs/machine.md).
 
 from dataclasses import replace
 
-from kernels.arrays import Cells, Flags, PerLayer, xp
-from kernels.machine.device import PE
-from kernels.options import Optimizer, Options
-from kernels.work.layers import Layers, LayerTimes, Sequence, find_rows, is_table
+from paradl.kernels.arrays import Cells, Flags, PerLayer, xp
+from paradl.kernels.machine.device import PE
+from paradl.kernels.options import Optimizer, Options
+from paradl.kernels.work.layers import Layers, LayerTimes, Sequence, find_rows, is_table
 
 # Items moved between memory and PE per weight and bias in one update.
 UPDATE_ACCESSES: dict[Optimizer, float] = {

@@ -6,7 +6,7 @@ from functools import partial
 
 import jax
 
-from kernels.arrays import (
+from paradl.kernels.arrays import (
     Cells,
     Ends,
     Factors,
@@ -14,9 +14,9 @@ from kernels.arrays import (
     PerDevice,
     PerLayer,
 )
-from kernels.machine.device import PE, count_pes
-from kernels.options import Options
-from kernels.work.layers import Layers
+from paradl.kernels.machine.device import PE, count_pes
+from paradl.kernels.options import Options
+from paradl.kernels.work.layers import Layers
 
 
 @jax.tree_util.register_dataclass

@@ -16,7 +16,7 @@ from typing import Any
 
 import jax
 
-from kernels.arrays import (
+from paradl.kernels.arrays import (
     Cells,
     Flags,
     PerLayer,
@@ -24,7 +24,7 @@ from kernels.arrays import (
     empty_last,
     xp,
 )
-from kernels.work.layers import Layers, find_rows, is_table, total
+from paradl.kernels.work.layers import Layers, find_rows, is_table, total
 
 
 @jax.tree_util.register_dataclass

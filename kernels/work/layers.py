@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import jax
 
-from kernels.arrays import (
+from paradl.kernels.arrays import (
     Cells,
     Extents,
     Flags,

@@ -9,12 +9,12 @@ from typing import Literal, NamedTuple
 import jax
 import numpy as np
 
-from kernels.arrays import Cells, Ends, Factors, PerLayer, PerStage, xp
-from kernels.work.division import Division
-from kernels.work.group import GroupWork, RowStates, find_fullest
-from kernels.work.layers import Layers, find_rows, is_table
-from kernels.work.rows import row_share
-from kernels.work.stages import at_starts, first_inputs, stage_maxima, stage_sums
+from paradl.kernels.arrays import Cells, Ends, Factors, PerLayer, PerStage, xp
+from paradl.kernels.work.division import Division
+from paradl.kernels.work.group import GroupWork, RowStates, find_fullest
+from paradl.kernels.work.layers import Layers, find_rows, is_table
+from paradl.kernels.work.rows import row_share
+from paradl.kernels.work.stages import at_starts, first_inputs, stage_maxima, stage_sums
 
 
 @jax.tree_util.register_dataclass

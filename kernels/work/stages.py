@@ -1,6 +1,15 @@
 """Sums and maxima over stages, runs of consecutive layers that differ from cell to cell."""
 
-from kernels.arrays import AnyArray, Cells, Ends, PerLayer, PerStage, in_numpy, map_leading, xp
+from paradl.kernels.arrays import (
+    AnyArray,
+    Cells,
+    Ends,
+    PerLayer,
+    PerStage,
+    in_numpy,
+    map_leading,
+    xp,
+)
 
 
 def stage_sums(values: PerLayer, ends: Ends) -> PerStage:

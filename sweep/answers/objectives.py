@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.grid import Grid
-from grids.reading.errors import InputError, shorten
-from kernels.names.statistics import BEST, Objective
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.kernels.names.statistics import BEST, Objective
 
 Goal = Literal["epoch_time", "train_time", "pe_hours", "cost"]
 # One price per PE-hour for all systems, or a price for each system.

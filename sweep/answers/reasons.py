@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.names.flags import FORBIDS, Limit
-from sweep.cube.variables import join_limits, name_limits
+from paradl.kernels.names.flags import FORBIDS, Limit
+from paradl.sweep.cube.variables import join_limits, name_limits
 
 Flags = NDArray[Any]
 

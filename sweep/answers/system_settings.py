@@ -6,9 +6,9 @@ Readers need them to compare systems: times compare only if precision and softwa
 from collections.abc import Mapping
 from typing import Any
 
-from grids.entries.systems import System
-from grids.grid import Grid
-from sweep.cells.space import Space, list_row_values
+from paradl.grids.entries.systems import System
+from paradl.grids.grid import Grid
+from paradl.sweep.cells.space import Space, list_row_values
 
 Row = dict[str, Any]
 

@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from grids.entries.calibration import ASSUMED, CalibrationFile, list_priors
-from grids.entries.yamltext import format_entry
-from grids.reading.errors import format_count
-from grids.reading.textfile import write_text
-from sweep.calibration.cross_validation import FITTED, leave_out, predict_fitted
-from sweep.calibration.doubtful_runs import is_doubtful, refuse_doubtful_runs
-from sweep.calibration.layouts import is_layout, observe_layouts
-from sweep.calibration.model_error import find_model_error, find_unseen_spread
-from sweep.calibration.observations import Observations, expect_one_system, observe
-from sweep.calibration.posterior import calibrate_machine
-from sweep.calibration.residuals import find_residuals, rate_schemes
-from sweep.engine.compile_cache import keep_programs
-from sweep.measured.predicted_runs import Conditions, predict_runs
-from sweep.measured.runs import read_runs
+from paradl.grids.entries.calibration import ASSUMED, CalibrationFile, list_priors
+from paradl.grids.entries.yamltext import format_entry
+from paradl.grids.reading.errors import format_count
+from paradl.grids.reading.textfile import write_text
+from paradl.sweep.calibration.cross_validation import FITTED, leave_out, predict_fitted
+from paradl.sweep.calibration.doubtful_runs import is_doubtful, refuse_doubtful_runs
+from paradl.sweep.calibration.layouts import is_layout, observe_layouts
+from paradl.sweep.calibration.model_error import find_model_error, find_unseen_spread
+from paradl.sweep.calibration.observations import Observations, expect_one_system, observe
+from paradl.sweep.calibration.posterior import calibrate_machine
+from paradl.sweep.calibration.residuals import find_residuals, rate_schemes
+from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.measured.predicted_runs import Conditions, predict_runs
+from paradl.sweep.measured.runs import read_runs
 
 
 def calibrate(

@@ -7,16 +7,16 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.calibration import CalibrationFile, ModelError
-from grids.inputs.calibrated import Calibrated
-from grids.inputs.uncertainty import Unknown, build_uncertainty
-from grids.inputs.values import Settings, Values
-from kernels.compiled import fetch
-from kernels.configuration.case import Case, Uncertainty
-from kernels.derivatives.density import apply_parameters
-from sweep.calibration.observations import Mask, Observations
-from sweep.calibration.posterior import calibrate_machine
-from sweep.calibration.residuals import HeldOutRun
+from paradl.grids.entries.calibration import CalibrationFile, ModelError
+from paradl.grids.inputs.calibrated import Calibrated
+from paradl.grids.inputs.uncertainty import Unknown, build_uncertainty
+from paradl.grids.inputs.values import Settings, Values
+from paradl.kernels.compiled import fetch
+from paradl.kernels.configuration.case import Case, Uncertainty
+from paradl.kernels.derivatives.density import apply_parameters
+from paradl.sweep.calibration.observations import Mask, Observations
+from paradl.sweep.calibration.posterior import calibrate_machine
+from paradl.sweep.calibration.residuals import HeldOutRun
 
 # As in `FittedSeries`: a fit that saw `data+filter:group=2` has seen `data+filter:group=4`.
 SERIES = ("model", "dataset", "base")

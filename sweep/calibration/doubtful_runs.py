@@ -6,10 +6,10 @@ are fitted, unless they are off by more than machines are.
 
 from collections.abc import Iterator, Sequence
 
-from grids.reading.errors import InputError, format_text
-from sweep.measured.anomalies import find_anomalies, find_deviation
-from sweep.measured.evidence import GROWN
-from sweep.measured.predicted_runs import PredictedRun
+from paradl.grids.reading.errors import InputError, format_text
+from paradl.sweep.measured.anomalies import find_anomalies, find_deviation
+from paradl.sweep.measured.evidence import GROWN
+from paradl.sweep.measured.predicted_runs import PredictedRun
 
 # Factor on a predicted time beyond which the unit, the network or the machine is likely another.
 MOST = 5.0

@@ -11,13 +11,13 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.optimize import Bounds, minimize
 
-from grids.entries.calibration import SerialTime
-from kernels.compiled import put_on_device
-from kernels.derivatives.density import FitData, apply_parameters, find_surprise, log_times
-from kernels.names.arrays import Floats
-from sweep.calibration.observations import Mask, Observations
-from sweep.errors import RunError
-from sweep.measured.runs import PARTS
+from paradl.grids.entries.calibration import SerialTime
+from paradl.kernels.compiled import put_on_device
+from paradl.kernels.derivatives.density import FitData, apply_parameters, find_surprise, log_times
+from paradl.kernels.names.arrays import Floats
+from paradl.sweep.calibration.observations import Mask, Observations
+from paradl.sweep.errors import RunError
+from paradl.sweep.measured.runs import PARTS
 
 # Spreads of a model's time on one PE: around its profile, since software and day differ, or around
 # the roofline, which ignores the layers' efficiency.

@@ -13,27 +13,27 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.calibration import CalibrationFile, LayoutTime
-from grids.entries.strategies import parse_strategy
-from grids.entries.systems import System
-from grids.entries.transformer_rates import (
+from paradl.grids.entries.calibration import CalibrationFile, LayoutTime
+from paradl.grids.entries.strategies import parse_strategy
+from paradl.grids.entries.systems import System
+from paradl.grids.entries.transformer_rates import (
     SPREAD,
     STACK_SPREAD,
     find_recipe,
     find_spread,
     find_system_spread,
 )
-from grids.library import find
-from grids.models.transformers import is_transformer
-from grids.reading.errors import InputError
-from kernels.names.arrays import Floats
-from kernels.names.layout_terms import LAYOUT_FORMULAS
-from kernels.names.stored import PERCENTILES
-from sweep.calibration.model_error import LEVEL
-from sweep.calibration.observations import expect_one_system
-from sweep.cells.design_space import ONLY
-from sweep.measured.predicted_runs import Conditions, name_column, predict_runs
-from sweep.measured.runs import MeasuredRun
+from paradl.grids.library import find
+from paradl.grids.models.transformers import is_transformer
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.layout_terms import LAYOUT_FORMULAS
+from paradl.kernels.names.stored import PERCENTILES
+from paradl.sweep.calibration.model_error import LEVEL
+from paradl.sweep.calibration.observations import expect_one_system
+from paradl.sweep.cells.design_space import ONLY
+from paradl.sweep.measured.predicted_runs import Conditions, name_column, predict_runs
+from paradl.sweep.measured.runs import MeasuredRun
 
 # Runs that the expected spread counts as, beside those of a calibration.
 EXPECTED = 2

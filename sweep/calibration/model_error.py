@@ -16,11 +16,11 @@ import math
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
-from grids.entries.calibration import ASSUMED, ModelError
-from kernels.names.arrays import Floats
-from kernels.names.stored import FREEDOM, PERCENTILES
-from sweep.calibration.residuals import SCALES, Residuals
-from sweep.measured.runs import PARTS
+from paradl.grids.entries.calibration import ASSUMED, ModelError
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.stored import FREEDOM, PERCENTILES
+from paradl.sweep.calibration.residuals import SCALES, Residuals
+from paradl.sweep.measured.runs import PARTS
 
 # Spreads of the priors, whose medians are `ASSUMED`; a machine without left-out runs keeps these.
 SPREADS = dict.fromkeys(("serial", "group", "reduce", "exchange"), 0.5) | {

@@ -13,19 +13,19 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.calibration import LogPrior, list_priors
-from grids.entries.strategies import Strategy, parse_strategy
-from grids.entries.systems import System
-from grids.library import Model
-from grids.reading.errors import InputError, format_count, format_text, shorten
-from kernels.arrays import Cells
-from kernels.configuration.case import Case
-from kernels.derivatives.density import LayerWork
-from kernels.names.arrays import Floats
-from kernels.work.group import GroupWork
-from sweep.cells.design_space import ONLY
-from sweep.measured.predicted_runs import Conditions, identify_case, name_column
-from sweep.measured.runs import PARTS, MeasuredRun
+from paradl.grids.entries.calibration import LogPrior, list_priors
+from paradl.grids.entries.strategies import Strategy, parse_strategy
+from paradl.grids.entries.systems import System
+from paradl.grids.library import Model
+from paradl.grids.reading.errors import InputError, format_count, format_text, shorten
+from paradl.kernels.arrays import Cells
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.derivatives.density import LayerWork
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.work.group import GroupWork
+from paradl.sweep.cells.design_space import ONLY
+from paradl.sweep.measured.predicted_runs import Conditions, identify_case, name_column
+from paradl.sweep.measured.runs import PARTS, MeasuredRun
 
 
 def find_layer_work(run: MeasuredRun, conditions: Conditions) -> LayerWork:

@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from grids.entries.calibration import (
+from paradl.grids.entries.calibration import (
     DETERMINED,
     CalibrationFile,
     FittedParameter,
     FittedSeries,
     ModelError,
 )
-from sweep.calibration.fit import STARTS, fit
-from sweep.calibration.observations import Mask, Observations
-from sweep.measured.runs import MeasuredRun
+from paradl.sweep.calibration.fit import STARTS, fit
+from paradl.sweep.calibration.observations import Mask, Observations
+from paradl.sweep.measured.runs import MeasuredRun
 
 
 def calibrate_machine(

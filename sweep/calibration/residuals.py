@@ -9,17 +9,17 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from grids.entries.calibration import ModelError
-from kernels.arrays import Cells, xp
-from kernels.compiled import compiled
-from kernels.configuration.case import Case
-from kernels.derivatives.density import log_times
-from kernels.names.arrays import Floats
-from kernels.names.stored import PERCENTILES
-from kernels.oracle.formulas import time_iteration
-from kernels.oracle.uncertainty import spread
-from sweep.calibration.observations import Mask, Observations
-from sweep.measured.runs import PARTS
+from paradl.grids.entries.calibration import ModelError
+from paradl.kernels.arrays import Cells, xp
+from paradl.kernels.compiled import compiled
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.derivatives.density import log_times
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.stored import PERCENTILES
+from paradl.kernels.oracle.formulas import time_iteration
+from paradl.kernels.oracle.uncertainty import spread
+from paradl.sweep.calibration.observations import Mask, Observations
+from paradl.sweep.measured.runs import PARTS
 
 SCALES = ("serial", "group", "reduce", "exchange")
 ERRORS = ("whole", "group", "reduce", "exchange")  # the names of SCALES in an uncertainty

@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.parameters import DEFAULTS, PARAMETERS
-from grids.entries.strategies import Strategy
-from grids.grid import Index
-from grids.inputs.draws import DRAWS
-from grids.reading.errors import InputError
-from kernels.configuration.answers import AnyCase
-from kernels.names.arrays import Floats
-from kernels.names.flags import FORBIDS
-from sweep.answers.objectives import Aim, look_up_price
-from sweep.cases.draws import draw_both_times, draw_epochs
-from sweep.cases.row_cases import UPGRADABLE, answer_expected, read_value
-from sweep.cells.space import Space
+from paradl.grids.entries.parameters import DEFAULTS, PARAMETERS
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.grid import Index
+from paradl.grids.inputs.draws import DRAWS
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.configuration.answers import AnyCase
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.flags import FORBIDS
+from paradl.sweep.answers.objectives import Aim, look_up_price
+from paradl.sweep.cases.draws import draw_both_times, draw_epochs
+from paradl.sweep.cases.row_cases import UPGRADABLE, answer_expected, read_value
+from paradl.sweep.cells.space import Space
 
 # Most whole numbers along which crossovers are sought.
 MOST_COUNTS = 2**16

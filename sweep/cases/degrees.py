@@ -7,15 +7,15 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from grids.entries.parameters import DEFAULTS
-from grids.entries.strategies import Strategy
-from grids.entries.transformer_rates import UNKNOWN
-from grids.grid import Grid, Index
-from kernels.names.flags import Limit
-from sweep.answers.types.fitting import UNSUPPORTED
-from sweep.cells.selection import locate_row
-from sweep.cells.space import list_row_values
-from sweep.cube.variables import name_limits
+from paradl.grids.entries.parameters import DEFAULTS
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.entries.transformer_rates import UNKNOWN
+from paradl.grids.grid import Grid, Index
+from paradl.kernels.names.flags import Limit
+from paradl.sweep.answers.types.fitting import UNSUPPORTED
+from paradl.sweep.cells.selection import locate_row
+from paradl.sweep.cells.space import list_row_values
+from paradl.sweep.cube.variables import name_limits
 
 Row = Mapping[str, Any]
 
@@ -36,7 +36,7 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
     if strategy.laid:
         return _list_layout(grid, row)
     if not {*strategy.choices} <= {*(chosen or {})}:
-        from sweep.cases.row_cases import choose_row  # late: imports JAX
+        from paradl.sweep.cases.row_cases import choose_row  # late: imports JAX
 
         chosen = choose_row(grid, row)
     settled = strategy.settle(chosen or {})
@@ -61,7 +61,7 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
 
 def _list_layout(grid: Grid, row: Row) -> dict[str, Any]:
     """The same of a transformer's layout, with its words."""
-    from sweep.cases.row_cases import find_row_cell  # late: JAX comes with it
+    from paradl.sweep.cases.row_cases import find_row_cell  # late: JAX comes with it
 
     cell = find_row_cell(grid, row)
     degrees = cell.degrees
@@ -131,7 +131,7 @@ def mark_software(grid: Grid, row: Row) -> list[str]:
     index = locate_row(grid, row)
     if not grid.strategy(index).laid or grid.systems[index[2]].software == UNKNOWN:
         return []
-    from sweep.cases.row_cases import find_row_cell  # late: JAX comes with it
+    from paradl.sweep.cases.row_cases import find_row_cell  # late: JAX comes with it
 
     return [UNSUPPORTED] if find_row_cell(grid, row).is_unsupported else []
 

@@ -9,17 +9,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grids.convergence.entry import Convergence
-from grids.inputs.draws import draw_normals
-from kernels.arrays import xp
-from kernels.compiled import compiled, fetch
-from kernels.configuration.answers import Answer, AnyCase, LayoutCase
-from kernels.configuration.case import Case
-from kernels.configuration.convergence import count_epochs
-from kernels.names.arrays import Floats
-from kernels.names.terms import list_terms
-from kernels.oracle.answer import evaluate, settle_choices
-from kernels.oracle.uncertainty import Errors, add_dimension, add_draws, find_errors
+from paradl.grids.convergence.entry import Convergence
+from paradl.grids.inputs.draws import draw_normals
+from paradl.kernels.arrays import xp
+from paradl.kernels.compiled import compiled, fetch
+from paradl.kernels.configuration.answers import Answer, AnyCase, LayoutCase
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.convergence import count_epochs
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.terms import list_terms
+from paradl.kernels.oracle.answer import evaluate, settle_choices
+from paradl.kernels.oracle.uncertainty import Errors, add_dimension, add_draws, find_errors
 
 PARTS = (*list_terms("compute"), *list_terms("communication"))
 # Names of the draws of the oracle's own errors, and of those of a rival in a comparison.

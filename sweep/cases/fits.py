@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.strategies import Strategy
-from grids.grid import Grid, Index
-from grids.inputs.case import build_nearest_case
-from grids.inputs.factors import divisors
-from kernels.names.arrays import Floats
-from kernels.oracle.answer import find_fit, find_limits
-from sweep.answers.reasons import count_reasons
-from sweep.cube.variables import find_allowed
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.grid import Grid, Index
+from paradl.grids.inputs.case import build_nearest_case
+from paradl.grids.inputs.factors import divisors
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.oracle.answer import find_fit, find_limits
+from paradl.sweep.answers.reasons import count_reasons
+from paradl.sweep.cube.variables import find_allowed
 
 Cell = Mapping[str, float]
 

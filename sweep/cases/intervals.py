@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from grids.grid import Grid, Index
-from kernels.blocks.outputs import compute_outputs
-from kernels.configuration.answers import Answer, AnyCase
-from kernels.names.arrays import Floats
-from kernels.names.statistics import BEST, Objective
-from kernels.names.stored import PERCENTILES
-from kernels.oracle.answer import settle_choices
-from kernels.oracle.uncertainty import percentiles
-from sweep.answers.numbers import finite, name_percentiles, number, pick_range
-from sweep.cases.draws import draw_epochs, draw_times
-from sweep.cases.row_cases import answer_expected, build_row_case
-from sweep.cells.design_space import ONLY
-from sweep.cells.selection import locate_row
-from sweep.cells.space import Space, thin_values
-from sweep.cube.variables import find_allowed
+from paradl.grids.grid import Grid, Index
+from paradl.kernels.blocks.outputs import compute_outputs
+from paradl.kernels.configuration.answers import Answer, AnyCase
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.statistics import BEST, Objective
+from paradl.kernels.names.stored import PERCENTILES
+from paradl.kernels.oracle.answer import settle_choices
+from paradl.kernels.oracle.uncertainty import percentiles
+from paradl.sweep.answers.numbers import finite, name_percentiles, number, pick_range
+from paradl.sweep.cases.draws import draw_epochs, draw_times
+from paradl.sweep.cases.row_cases import answer_expected, build_row_case
+from paradl.sweep.cells.design_space import ONLY
+from paradl.sweep.cells.selection import locate_row
+from paradl.sweep.cells.space import Space, thin_values
+from paradl.sweep.cube.variables import find_allowed
 
 Row = dict[str, Any]
 

@@ -6,22 +6,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from grids.entries.layout_parameters import KNOWN
-from grids.grid import Grid, Index
-from grids.inputs.layout_machine import read_network
-from grids.inputs.layout_space import LayoutSpace, read_layouts
-from grids.inputs.layouts import Step, lay_out, time_steps
-from kernels.configuration.answers import LayoutCase
-from kernels.layouts.answers import add_seconds, answer_layouts, total_exchanges
-from kernels.layouts.dimensions import find_reasons
-from kernels.layouts.memory import measure_memory
-from kernels.layouts.rates import Rates
-from kernels.layouts.stacks import find_unsupported
-from kernels.layouts.transformer import Layouts, Training
-from kernels.machine.network import Network
-from kernels.names.arrays import Floats
-from kernels.names.flags import FORBIDS
-from sweep.cases.layout_words import describe_reason, list_layouts, write_layout
+from paradl.grids.entries.layout_parameters import KNOWN
+from paradl.grids.grid import Grid, Index
+from paradl.grids.inputs.layout_machine import read_network
+from paradl.grids.inputs.layout_space import LayoutSpace, read_layouts
+from paradl.grids.inputs.layouts import Step, lay_out, time_steps
+from paradl.kernels.configuration.answers import LayoutCase
+from paradl.kernels.layouts.answers import add_seconds, answer_layouts, total_exchanges
+from paradl.kernels.layouts.dimensions import find_reasons
+from paradl.kernels.layouts.memory import measure_memory
+from paradl.kernels.layouts.rates import Rates
+from paradl.kernels.layouts.stacks import find_unsupported
+from paradl.kernels.layouts.transformer import Layouts, Training
+from paradl.kernels.machine.network import Network
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.flags import FORBIDS
+from paradl.sweep.cases.layout_words import describe_reason, list_layouts, write_layout
 
 # Parameters of a machine that set the times, and where their values are: level and field of the
 # network, or field of the rates.

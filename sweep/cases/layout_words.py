@@ -6,11 +6,11 @@ from math import prod
 
 import numpy as np
 
-from grids.entries.strategies import NEEDS
-from grids.reading.errors import InputError, format_count, shorten
-from kernels.layouts.schedules import INTERLEAVES
-from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
-from kernels.names.parallelisms import RECOMPUTE, WORDS
+from paradl.grids.entries.strategies import NEEDS
+from paradl.grids.reading.errors import InputError, format_count, shorten
+from paradl.kernels.layouts.schedules import INTERLEAVES
+from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
+from paradl.kernels.names.parallelisms import RECOMPUTE, WORDS
 
 DEGREES = ("tp", "cp", "pp", "dp")
 # The least number of a word, at which it is left out; tp, pp, dp and mb are always written.

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
-from grids.grid import Grid
-from kernels.configuration.case import Case
-from kernels.names.arrays import Floats
-from kernels.oracle.formulas import find_gathered, find_share, find_unit
-from kernels.work.group import GroupWork, Touched
-from sweep.answers.numbers import number
+from paradl.grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
+from paradl.grids.grid import Grid
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.oracle.formulas import find_gathered, find_share, find_unit
+from paradl.kernels.work.group import GroupWork, Touched
+from paradl.sweep.answers.numbers import number
 
 
 def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]:

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.grid import LABELS, Grid
-from kernels.names.flags import FORBIDS, Limit
-from kernels.names.statistics import BEST, COUNT, Objective
-from sweep.answers.objectives import Aim
-from sweep.answers.reasons import rank_limits, rank_reasons
-from sweep.cells.parts import Part, Table, split_groups
-from sweep.cells.reader import CHOSEN
-from sweep.cells.selection import Selection
-from sweep.cells.source import Source, open_source
-from sweep.cells.space import list_given, take_cell, write_cell
-from sweep.cube.variables import Arrays, find_allowed, name_limits
+from paradl.grids.grid import LABELS, Grid
+from paradl.kernels.names.flags import FORBIDS, Limit
+from paradl.kernels.names.statistics import BEST, COUNT, Objective
+from paradl.sweep.answers.objectives import Aim
+from paradl.sweep.answers.reasons import rank_limits, rank_reasons
+from paradl.sweep.cells.parts import Part, Table, split_groups
+from paradl.sweep.cells.reader import CHOSEN
+from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.source import Source, open_source
+from paradl.sweep.cells.space import list_given, take_cell, write_cell
+from paradl.sweep.cube.variables import Arrays, find_allowed, name_limits
 
 Row = dict[str, Any]
 

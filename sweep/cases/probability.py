@@ -12,22 +12,22 @@ from jax import Array
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
-from grids.entries.parameters import PARAMETERS
-from grids.grid import Grid
-from grids.reading.units import format_quantity
-from kernels.arrays import xp
-from kernels.blocks.outputs import compute_outputs
-from kernels.compiled import compiled
-from kernels.configuration.answers import AnyCase, LayoutCase
-from kernels.configuration.case import Case, Uncertainty
-from kernels.configuration.convergence import spread_ratio
-from kernels.machine.software import Software
-from kernels.names.statistics import Objective
-from kernels.names.stored import FREEDOM
-from kernels.oracle.uncertainty import draw_times
-from sweep.answers.numbers import finite, name_percentiles, number
-from sweep.answers.objectives import Aim
-from sweep.cases.row_cases import build_row_case
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.grid import Grid
+from paradl.grids.reading.units import format_quantity
+from paradl.kernels.arrays import xp
+from paradl.kernels.blocks.outputs import compute_outputs
+from paradl.kernels.compiled import compiled
+from paradl.kernels.configuration.answers import AnyCase, LayoutCase
+from paradl.kernels.configuration.case import Case, Uncertainty
+from paradl.kernels.configuration.convergence import spread_ratio
+from paradl.kernels.machine.software import Software
+from paradl.kernels.names.statistics import Objective
+from paradl.kernels.names.stored import FREEDOM
+from paradl.kernels.oracle.uncertainty import draw_times
+from paradl.sweep.answers.numbers import finite, name_percentiles, number
+from paradl.sweep.answers.objectives import Aim
+from paradl.sweep.cases.row_cases import build_row_case
 
 Row = dict[str, Any]
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from grids.grid import Grid, Index
-from grids.inputs.case import build_nearest_case
-from grids.inputs.factors import divisors
-from grids.inputs.layout_space import read_layouts
-from kernels.configuration.answers import LayoutCase
-from kernels.names.arrays import Floats
-from kernels.names.flags import FORBIDS, Limit
-from sweep.answers.numbers import number
-from sweep.answers.reasons import list_reasons
-from sweep.cases.fits import WINDOWS, Cell, Fit, find_fits, is_allowed, list_allowed
-from sweep.cells.space import Space, list_row_values, take_cell, thin_values, write_cell
+from paradl.grids.grid import Grid, Index
+from paradl.grids.inputs.case import build_nearest_case
+from paradl.grids.inputs.factors import divisors
+from paradl.grids.inputs.layout_space import read_layouts
+from paradl.kernels.configuration.answers import LayoutCase
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.flags import FORBIDS, Limit
+from paradl.sweep.answers.numbers import number
+from paradl.sweep.answers.reasons import list_reasons
+from paradl.sweep.cases.fits import WINDOWS, Cell, Fit, find_fits, is_allowed, list_allowed
+from paradl.sweep.cells.space import Space, list_row_values, take_cell, thin_values, write_cell
 
 Row = dict[str, Any]
 

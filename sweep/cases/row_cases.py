@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from grids.entries.parameters import GIVEN, PARAMETERS
-from grids.entries.strategies import Strategy
-from grids.grid import Grid
-from kernels.compiled import compiled
-from kernels.configuration.answers import Answer, AnyCase, LayoutCase
-from kernels.configuration.case import Case
-from kernels.configuration.places import PLACES, read_parameter
-from kernels.machine.network import Link, link, staged_link
-from kernels.oracle.answer import answer_case, settle_choices
-from kernels.oracle.exchanges import find_links
-from kernels.parallelism.layout import list_degrees
-from sweep.answers.numbers import finite, number
-from sweep.cases.layout_cells import LayoutCell, find_cell
-from sweep.cells.reader import CHOSEN
-from sweep.cells.selection import locate_row
+from paradl.grids.entries.parameters import GIVEN, PARAMETERS
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.grid import Grid
+from paradl.kernels.compiled import compiled
+from paradl.kernels.configuration.answers import Answer, AnyCase, LayoutCase
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.places import PLACES, read_parameter
+from paradl.kernels.machine.network import Link, link, staged_link
+from paradl.kernels.oracle.answer import answer_case, settle_choices
+from paradl.kernels.oracle.exchanges import find_links
+from paradl.kernels.parallelism.layout import list_degrees
+from paradl.sweep.answers.numbers import finite, number
+from paradl.sweep.cases.layout_cells import LayoutCell, find_cell
+from paradl.sweep.cells.reader import CHOSEN
+from paradl.sweep.cells.selection import locate_row
 
 Row = Mapping[str, Any]
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.grid import LABELS
-from sweep.cells.parts import Part, find_positions
-from sweep.cells.space import write_axis
-from sweep.cube.variables import Arrays
+from paradl.grids.grid import LABELS
+from paradl.sweep.cells.parts import Part, find_positions
+from paradl.sweep.cells.space import write_axis
+from paradl.sweep.cube.variables import Arrays
 
 # Ratios are binned by the first 20 bits of a positive float32, 8 of the exponent and 12 of the
 # fraction: that gives the median to 2**-13 (0.012 %) with 8 MB for any number of cells.

@@ -5,15 +5,15 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.grid import LABELS
-from kernels.blocks.summary import Line, tabulate_line
-from kernels.compiled import compiled
-from kernels.names.statistics import STATISTICS
-from sweep.cells.parts import Lines, Part
-from sweep.cube.layout import SERIAL
-from sweep.cube.statistics import type_statistics
-from sweep.cube.variables import Arrays
-from sweep.engine.compile_cache import keep_programs
+from paradl.grids.grid import LABELS
+from paradl.kernels.blocks.summary import Line, tabulate_line
+from paradl.kernels.compiled import compiled
+from paradl.kernels.names.statistics import STATISTICS
+from paradl.sweep.cells.parts import Lines, Part
+from paradl.sweep.cube.layout import SERIAL
+from paradl.sweep.cube.statistics import type_statistics
+from paradl.sweep.cube.variables import Arrays
+from paradl.sweep.engine.compile_cache import keep_programs
 
 
 def summarise_parts(coordinates: Arrays, parts: Iterable[Part], efficiency: float) -> Lines:

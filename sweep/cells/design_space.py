@@ -10,17 +10,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from grids.axes import expand_axis, read_item
-from grids.entries.names import split_labels
-from grids.entries.parameters import PARAMETERS
-from grids.entries.strategies import Size, Strategy, parse_strategy
-from grids.entries.strategy_names import TABLE_III
-from grids.grid import Grid, Index
-from grids.models.transformers import read_transformer
-from grids.outputs import MAIN_OUTPUTS
-from grids.reading.errors import InputError, shorten
-from grids.spec import validate_spec
-from kernels.names.parallelisms import TRANSFORMERS
+from paradl.grids.axes import expand_axis, read_item
+from paradl.grids.entries.names import split_labels
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.strategies import Size, Strategy, parse_strategy
+from paradl.grids.entries.strategy_names import TABLE_III
+from paradl.grids.grid import Grid, Index
+from paradl.grids.models.transformers import read_transformer
+from paradl.grids.outputs import MAIN_OUTPUTS
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.spec import validate_spec
+from paradl.kernels.names.parallelisms import TRANSFORMERS
 
 # Outputs in addition to those of every cube: how PEs divide.
 DEGREES = ("replicas", "group_size", "segment_count")

@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grids.entries.systems import System
-from grids.grid import LABELS, Grid
-from grids.reading.errors import InputError
-from sweep.cells.design_space import SpaceValues, Values, make_grid
-from sweep.cells.parts import Part
-from sweep.cube.coordinates import describe_coordinate, index_rows, list_columns, list_coordinates
-from sweep.cube.layout import NOT_SERIAL, SERIAL
-from sweep.cube.plan import plan_cube
-from sweep.cube.variables import VARIABLES, Arrays
+from paradl.grids.entries.systems import System
+from paradl.grids.grid import LABELS, Grid
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cells.design_space import SpaceValues, Values, make_grid
+from paradl.sweep.cells.parts import Part
+from paradl.sweep.cube.coordinates import (
+    describe_coordinate,
+    index_rows,
+    list_columns,
+    list_coordinates,
+)
+from paradl.sweep.cube.layout import NOT_SERIAL, SERIAL
+from paradl.sweep.cube.plan import plan_cube
+from paradl.sweep.cube.variables import VARIABLES, Arrays
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -54,7 +59,7 @@ def compute_cells(grid: Grid) -> "xr.Dataset":
 
     If there are several systems, coordinates state their precision and software.
     """
-    import xarray as xr
+    from paradl.sweep.xarray_plugin import make_dataset  # late: xarray takes 0.4 s
 
     arrays = _compute_arrays(grid)
     coordinates = {
@@ -72,7 +77,7 @@ def compute_cells(grid: Grid) -> "xr.Dataset":
     }
     # With the spec, questions take the Dataset for a cube, as they do one of a store.
     attributes = {"title": grid.spec.name, "paradl_spec": json.dumps(grid.definition())}
-    cells = index_rows(xr.Dataset(variables, coordinates | columns, attributes), grid)
+    cells = index_rows(make_dataset(variables, coordinates | columns, attributes), grid)
     if len(grid.systems) < 2:
         return cells
     settings = {
@@ -92,8 +97,8 @@ def compute_part(grid: Grid) -> Part:
 def _compute_arrays(grid: Grid) -> Arrays:
     """Compute every output for all cells, and the time on one PE. InputError: too many cells."""
     # Late: JAX comes with it, and an answer from a store needs none.
-    from sweep.engine.compile_cache import keep_programs
-    from sweep.engine.evaluation import evaluate, time_alone
+    from paradl.sweep.engine.compile_cache import keep_programs
+    from paradl.sweep.engine.evaluation import evaluate, time_alone
 
     if prod(grid.shape) > MOST_CELLS:
         raise InputError(

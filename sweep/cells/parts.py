@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.grid import LABELS
-from kernels.names.flags import Limit
-from sweep.cube.layout import SERIAL
-from sweep.cube.variables import VARIABLES, Arrays, Positions, find_allowed
+from paradl.grids.grid import LABELS
+from paradl.kernels.names.flags import Limit
+from paradl.sweep.cube.layout import SERIAL
+from paradl.sweep.cube.variables import VARIABLES, Arrays, Positions, find_allowed
 
 # A cell cannot exist if all its times and bytes are NaN.
 MEASURED = frozenset(

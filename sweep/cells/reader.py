@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.grid import LABELS, Grid
-from grids.reading.errors import InputError
-from kernels.names.flags import Limit
-from kernels.names.statistics import EFFICIENCY, SUMMARISED, Objective
-from sweep.cells.parts import Lines, Part
-from sweep.cells.selection import Selection, locate_values, select
-from sweep.cube.coordinates import list_columns
-from sweep.cube.dimensions import CELLS, restore_axes
-from sweep.cube.layout import SERIAL
-from sweep.cube.variables import VARIABLES, Arrays, Columns, Positions
+from paradl.grids.grid import LABELS, Grid
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.flags import Limit
+from paradl.kernels.names.statistics import EFFICIENCY, SUMMARISED, Objective
+from paradl.sweep.cells.parts import Lines, Part
+from paradl.sweep.cells.selection import Selection, locate_values, select
+from paradl.sweep.cube.coordinates import list_columns
+from paradl.sweep.cube.dimensions import CELLS, restore_axes
+from paradl.sweep.cube.layout import SERIAL
+from paradl.sweep.cube.variables import VARIABLES, Arrays, Columns, Positions
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -191,7 +191,7 @@ class Reader(ABC):
         # The stored summary is for one efficiency.
         if efficiency == EFFICIENCY and self.has_lines(selection, max_global_batch):
             return self.read_summary(selection, objective)
-        from sweep.cells.computed_summary import summarise_parts  # late: imports JAX
+        from paradl.sweep.cells.computed_summary import summarise_parts  # late: imports JAX
 
         trains = objective == "train_time"
         parts = self.read_strategies(selection, max_global_batch, lambda model, dataset: trains)
@@ -214,7 +214,7 @@ def spread_array(array: "xr.Variable", dims: list[str]) -> NDArray[np.generic]:
 
 def _add_epochs(cube: "xr.Dataset") -> "xr.Dataset":
     """Add the epochs of each cell, and those of one PE, to a cube."""
-    from sweep.cube.derived_quantities import Paradl  # late: xarray comes with it
+    from paradl.sweep.cube.derived_quantities import Paradl  # late: xarray comes with it
 
     derived, limit = Paradl(cube), cube["limit"]
     return cube.assign(
@@ -225,7 +225,7 @@ def _add_epochs(cube: "xr.Dataset") -> "xr.Dataset":
 
 def _bound_batches(cells: "xr.Dataset", most: int) -> "xr.Dataset":
     """Forbid cells with larger global batches."""
-    from sweep.cube.derived_quantities import Paradl
+    from paradl.sweep.cube.derived_quantities import Paradl
 
     if most < 1:
         raise InputError(f"expected at least 1, got {most}", where="max_global_batch")

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.axes import expand_axis, read_item
-from grids.entries.names import split_labels
-from grids.entries.parameters import PARAMETERS
-from grids.entries.quantity import Parameter
-from grids.grid import LABELS, Grid, Index
-from grids.reading.errors import InputError, format_count, suggest_name
-from grids.reading.units import format_quantity
-from sweep.cube.variables import Columns, Positions
+from paradl.grids.axes import expand_axis, read_item
+from paradl.grids.entries.names import split_labels
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.quantity import Parameter
+from paradl.grids.grid import LABELS, Grid, Index
+from paradl.grids.reading.errors import InputError, format_count, suggest_name
+from paradl.grids.reading.units import format_quantity
+from paradl.sweep.cube.variables import Columns, Positions
 
 if TYPE_CHECKING:
     import xarray as xr

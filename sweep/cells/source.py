@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from grids.grid import LABELS, Grid
-from kernels.names.statistics import SUMMARISED
-from sweep.cells.design_space import bound_batches
-from sweep.cells.parts import Part
-from sweep.cells.reader import Places, Reader, spread_array
-from sweep.cells.selection import Selection, locate_label
-from sweep.cells.space import Space
-from sweep.cube.coordinates import list_coordinates
-from sweep.cube.dimensions import list_dims, read_axes, read_design, restore_axes
-from sweep.cube.plan import make_plan
-from sweep.cube.variables import Arrays
+from paradl.grids.grid import LABELS, Grid
+from paradl.kernels.names.statistics import SUMMARISED
+from paradl.sweep.cells.design_space import bound_batches
+from paradl.sweep.cells.parts import Part
+from paradl.sweep.cells.reader import Places, Reader, spread_array
+from paradl.sweep.cells.selection import Selection, locate_label
+from paradl.sweep.cells.space import Space
+from paradl.sweep.cube.coordinates import list_coordinates
+from paradl.sweep.cube.dimensions import list_dims, read_axes, read_design, restore_axes
+from paradl.sweep.cube.plan import make_plan
+from paradl.sweep.cube.variables import Arrays
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweep.cube.store import Cube
+    from paradl.sweep.cube.store import Cube
 
 
 class DatasetReader(Reader):
@@ -131,13 +131,13 @@ class GridReader(DatasetReader):
 
     @cached_property
     def _part(self) -> Part:
-        from sweep.cells.memory_cube import compute_part  # late: imports JAX
+        from paradl.sweep.cells.memory_cube import compute_part  # late: imports JAX
 
         return compute_part(self.grid)
 
     @cached_property
     def _computed(self) -> "xr.Dataset":
-        from sweep.cells.memory_cube import compute_cells  # late: imports JAX
+        from paradl.sweep.cells.memory_cube import compute_cells  # late: imports JAX
 
         return compute_cells(self.grid)
 
@@ -153,9 +153,9 @@ def open_source(source: Source) -> Reader:
     if isinstance(source, Grid):
         return GridReader(source)
     # late: imports Zarr (0.1 s), which a design space does not need
-    from sweep.cells.store_reader import StoreReader
-    from sweep.cube.object_store import locate_store
-    from sweep.cube.store import Cube, open_cube
+    from paradl.sweep.cells.store_reader import StoreReader
+    from paradl.sweep.cube.object_store import locate_store
+    from paradl.sweep.cube.store import Cube, open_cube
 
     if isinstance(source, str | Path):
         return StoreReader(open_cube(locate_store(source)))

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grids.entries.strategies import Strategy
-from grids.entries.systems import System
-from grids.grid import LABELS, Grid, Index
-from grids.reading.errors import InputError, shorten
-from kernels.names.arrays import Floats
-from sweep.cells.selection import look_up_parameter
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.entries.systems import System
+from paradl.grids.grid import LABELS, Grid, Index
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.kernels.names.arrays import Floats
+from paradl.sweep.cells.selection import look_up_parameter
 
 if TYPE_CHECKING:
-    from kernels.configuration.answers import AnyCase
+    from paradl.kernels.configuration.answers import AnyCase
 
 
 @dataclass(frozen=True)

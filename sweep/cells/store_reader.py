@@ -16,21 +16,21 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from grids.grid import Grid
-from grids.reading.errors import InputError, format_text
-from kernels.names.statistics import BEST, COUNTS, STATISTICS, Objective
-from sweep.cells.parts import Lines, Part
-from sweep.cells.reader import Places, Reader
-from sweep.cells.selection import Selection, locate_values
-from sweep.cube.checked_store import MISSING, check_reads, make_error
-from sweep.cube.coordinates import list_coordinates
-from sweep.cube.dimensions import expect_laws
-from sweep.cube.layout import NOT_SERIAL, SERIAL, SUMMARY, find_part
-from sweep.cube.object_store import is_remote
-from sweep.cube.root import ANEW, name_writer
-from sweep.cube.statistics import VERSION, type_statistics
-from sweep.cube.store import Cube, get_array
-from sweep.cube.variables import Arrays, Positions
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError, format_text
+from paradl.kernels.names.statistics import BEST, COUNTS, STATISTICS, Objective
+from paradl.sweep.cells.parts import Lines, Part
+from paradl.sweep.cells.reader import Places, Reader
+from paradl.sweep.cells.selection import Selection, locate_values
+from paradl.sweep.cube.checked_store import MISSING, check_reads, make_error
+from paradl.sweep.cube.coordinates import list_coordinates
+from paradl.sweep.cube.dimensions import expect_laws
+from paradl.sweep.cube.layout import NOT_SERIAL, SERIAL, SUMMARY, find_part
+from paradl.sweep.cube.object_store import is_remote
+from paradl.sweep.cube.root import ANEW, name_writer
+from paradl.sweep.cube.statistics import VERSION, type_statistics
+from paradl.sweep.cube.store import Cube, get_array
+from paradl.sweep.cube.variables import Arrays, Positions
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -84,7 +84,7 @@ class StoreReader(Reader):
 
     def open_chunks(self) -> "xr.Dataset":
         """The whole cube, to be read chunk by chunk."""
-        from sweep.engine.run import open_dataset  # late: xarray comes with it
+        from paradl.sweep.engine.run import open_dataset  # late: xarray comes with it
 
         return open_dataset(self.cube.url)
 

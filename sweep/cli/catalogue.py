@@ -4,9 +4,9 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-from grids.reading.errors import InputError, shorten, suggest_name
-from sweep.cli import options
-from sweep.show.data import print_json
+from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.sweep.cli import options
+from paradl.sweep.show.data import print_json
 
 app = Typer()
 
@@ -19,8 +19,8 @@ def _add_listing(kind: str, entry: str, words: str) -> None:
         name: Annotated[str | None, Argument(help=f"Show only this {entry}.")] = None,
         form: options.Form = "table",
     ) -> None:
-        from sweep.questions import catalogue
-        from sweep.show.catalogue import show_entries
+        from paradl.sweep.questions import catalogue
+        from paradl.sweep.show.catalogue import show_entries
 
         show_entries(getattr(catalogue, f"list_{kind}")(name), form)
 
@@ -41,9 +41,9 @@ def systems(
     form: options.Form = "table",
 ) -> None:
     """Machines of the catalogue."""
-    from grids.entries.yamltext import format_entry
-    from sweep.questions.catalogue import find_system, list_systems
-    from sweep.show.catalogue import show_entries
+    from paradl.grids.entries.yamltext import format_entry
+    from paradl.sweep.questions.catalogue import find_system, list_systems
+    from paradl.sweep.show.catalogue import show_entries
 
     if not yaml:
         show_entries(list_systems(name), form)
@@ -87,12 +87,12 @@ def schema(
     if answers and name in FORMS:
         raise InputError(f"{name} is not a verb", where="--answers", advice=f"paradl schema {name}")
     if name in FORMS:
-        from grids.models.architecture import describe_model_file
-        from grids.spec import Spec
+        from paradl.grids.models.architecture import describe_model_file
+        from paradl.grids.spec import Spec
 
         print_json(Spec.model_json_schema() if name == "spec" else describe_model_file())
         return
-    from sweep.answers.types.schemas import build_schemas
+    from paradl.sweep.answers.types.schemas import build_schemas
 
     schemas = build_schemas()
     if name and name not in schemas:

@@ -8,11 +8,11 @@ import typer
 from typer import Typer
 from typer.core import TyperCommand, TyperGroup
 
-from grids.reading.errors import ErrorPage, InputError
-from sweep.cli.option_messages import list_options, name_options
-from sweep.engine.progress import report_waiting
-from sweep.errors import RunError
-from sweep.show.visible import tell
+from paradl.grids.reading.errors import ErrorPage, InputError
+from paradl.sweep.cli.option_messages import list_options, name_options
+from paradl.sweep.engine.progress import report_waiting
+from paradl.sweep.errors import RunError
+from paradl.sweep.show.visible import tell
 
 # Scripts tell a failed run (1) from a wrong command (2) and a broken assertion (3) by these.
 FAILED = 1
@@ -120,7 +120,7 @@ def _make_command(shared: type) -> Any:
 
 def explain_usage(error: Any) -> None:
     """Add what to write instead to the message of a usage error."""
-    from grids.entries.parameters import FREE  # late: it imports pydantic
+    from paradl.grids.entries.parameters import FREE  # late: it imports pydantic
 
     option = getattr(error, "option_name", None) or ""
     name = option.lstrip("-").replace("-", "_")

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Context, Option, Typer
 
-from grids.reading.errors import InputError
-from sweep.cli import options
-from sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
-from sweep.show.visible import tell
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cli import options
+from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
+from paradl.sweep.show.visible import tell
 
 if TYPE_CHECKING:
-    from grids.grid import Grid
+    from paradl.grids.grid import Grid
 
 app = Typer()
 
@@ -35,8 +35,8 @@ class ConfigurationOptions(options.SettingOptions):
     def read_grid(self) -> "Grid":
         """Build the grid of this single cell; its warnings go to stderr."""
         options.check_names(vars(self), several=False)
-        from grids.notes import list_warnings
-        from sweep.cells.design_space import Configuration
+        from paradl.grids.notes import list_warnings
+        from paradl.sweep.cells.design_space import Configuration
 
         # The authors keep a network in one file, and which of its layers are split in another.
         split: dict[str, object] = {"file": self.model, "layers": self.layers}
@@ -62,7 +62,7 @@ def _expect_length(grid: "Grid") -> None:
     reason = grid.misfit(0, 0)
     if reason is None:
         return
-    from grids.models.transformers import cut_text
+    from paradl.grids.models.transformers import cut_text
 
     model, samples = grid.models[0], grid.datasets[0]
     fitting = cut_text(model, samples).name
@@ -81,8 +81,8 @@ ConfigurationCommand = take_options(ConfigurationOptions)
 def predict(context: Context, form: options.Form = "table") -> None:
     """Time, memory and limits of one configuration."""
     grid: Grid = context.obj.read_grid()
-    from sweep.questions.predict import answer_grid
-    from sweep.show.rows import show_one
+    from paradl.sweep.questions.predict import answer_grid
+    from paradl.sweep.show.rows import show_one
 
     answer = answer_grid(grid)
     # People have read the notes on stderr already.
@@ -100,8 +100,8 @@ def explain(
 ) -> None:
     """Formulas of one configuration with numbers, memory by part, and how to launch it."""
     grid: Grid = context.obj.read_grid()
-    from sweep.questions.explain import explain_grid
-    from sweep.show.explanation import show_explanation
+    from paradl.sweep.questions.explain import explain_grid
+    from paradl.sweep.show.explanation import show_explanation
 
     answer = explain_grid(grid)
     show_explanation(answer, form, layers_table)
@@ -110,7 +110,7 @@ def explain(
 
 def _end_if_forbidden(answer: dict[str, Any]) -> None:
     """Exit with the limits that forbid the configuration, if there are any."""
-    from sweep.show.explanation import describe_obstacle
+    from paradl.sweep.show.explanation import describe_obstacle
 
     if not answer["feasible"]:
         end(describe_obstacle(answer), NOTHING_FEASIBLE)

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Context, Option, Typer
 
-from grids.reading.errors import InputError, format_count
-from grids.reading.units import parse_count
-from sweep.cli import options
-from sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
-from sweep.cli.report import expect_page, write_page_of_layouts
-from sweep.cli.spaces import SpaceOptions
-from sweep.cli.values import take_count
-from sweep.show.visible import tell
+from paradl.grids.reading.errors import InputError, format_count
+from paradl.grids.reading.units import parse_count
+from paradl.sweep.cli import options
+from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
+from paradl.sweep.cli.report import expect_page, write_page_of_layouts
+from paradl.sweep.cli.spaces import SpaceOptions
+from paradl.sweep.cli.values import take_count
+from paradl.sweep.show.visible import tell
 
 if TYPE_CHECKING:
-    from sweep.answers.types.fitting import FitAnswer
+    from paradl.sweep.answers.types.fitting import FitAnswer
 
 app = Typer()
 
@@ -131,15 +131,15 @@ def _list_layouts(settings: dict[str, Any], every: bool, form: options.Form) -> 
     if shard not in (None, "node"):
         settings = {**settings, "shard": parse_count(shard, "--shard")}
     # Words are read before JAX is imported, which takes a second.
-    from sweep.cases.layout_words import parse_layout, parse_recompute
+    from paradl.sweep.cases.layout_words import parse_layout, parse_recompute
 
     if settings.get("layout") is not None:
         parse_layout(settings["layout"], settings["pe"])
     for modules in settings.get("recompute") or ():
         parse_recompute(modules)
-    from sweep.questions.fit import MOST_LISTED
-    from sweep.questions.fit import fit as ask
-    from sweep.show.fit import show_fit
+    from paradl.sweep.questions.fit import MOST_LISTED
+    from paradl.sweep.questions.fit import fit as ask
+    from paradl.sweep.show.fit import show_fit
 
     settings = {**settings, "most": None if every else MOST_LISTED}
     answer = ask(**settings)
@@ -184,10 +184,10 @@ def scale_layouts(
             if given[name] is None:
                 advice = "such as '60 d', 15e12"
                 raise InputError("layouts need it", where=f"--{name}", advice=advice)
-    from sweep.cells.design_space import list_counts
-    from sweep.questions.layout_scaling import QUESTIONS
-    from sweep.show.fit import describe_fastest
-    from sweep.show.rows import show_rows
+    from paradl.sweep.cells.design_space import list_counts
+    from paradl.sweep.questions.layout_scaling import QUESTIONS
+    from paradl.sweep.show.fit import describe_fastest
+    from paradl.sweep.show.rows import show_rows
 
     if is_front:
         given["pe"] = list_counts("pe", space.pe)

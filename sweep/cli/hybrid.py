@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 
 from typer import Argument, Context, Option, Typer
 
-from grids.reading.errors import format_count
-from grids.reading.units import parse_count, parse_quantity
-from sweep.cli import options
-from sweep.cli.commands import INTERRUPTED, NOTHING_FEASIBLE, end, take_options
-from sweep.cli.values import take_count, take_share
-from sweep.engine.progress import report_state
-from sweep.show.visible import tell
+from paradl.grids.reading.errors import format_count
+from paradl.grids.reading.units import parse_count, parse_quantity
+from paradl.sweep.cli import options
+from paradl.sweep.cli.commands import INTERRUPTED, NOTHING_FEASIBLE, end, take_options
+from paradl.sweep.cli.values import take_count, take_share
+from paradl.sweep.engine.progress import report_state
+from paradl.sweep.show.visible import tell
 
 app = Typer()
 
@@ -72,8 +72,8 @@ def hybrid(
     given.check_names()
 
     # scipy and JAX take seconds to import; a wrong name is reported before.
-    from sweep.questions.hybrid.question import hybrid as ask
-    from sweep.show.hybrid import show_hybrid
+    from paradl.sweep.questions.hybrid.question import hybrid as ask
+    from paradl.sweep.show.hybrid import show_hybrid
 
     # Those that are not given take the question's own defaults.
     names = ("scaling_efficiency", "convergence", "target", "dataset", "system")
@@ -92,8 +92,8 @@ def hybrid(
     # None if the hybrids, or data parallelism, can train on none of the PE counts.
     trained = answer["gain"]["gain"] is not None
     if plot is not None and trained:
-        from sweep.plots.figures import save_figure
-        from sweep.plots.hybrid import draw_hybrid
+        from paradl.sweep.plots.figures import save_figure
+        from paradl.sweep.plots.hybrid import draw_hybrid
 
         save_figure(draw_hybrid(answer, size, dark), plot)
     show_hybrid(answer, form)
@@ -169,11 +169,11 @@ def place(
     """Place a network's operators on devices for the shortest step, with a bound on its length."""
     given = {**vars(context.obj)}
     options.check_names(given, several=False)
-    from sweep.questions.place.timed_graph import expect_graph
+    from paradl.sweep.questions.place.timed_graph import expect_graph
 
     expect_graph(given["what"])  # importing the solver takes a second
-    from sweep.questions.place.question import place as ask
-    from sweep.show.place import show_placement
+    from paradl.sweep.questions.place.question import place as ask
+    from paradl.sweep.show.place import show_placement
 
     if given["micro_batches"] is not None:
         counts = options.parse_counts(given["micro_batches"], "--micro-batches")
@@ -186,8 +186,8 @@ def place(
 
         answer = ask(**given, tell=report_gap)
     if plot is not None and answer["feasible"]:
-        from sweep.plots.figures import save_figure
-        from sweep.plots.timeline import draw_placement
+        from paradl.sweep.plots.figures import save_figure
+        from paradl.sweep.plots.timeline import draw_placement
 
         save_figure(draw_placement(answer, size, dark), plot)
     show_placement(answer, form)

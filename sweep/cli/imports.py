@@ -5,14 +5,14 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option, Typer
 
-from grids.entries.names import check_name
-from grids.reading.errors import add_place, format_count
-from grids.reading.textfile import expect_output, write_text
-from sweep.cli import options
-from sweep.cli.commands import MISSED, PatientCommand, end
-from sweep.cli.values import take_count, take_number
-from sweep.engine.progress import report_state
-from sweep.show.visible import tell
+from paradl.grids.entries.names import check_name
+from paradl.grids.reading.errors import add_place, format_count
+from paradl.grids.reading.textfile import expect_output, write_text
+from paradl.sweep.cli import options
+from paradl.sweep.cli.commands import MISSED, PatientCommand, end
+from paradl.sweep.cli.values import take_count, take_number
+from paradl.sweep.engine.progress import report_state
+from paradl.sweep.show.visible import tell
 
 app = Typer()
 system_app = Typer(
@@ -41,8 +41,8 @@ def probe(
     quiet: options.Quiet = False,
 ) -> None:
     """Measure this device through JAX: products, convolutions, memory, launches."""
-    from sweep.importing.machines.device_times import describe_device, probe_device
-    from sweep.show.rows import show
+    from paradl.sweep.importing.machines.device_times import describe_device, probe_device
+    from paradl.sweep.show.rows import show
 
     with report_state("starting", silent=quiet) as report:
         times = probe_device(precision, report, budget=seconds)
@@ -65,8 +65,8 @@ def profile(
     # Timing takes minutes; wrong names and paths are reported before.
     check_name("model", model)
     options.check_names({"dataset": dataset}, several=False)
-    from sweep.importing.networks.profile import profile_model, write_model
-    from sweep.show.rows import show_rows
+    from paradl.sweep.importing.networks.profile import profile_model, write_model
+    from paradl.sweep.show.rows import show_rows
 
     expect_output(output, [Path(model)])
     with report_state("starting", silent=quiet) as report:
@@ -98,8 +98,8 @@ def import_model(
     form: options.Form = "table",
 ) -> None:
     """Write a network as a model's file, with its parameters and operations checked."""
-    from sweep.importing.networks.source import import_network
-    from sweep.show.catalogue import show_network
+    from paradl.sweep.importing.networks.source import import_network
+    from paradl.sweep.show.catalogue import show_network
 
     # Tracing a network takes seconds; a wrong path is reported before.
     expect_output(output, [Path(source)])
@@ -119,9 +119,9 @@ def check_model(
 ) -> None:
     """Compare a network's parameters with those in the headers of a checkpoint."""
     check_name("model", model)
-    from sweep.importing.networks.safetensors_file import count_parameters
-    from sweep.questions.catalogue import list_models
-    from sweep.show.rows import show_one
+    from paradl.sweep.importing.networks.safetensors_file import count_parameters
+    from paradl.sweep.questions.catalogue import list_models
+    from paradl.sweep.show.rows import show_one
 
     stored = count_parameters(weights)
     (row,) = list_models(model)
@@ -164,10 +164,10 @@ def import_system(
     if like is not None:
         with add_place("--like"):
             check_name("system", like)
-    from grids.library import find
-    from sweep.importing.machines.machine import Given, import_machine, write_machine
-    from sweep.importing.machines.read import read_evidence
-    from sweep.show.catalogue import show_machine
+    from paradl.grids.library import find
+    from paradl.sweep.importing.machines.machine import Given, import_machine, write_machine
+    from paradl.sweep.importing.machines.read import read_evidence
+    from paradl.sweep.show.catalogue import show_machine
 
     # A log must not be overwritten by the machine that it measured.
     expect_output(output, files)
@@ -175,8 +175,8 @@ def import_system(
     given = Given(name or output.stem, machine, pes_per_node, links_per_node, size)
     imported = import_machine(read_evidence(files, pe), given)
     if plot is not None:
-        from sweep.plots.collectives import draw_collectives
-        from sweep.plots.figures import save_figure
+        from paradl.sweep.plots.collectives import draw_collectives
+        from paradl.sweep.plots.figures import save_figure
 
         save_figure(draw_collectives(imported.rows), plot)
     write_machine(imported, output)

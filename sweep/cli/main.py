@@ -9,8 +9,8 @@ import sys
 
 from typer import Typer
 
-from grids.reading.errors import InputError
-from sweep.cli import (
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cli import (
     catalogue,
     configurations,
     fit,
@@ -25,7 +25,7 @@ from sweep.cli import (
     stores,
     surrogates,
 )
-from sweep.cli.commands import (
+from paradl.sweep.cli.commands import (
     BAD_INPUT,
     FAILED,
     INTERRUPTED,
@@ -34,8 +34,8 @@ from sweep.cli.commands import (
     end,
     find_page,
 )
-from sweep.cli.options import Version
-from sweep.errors import NothingFeasibleError, RunError
+from paradl.sweep.cli.options import Version
+from paradl.sweep.errors import NothingFeasibleError, RunError
 
 # Errors of the file system that say something of the path alone, such as one that a user mistypes.
 PATH_ERRORS = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)

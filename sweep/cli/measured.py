@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from typer import Argument, Context, Option, Typer
 
-from grids.reading.textfile import expect_output
-from sweep.cli import options
-from sweep.cli.commands import MISSED, PatientCommand, end, take_options
-from sweep.cli.values import take_share
-from sweep.show.visible import tell
+from paradl.grids.reading.textfile import expect_output
+from paradl.sweep.cli import options
+from paradl.sweep.cli.commands import MISSED, PatientCommand, end, take_options
+from paradl.sweep.cli.values import take_share
+from paradl.sweep.show.visible import tell
 
 app = Typer()
 
@@ -39,7 +39,7 @@ class RunOptions:
     def compare(self) -> dict[str, Any]:
         """Compare the runs with the oracle."""
         options.check_names(vars(self), several=False)
-        from sweep.measured.compare import compare as ask
+        from paradl.sweep.measured.compare import compare as ask
 
         # Unless given, the all-reduce is that of the paper's runs.
         settings = options.list_given(self, "oracle", "allreduce")
@@ -60,8 +60,8 @@ def compare(
 ) -> None:
     """Compare predictions with measured runs: accuracy, and which runs stand out."""
     comparison = context.obj.compare()
-    from sweep.show.columns import format_percent
-    from sweep.show.comparison import show_comparison
+    from paradl.sweep.show.columns import format_percent
+    from paradl.sweep.show.comparison import show_comparison
 
     for note in comparison["notes"]:
         tell(f"paradl: warning: {note}")
@@ -96,9 +96,9 @@ def calibrate(
 ) -> None:
     """Fit a machine's parameters to measured runs, with their uncertainty and accuracy."""
     options.check_names({"system": system}, several=False)
-    from sweep.calibration.calibrate import calibrate as ask
-    from sweep.calibration.calibrate import list_doubtful_factors, write
-    from sweep.show.comparison import show_calibration
+    from paradl.sweep.calibration.calibrate import calibrate as ask
+    from paradl.sweep.calibration.calibrate import list_doubtful_factors, write
+    from paradl.sweep.show.comparison import show_calibration
 
     expect_output(output, [measured])  # a fit takes minutes
     calibration = ask(

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer import Argument, Option
 
-from grids.entries.names import check_name, list_names, split_labels
-from grids.entries.strategy_names import TABLE_III
-from grids.reading.errors import InputError, add_place, shorten
-from grids.reading.units import parse_count, parse_quantity
-from sweep.cli.values import take_count, take_number, take_output, take_picture, take_share
-from sweep.cube.object_store import locate_store
+from paradl.grids.entries.names import check_name, list_names, split_labels
+from paradl.grids.entries.strategy_names import TABLE_III
+from paradl.grids.reading.errors import InputError, add_place, shorten
+from paradl.grids.reading.units import parse_count, parse_quantity
+from paradl.sweep.cli.values import take_count, take_number, take_output, take_picture, take_share
+from paradl.sweep.cube.object_store import locate_store
 
 if TYPE_CHECKING:
-    from kernels.names.statistics import Objective
-    from sweep.answers.objectives import Goal, Price
+    from paradl.kernels.names.statistics import Objective
+    from paradl.sweep.answers.objectives import Goal, Price
 
 Kind = Literal["model", "dataset", "system", "calibration"]
 KINDS: tuple[Kind, ...] = ("model", "dataset", "system", "calibration")
@@ -282,7 +282,7 @@ def check_names(given: Mapping[str, Any], *, several: bool) -> None:
     given: by option, of which these are looked at. several: whether commas separate names.
     """
     # Late: it imports pydantic, which `--help` does not need.
-    from grids.entries.strategies import parse_strategy
+    from paradl.grids.entries.strategies import parse_strategy
 
     def split(option: str) -> list[str]:
         text = given.get(option)
@@ -343,8 +343,8 @@ def parse_settings(items: list[str] | None, option: str, advice: str = "") -> di
 
 def parse_counts(text: str, option: str) -> int | list[int]:
     """Parse one whole number, or several: separated by commas, or a range such as pow2:1..64."""
-    from grids.axes import expand_axis, read_item  # late: they import numpy
-    from grids.entries.parameters import PARAMETERS
+    from paradl.grids.axes import expand_axis, read_item  # late: they import numpy
+    from paradl.grids.entries.parameters import PARAMETERS
 
     counts: list[int] = []
     with add_place(option):

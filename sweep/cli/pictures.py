@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 
 from typer import Context, Option, Typer
 
-from sweep.cli import options
-from sweep.cli.commands import take_options
-from sweep.cli.measured import RunCommand
-from sweep.cli.spaces import SpaceOptions
-from sweep.cli.values import take_picture
+from paradl.sweep.cli import options
+from paradl.sweep.cli.commands import take_options
+from paradl.sweep.cli.measured import RunCommand
+from paradl.sweep.cli.spaces import SpaceOptions
+from paradl.sweep.cli.values import take_picture
 
 app = Typer(no_args_is_help=True, help="Pictures of cubes, design spaces and measured runs.")
 
@@ -37,8 +37,8 @@ def accuracy(
 ) -> None:
     """Predicted over measured time of each run, by model and strategy, over p."""
     comparison = context.obj.compare()
-    from sweep.plots.accuracy import draw_accuracy
-    from sweep.plots.figures import save_figure
+    from paradl.sweep.plots.accuracy import draw_accuracy
+    from paradl.sweep.plots.figures import save_figure
 
     save_figure(draw_accuracy(comparison["rows"], size, dark), output)
 
@@ -104,8 +104,8 @@ def _draw(context: Context, kind: str, **settings: object) -> None:
     """Draw a picture into a file; stderr says if the store's sweep is unfinished."""
     given: PictureOptions = context.obj
     subject = given.read()
-    from sweep.plots.figures import save_figure
-    from sweep.plots.plots import Plots
+    from paradl.sweep.plots.figures import save_figure
+    from paradl.sweep.plots.plots import Plots
 
     look = {"size": given.size, "dark": given.dark}
     picture = getattr(Plots(subject.source), kind)

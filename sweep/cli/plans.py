@@ -6,13 +6,13 @@ from typing import Annotated
 
 from typer import Context, Option, Typer
 
-from grids.reading.errors import InputError
-from sweep.cli import options
-from sweep.cli.commands import NOTHING_FEASIBLE, end
-from sweep.cli.fit import asks_about_layouts, scale_layouts
-from sweep.cli.report import PageOption, expect_page, write_page_of
-from sweep.cli.spaces import SpaceCommand, Subject
-from sweep.cli.values import take_number, take_share
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cli import options
+from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end
+from paradl.sweep.cli.fit import asks_about_layouts, scale_layouts
+from paradl.sweep.cli.report import PageOption, expect_page, write_page_of
+from paradl.sweep.cli.spaces import SpaceCommand, Subject
+from paradl.sweep.cli.values import take_number, take_share
 
 app = Typer()
 
@@ -21,8 +21,8 @@ app = Typer()
 def bottleneck(context: Context, every: options.All = False, form: options.Form = "table") -> None:
     """What takes the most time in an iteration at each PE count, and what fills the memory."""
     subject: Subject = context.obj.read()
-    from sweep.questions.bottleneck import list_bottlenecks
-    from sweep.show.planning import show_bottlenecks
+    from paradl.sweep.questions.bottleneck import list_bottlenecks
+    from paradl.sweep.show.planning import show_bottlenecks
 
     rows = subject.ask(list_bottlenecks, form)
     show_bottlenecks(rows, form, every)
@@ -34,8 +34,8 @@ def bottleneck(context: Context, every: options.All = False, form: options.Form 
 def sensitivity(context: Context, every: options.All = False, form: options.Form = "table") -> None:
     """Which upgrades pay: exact elasticities of the epoch time in each parameter."""
     subject: Subject = context.obj.read()
-    from sweep.questions.sensitivity import list_sensitivities
-    from sweep.show.planning import show_sensitivities
+    from paradl.sweep.questions.sensitivity import list_sensitivities
+    from paradl.sweep.show.planning import show_sensitivities
 
     rows = subject.ask(list_sensitivities, form)
     show_sensitivities(rows, form, every)
@@ -105,15 +105,15 @@ def provision(
         assert need is not None  # one of both is given
         _show_needs(subject, need, efficiency, every, form, page)
     else:
-        from sweep.questions.provision import list_provisions
-        from sweep.show.planning import describe_provision
-        from sweep.show.rows import show_rows
+        from paradl.sweep.questions.provision import list_provisions
+        from paradl.sweep.show.planning import describe_provision
+        from paradl.sweep.show.rows import show_rows
 
         ask = partial(list_provisions, epochs=epochs, holds=holds)
         rows = subject.ask(ask, form, deadline, price=options.parse_price(price))
         is_met = any(row["pe"] is not None for row in rows)
         if is_met and page:
-            from sweep.report.asked import ask_provision
+            from paradl.sweep.report.asked import ask_provision
 
             asked = ask_provision(rows, deadline, epochs)
             write_page_of(subject, page, price=price, asked=asked)
@@ -131,15 +131,15 @@ def _show_needs(
     page: Path | None,
 ) -> None:
     """Print the value of one parameter that a goal needs."""
-    from sweep.questions.needs import list_needs
-    from sweep.show.planning import describe_need
-    from sweep.show.rows import show_rows
+    from paradl.sweep.questions.needs import list_needs
+    from paradl.sweep.show.planning import describe_need
+    from paradl.sweep.show.rows import show_rows
 
     rows = subject.ask(list_needs, form, need, efficiency=efficiency, bounded=False)
     # A reason may also say that any value will do.
     is_met = not all(str(row["reason"]).startswith("never") for row in rows)
     if is_met and page:
-        from sweep.report.asked import ask_need
+        from paradl.sweep.report.asked import ask_need
 
         write_page_of(subject, page, asked=ask_need(rows, need))
     show_rows(rows, form, every, describe_need)

@@ -6,14 +6,14 @@ from typing import Annotated, Any, Literal
 
 from typer import Context, Option, Typer
 
-from grids.reading.errors import InputError
-from kernels.names.statistics import EFFICIENCY
-from sweep.cli import options
-from sweep.cli.commands import NOTHING_FEASIBLE, end
-from sweep.cli.fit import asks_about_layouts, rank_layouts, scale_layouts
-from sweep.cli.report import PageOption, expect_page, write_page_of
-from sweep.cli.spaces import Rows, SpaceCommand, Subject
-from sweep.cli.values import take_share
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.statistics import EFFICIENCY
+from paradl.sweep.cli import options
+from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end
+from paradl.sweep.cli.fit import asks_about_layouts, rank_layouts, scale_layouts
+from paradl.sweep.cli.report import PageOption, expect_page, write_page_of
+from paradl.sweep.cli.spaces import Rows, SpaceCommand, Subject
+from paradl.sweep.cli.values import take_share
 
 app = Typer()
 
@@ -90,9 +90,9 @@ def _show_limits(
     page: Path | None,
 ) -> None:
     """Print how far each strategy scales. InputError: an objective that is no time."""
-    from sweep.questions.limits import add_ranges, expects_intervals, list_limits
-    from sweep.show.ranking import show_limits
-    from sweep.show.rows import SCREENFUL
+    from paradl.sweep.questions.limits import add_ranges, expects_intervals, list_limits
+    from paradl.sweep.show.ranking import show_limits
+    from paradl.sweep.show.rows import SCREENFUL
 
     if objective not in options.TIMES:
         raise InputError(
@@ -115,7 +115,7 @@ def _show_limits(
     subject.tell_kept_groups()
     rows = subject.ask(answer, form)
     if rows and page:
-        from sweep.report.asked import ask_limits
+        from paradl.sweep.report.asked import ask_limits
 
         write_page_of(subject, page, objective, price, ask_limits(rows))
     show_limits(rows, form, every)
@@ -132,9 +132,9 @@ def _show_crossovers(
     page: Path | None,
 ) -> None:
     """Print where strategies overtake each other."""
-    from sweep.questions.crossovers import list_crossovers, tell_same
-    from sweep.show.ranking import describe_crossover
-    from sweep.show.rows import show_rows
+    from paradl.sweep.questions.crossovers import list_crossovers, tell_same
+    from paradl.sweep.show.ranking import describe_crossover
+    from paradl.sweep.show.rows import show_rows
 
     goal = options.OBJECTIVES[objective]
 
@@ -181,8 +181,8 @@ def best(
         return
     expect_page(page)
     subject: Subject = context.obj.read(objective)
-    from sweep.questions.best import rank_strategies
-    from sweep.show.ranking import describe_losers, show_ranking
+    from paradl.sweep.questions.best import rank_strategies
+    from paradl.sweep.show.ranking import describe_losers, show_ranking
 
     goal, prices = options.OBJECTIVES[objective], options.parse_price(price)
     # None and not False: a design space explains its losers unasked.
@@ -227,12 +227,12 @@ def pareto(
         return
     expect_page(page)
     subject: Subject = context.obj.read(objective)
-    from sweep.questions.pareto import pareto as question
-    from sweep.show.rows import show_rows
+    from paradl.sweep.questions.pareto import pareto as question
+    from paradl.sweep.show.rows import show_rows
 
     rows = subject.ask(question, form, price=options.parse_price(price), bounded=False, **goals)
     if rows and page:
-        from sweep.report.asked import ask_pareto
+        from paradl.sweep.report.asked import ask_pareto
 
         asked = ask_pareto(rows, goals["objective"], against)
         write_page_of(subject, page, objective, price, asked)
@@ -253,9 +253,9 @@ def regret(
 ) -> None:
     """Rank strategies by their worst slowdown when the machine is uncertain."""
     subject: Subject = context.obj.read(objective)
-    from sweep.questions.regret import regret as ask
-    from sweep.show.ranking import describe_regret
-    from sweep.show.rows import show_rows
+    from paradl.sweep.questions.regret import regret as ask
+    from paradl.sweep.show.ranking import describe_regret
+    from paradl.sweep.show.rows import show_rows
 
     by = options.TIMES[objective]
     rows = subject.ask(ask, form, over=over, objective=by, bounded=False)

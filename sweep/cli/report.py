@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Context, Option, Typer
 
-from grids.reading.errors import format_count
-from grids.reading.textfile import PAGES
-from sweep.cli import options
-from sweep.cli.commands import take_options
-from sweep.cli.spaces import SpaceCommand, SpaceOptions, Subject, describe_missing
-from sweep.cli.values import take_output
+from paradl.grids.reading.errors import format_count
+from paradl.grids.reading.textfile import PAGES
+from paradl.sweep.cli import options
+from paradl.sweep.cli.commands import take_options
+from paradl.sweep.cli.spaces import SpaceCommand, SpaceOptions, Subject, describe_missing
+from paradl.sweep.cli.values import take_output
 
 if TYPE_CHECKING:
-    from sweep.answers.types.fitting import FitAnswer
-    from sweep.report.asked import Asked
+    from paradl.sweep.answers.types.fitting import FitAnswer
+    from paradl.sweep.report.asked import Asked
 
 app = Typer()
 
@@ -42,16 +42,16 @@ PageOption = Annotated[
 def expect_page(path: Path | None) -> None:
     """Check that a page can be written, before slow questions. RunError: a library is missing."""
     if path is not None:
-        import_module("sweep.report")  # it checks for its libraries
+        import_module("paradl.sweep.report")  # it checks for its libraries
 
 
 def write_page_of_layouts(
     answer: "FitAnswer", path: Path, model: str, system: str, calibration: str | None
 ) -> None:
     """Write the page of the layouts that fit."""
-    from sweep.answers.types.fitting import UNSUPPORTED
-    from sweep.cells.source import open_source
-    from sweep.report.layouts import make_layout_grid
+    from paradl.sweep.answers.types.fitting import UNSUPPORTED
+    from paradl.sweep.cells.source import open_source
+    from paradl.sweep.report.layouts import make_layout_grid
 
     layouts = answer["layouts"]
     # Pages rank by time alone, so that unsupported layouts would come first.
@@ -85,8 +85,8 @@ def write_page_of(
     """
     if path is None:
         return
-    from sweep.report.page import write_page
-    from sweep.report.report import collect_report
+    from paradl.sweep.report.page import write_page
+    from paradl.sweep.report.report import collect_report
 
     done, blocks = subject.source.count_blocks()
     if done < blocks and (missing := describe_missing(done, blocks)) not in subject.notes:
@@ -129,7 +129,7 @@ def explore(
 ) -> None:
     """Serve the page of a report on this machine, with cells read and computed as you choose."""
     subject: Subject = context.obj.read()
-    from sweep.report.explorer import Explorer, serve
+    from paradl.sweep.report.explorer import Explorer, serve
 
     space = (subject.source, subject.selection, subject.max_global_batch)
     explorer = Explorer(*space, write_command())

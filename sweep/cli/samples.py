@@ -6,13 +6,13 @@ from typing import Annotated
 
 from typer import Argument, Context, Option, Typer
 
-from grids.reading.errors import format_count
-from sweep.cli import options
-from sweep.cli.commands import MISSED, PatientCommand, end, take_options
-from sweep.cli.values import take_number, take_share
-from sweep.cube.object_store import expect_parent
-from sweep.engine.progress import report_state
-from sweep.show.visible import tell
+from paradl.grids.reading.errors import format_count
+from paradl.sweep.cli import options
+from paradl.sweep.cli.commands import MISSED, PatientCommand, end, take_options
+from paradl.sweep.cli.values import take_number, take_share
+from paradl.sweep.cube.object_store import expect_parent
+from paradl.sweep.engine.progress import report_state
+from paradl.sweep.show.visible import tell
 
 app = Typer()
 
@@ -56,7 +56,7 @@ def sample(
     """Sample a design space for machine learning: features, targets, gradients and splits."""
     given: SampleOptions = context.obj
     expect_parent(str(given.out))
-    from sweep.samples.sample import sample as draw
+    from paradl.sweep.samples.sample import sample as draw
 
     done = 0
     with report_state("drawing rows", silent=quiet) as report:
@@ -86,8 +86,8 @@ def sample(
 @app.command(cls=PatientCommand)
 def leakage(data: options.SampleData, form: options.Form = "table") -> None:
     """Check that no test row of a data set's splits is among its training rows."""
-    from sweep.samples.leakage import check_leakage
-    from sweep.show.rows import show
+    from paradl.sweep.samples.leakage import check_leakage
+    from paradl.sweep.show.rows import show
 
     rows = check_leakage(data)
     show(rows, form)

@@ -10,16 +10,16 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from grids.reading.errors import InputError, format_count
-from sweep.cli import options
-from sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
-from sweep.errors import RunError
-from sweep.show.visible import tell
+from paradl.grids.reading.errors import InputError, format_count
+from paradl.sweep.cli import options
+from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
+from paradl.sweep.errors import RunError
+from paradl.sweep.show.visible import tell
 
 if TYPE_CHECKING:
-    from grids.grid import Grid
-    from sweep.cells import selection as cells
-    from sweep.cells.reader import Reader
+    from paradl.grids.grid import Grid
+    from paradl.sweep.cells import selection as cells
+    from paradl.sweep.cells.reader import Reader
 
 Rows: TypeAlias = list[dict[str, Any]]
 
@@ -73,7 +73,7 @@ class Subject:
         pose = partial(question, self.source, *values, selection=self.selection, **settings)
         with advise_nearest() if self.store else advise_options():
             rows = pose() if self.store is None else self._ask_store(pose)
-            from sweep.cells.source import open_space
+            from paradl.sweep.cells.source import open_space
 
             space = open_space(self.source, self.selection)
             systems = space.systems
@@ -100,7 +100,7 @@ class Subject:
         # A stated global batch does not depend on the group.
         if self.max_global_batch is None or grid.spec.scaling == "strong":
             return
-        from sweep.cells.source import open_space
+        from paradl.sweep.cells.source import open_space
 
         at = open_space(self.source, self.selection).places["strategy"]
         strategies = (grid.strategies[place] for place in at)
@@ -127,7 +127,7 @@ class Subject:
         """Exit with the reason if there are no rows."""
         if rows:
             return
-        from sweep.cells.source import open_space
+        from paradl.sweep.cells.source import open_space
 
         space = open_space(self.source, self.selection)
         pairs = product(space.places["model"], space.places["dataset"])
@@ -213,8 +213,8 @@ class SpaceOptions(options.SettingOptions):
         # With a store, --pe 64 means --sel pe=64.
         named = [f"{name}={value}" for name, value in options.list_given(self, *AXES).items()]
         selection: cells.Selection = options.parse_selection([*(self.selection or []), *named])
-        from grids.notes import list_store_warnings
-        from sweep.cells.source import open_source
+        from paradl.grids.notes import list_store_warnings
+        from paradl.sweep.cells.source import open_source
 
         # Opened once: of `paradl limits` on a small store, four further times took half the time.
         reader = open_source(store)
@@ -227,9 +227,9 @@ class SpaceOptions(options.SettingOptions):
 
     def _read_space(self, objective: str | None) -> Subject:
         options.check_names(options.list_given(self, *AXES, "calibration"), several=True)
-        from grids.notes import list_warnings
-        from sweep.cells.design_space import SpaceValues, is_unbounded, make_grid
-        from sweep.cells.source import open_source
+        from paradl.grids.notes import list_warnings
+        from paradl.sweep.cells.design_space import SpaceValues, is_unbounded, make_grid
+        from paradl.sweep.cells.source import open_source
 
         settings = self.list_settings()
         if objective == "train-time":
@@ -262,8 +262,8 @@ def _locate_values(grid: "Grid", selection: "cells.Selection", nearest: bool) ->
 
     InputError, before the question's slow imports: a value that the axes lack.
     """
-    from sweep.cells.selection import find_nearest, locate_values, write_value
-    from sweep.cube.coordinates import list_columns, list_coordinates
+    from paradl.sweep.cells.selection import find_nearest, locate_values, write_value
+    from paradl.sweep.cube.coordinates import list_columns, list_coordinates
 
     coordinates, columns = list_coordinates(grid), list_columns(grid)
     taken = find_nearest(coordinates, selection, columns) if nearest else {}

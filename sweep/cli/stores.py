@@ -10,15 +10,15 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-from grids.reading.errors import InputError, format_count
-from grids.reading.units import format_quantity
-from sweep.cli import options
-from sweep.cli.commands import FAILED, INTERRUPTED, MISSED, PatientCommand, end
-from sweep.cli.spaces import tell_missing
-from sweep.cli.values import take_share
-from sweep.cube.object_store import expect_parent
-from sweep.engine.progress import bar, hear_interrupts, lines, silent
-from sweep.show.visible import escape_lines, tell
+from paradl.grids.reading.errors import InputError, format_count
+from paradl.grids.reading.units import format_quantity
+from paradl.sweep.cli import options
+from paradl.sweep.cli.commands import FAILED, INTERRUPTED, MISSED, PatientCommand, end
+from paradl.sweep.cli.spaces import tell_missing
+from paradl.sweep.cli.values import take_share
+from paradl.sweep.cube.object_store import expect_parent
+from paradl.sweep.engine.progress import bar, hear_interrupts, lines, silent
+from paradl.sweep.show.visible import escape_lines, tell
 
 app = Typer()
 
@@ -40,7 +40,7 @@ def sweep(
     quiet: options.Quiet = False,
 ) -> None:
     """Sweep a design space into a Zarr store, or resume an interrupted sweep."""
-    from grids.grid import read_grid
+    from paradl.grids.grid import read_grid
 
     endings = (".yaml", ".yml")
     # Both are paths: without this the spec would be called no cube, and the cube no spec.
@@ -54,9 +54,9 @@ def sweep(
     grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
 
     # These take a second to import; a mistake in the spec is reported before.
-    from sweep.engine.run import Where
-    from sweep.engine.run import sweep as run
-    from sweep.show.preview import announce, preview_sweep
+    from paradl.sweep.engine.run import Where
+    from paradl.sweep.engine.run import sweep as run
+    from paradl.sweep.show.preview import announce, preview_sweep
 
     where = Where(workers, scheduler)
     # The number of a scheduler's workers is unknown: the plan is for one.
@@ -86,9 +86,9 @@ def status(
     form: options.Form = "table",
 ) -> None:
     """Show how much of a cube is done."""
-    from sweep.questions.status import read_status, verify_status
-    from sweep.show.cubes import advise_on_damage, show_verified
-    from sweep.show.rows import show_one
+    from paradl.sweep.questions.status import read_status, verify_status
+    from paradl.sweep.show.cubes import advise_on_damage, show_verified
+    from paradl.sweep.show.rows import show_one
 
     if not verify:
         show_one(read_status(store), form)
@@ -116,8 +116,8 @@ def diff(
     form: options.Form = "table",
 ) -> None:
     """Compare two cubes: which inputs, answers and winners differ, and by how much."""
-    from sweep.questions.diff import diff as ask
-    from sweep.show.cubes import show_difference
+    from paradl.sweep.questions.diff import diff as ask
+    from paradl.sweep.show.cubes import show_difference
 
     difference = ask(first, second, options.parse_selection(selection), tolerance=tolerance)
     show_difference(difference, form)
@@ -143,8 +143,8 @@ def export(
     force: options.Force = False,
 ) -> None:
     """Export a cube's cells as a table or netCDF, for readers without paradl."""
-    from sweep.cells.source import open_source
-    from sweep.exports.export import export as write
+    from paradl.sweep.cells.source import open_source
+    from paradl.sweep.exports.export import export as write
 
     labels = [label.strip() for label in partition_by.split(",") if label.strip()]
     try:

@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 
 from typer import Argument, Context, Option, Typer
 
-from grids.reading.errors import format_count
-from sweep.cli import options
-from sweep.cli.commands import PatientCommand, take_options
-from sweep.cli.values import take_count, take_number
-from sweep.cube.object_store import expect_parent
-from sweep.engine.progress import report_state
-from sweep.show.visible import tell
+from paradl.grids.reading.errors import format_count
+from paradl.sweep.cli import options
+from paradl.sweep.cli.commands import PatientCommand, take_options
+from paradl.sweep.cli.values import take_count, take_number
+from paradl.sweep.cube.object_store import expect_parent
+from paradl.sweep.engine.progress import report_state
+from paradl.sweep.show.visible import tell
 
 app = Typer(
     help="Learners trained on samples of the oracle, and how far to trust them.",
@@ -56,7 +56,7 @@ def train(context: Context, quiet: options.Quiet = False) -> None:
     """Train a surrogate on a data set."""
     given: TrainOptions = context.obj
     expect_parent(str(given.path))
-    from sweep.surrogates.train import train_surrogate
+    from paradl.sweep.surrogates.train import train_surrogate
 
     with report_state("training", silent=quiet) as show:
 
@@ -87,8 +87,8 @@ def evaluate(
     form: options.Form = "table",
 ) -> None:
     """Score a surrogate, and the strategies it would choose, on each split's held-out rows."""
-    from sweep.show.rows import show
-    from sweep.surrogates.evaluate import evaluate_surrogate
+    from paradl.sweep.show.rows import show
+    from paradl.sweep.surrogates.evaluate import evaluate_surrogate
 
     with report_state("evaluating", silent=quiet) as report:
         rows = evaluate_surrogate(
@@ -114,8 +114,8 @@ def predict(
     form: options.Form = "table",
 ) -> None:
     """Predict rows of features with a surrogate, and flag rows outside its training range."""
-    from sweep.show.rows import show
-    from sweep.surrogates.predict import predict_surrogate
+    from paradl.sweep.show.rows import show
+    from paradl.sweep.surrogates.predict import predict_surrogate
 
     answers = predict_surrogate(surrogate, rows)
     show(answers, form)

@@ -9,9 +9,9 @@ from typing import Any
 import typer
 from typer import Option
 
-from grids.reading.errors import InputError, shorten
-from grids.reading.textfile import PICTURES, expect_ending, expect_folder
-from grids.reading.units import parse_count, parse_duration, parse_quantity
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.textfile import PICTURES, expect_ending, expect_folder
+from paradl.grids.reading.units import parse_count, parse_duration, parse_quantity
 
 # Kinds of numbers, by their name in help; the option adds its own name to messages.
 KINDS: dict[str, Callable[[object], float]] = {

@@ -17,11 +17,11 @@ from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import StorePath, WrapperStore
 
-from sweep.cube.layout import DONE, PART, lay_out
-from sweep.cube.object_store import translate_failures
-from sweep.cube.root import UNREADABLE
-from sweep.cube.store import Array, Cube
-from sweep.errors import RunError
+from paradl.sweep.cube.layout import DONE, PART, lay_out
+from paradl.sweep.cube.object_store import translate_failures
+from paradl.sweep.cube.root import UNREADABLE
+from paradl.sweep.cube.store import Array, Cube
+from paradl.sweep.errors import RunError
 
 CHUNK = re.compile(r"(.+?)/c((?:[./]\d+)+)")
 MISSING = "the file is missing"

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.parameters import PARAMETERS
-from grids.entries.quantity import Parameter
-from sweep.cube.statistics import TABLE, Table
-from sweep.cube.variables import Arrays, Attributes, Columns
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.quantity import Parameter
+from paradl.sweep.cube.statistics import TABLE, Table
+from paradl.sweep.cube.variables import Arrays, Attributes, Columns
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from grids.grid import Grid
+    from paradl.grids.grid import Grid
 
 # Spelled as in UDUNITS, which CF refers to, and which has no unit for an operation.
 CF_UNITS = {"1": "1", "s": "s", "B": "byte", "B/s": "byte s-1", "FLOP/s": "s-1"}

@@ -19,23 +19,23 @@ from zarr.core.sync import sync
 from zarr.errors import ZarrUserWarning
 from zarr.storage import MemoryStore
 
-from grids.grid import Grid
-from grids.reading.errors import InputError
-from sweep.cube import provenance
-from sweep.cube.coordinates import (
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cube import provenance
+from paradl.sweep.cube.coordinates import (
     describe_coordinate,
     describe_statistics,
     list_columns,
     list_coordinates,
 )
-from sweep.cube.guarded_store import make_store
-from sweep.cube.layout import DONE, SERIAL, STATISTIC, SUMMARY, find_shape, lay_out
-from sweep.cube.object_store import is_remote
-from sweep.cube.plan import Plan
-from sweep.cube.root import METADATA, open_group, remove_remnant
-from sweep.cube.statistics import TABLE, VERSION, Table, list_objectives
-from sweep.cube.store import Cube, get_array, open_cube
-from sweep.cube.variables import VARIABLES, Attributes
+from paradl.sweep.cube.guarded_store import make_store
+from paradl.sweep.cube.layout import DONE, SERIAL, STATISTIC, SUMMARY, find_shape, lay_out
+from paradl.sweep.cube.object_store import is_remote
+from paradl.sweep.cube.plan import Plan
+from paradl.sweep.cube.root import METADATA, open_group, remove_remnant
+from paradl.sweep.cube.statistics import TABLE, VERSION, Table, list_objectives
+from paradl.sweep.cube.store import Cube, get_array, open_cube
+from paradl.sweep.cube.variables import VARIABLES, Attributes
 
 # Byte shuffle with lz4 is the fastest of blosc's codecs that still halves the cube.
 CODEC = partial(BloscCodec, cname="lz4", shuffle="shuffle", clevel=5)

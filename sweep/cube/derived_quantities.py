@@ -13,21 +13,21 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from grids.convergence.entry import Convergence, Pair
-from grids.convergence.table import find_epochs
-from grids.entries.parameters import DEFAULTS
-from grids.entries.strategies import Strategy
-from grids.grid import Grid
-from grids.outputs import MAIN_OUTPUTS
-from grids.reading.errors import InputError
-from kernels import batches
-from kernels.names.flags import FORBIDS
-from kernels.names.layout_terms import EVERY_TERM, LAYOUT_TERMS
-from kernels.names.parallelisms import LAYOUT_DEGREES
-from kernels.names.stored import name_elasticity
-from kernels.names.terms import TERMS
-from sweep.cube.dimensions import expect_flags, expect_laws, read_design
-from sweep.cube.variables import DERIVED, name_limits
+from paradl.grids.convergence.entry import Convergence, Pair
+from paradl.grids.convergence.table import find_epochs
+from paradl.grids.entries.parameters import DEFAULTS
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.grid import Grid
+from paradl.grids.outputs import MAIN_OUTPUTS
+from paradl.grids.reading.errors import InputError
+from paradl.kernels import batches
+from paradl.kernels.names.flags import FORBIDS
+from paradl.kernels.names.layout_terms import EVERY_TERM, LAYOUT_TERMS
+from paradl.kernels.names.parallelisms import LAYOUT_DEGREES
+from paradl.kernels.names.stored import name_elasticity
+from paradl.kernels.names.terms import TERMS
+from paradl.sweep.cube.dimensions import expect_flags, expect_laws, read_design
+from paradl.sweep.cube.variables import DERIVED, name_limits
 
 PAIR = ("model", "dataset")  # has a law of epochs
 
@@ -212,7 +212,7 @@ class Paradl:
         if name not in self._ds.variables:
             raise InputError(
                 f"the Dataset has no {name!r}",
-                advice="reopen the store with sweep.open_dataset(STORE), and keep it in slices",
+                advice="reopen the store with paradl.open_dataset(STORE), and keep it in slices",
             )
         return self._ds[name]
 

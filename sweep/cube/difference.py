@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from grids.grid import LABELS, Grid
-from grids.placing.group import PlacedGroup
+from paradl.grids.grid import LABELS, Grid
+from paradl.grids.placing.group import PlacedGroup
 
 # A message names this many differences, and only the ends of longer lists, to stay under 1 kB.
 SHOWN = 3

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grids.convergence.entry import Convergence, Pair
-from grids.entries.parameters import PARAMETERS
-from grids.grid import LABELS, Grid
-from grids.reading.errors import InputError
-from grids.rows import list_columns
-from sweep.cube.layout import NOT_SERIAL, SERIAL
-from sweep.cube.variables import Arrays
+from paradl.grids.convergence.entry import Convergence, Pair
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.grid import LABELS, Grid
+from paradl.grids.reading.errors import InputError
+from paradl.grids.rows import list_columns
+from paradl.sweep.cube.layout import NOT_SERIAL, SERIAL
+from paradl.sweep.cube.variables import Arrays
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,7 +36,7 @@ def read_design(cube: object) -> Grid:
     if "paradl_spec" not in attributes:
         raise InputError(
             "this Dataset is not a cube of paradl: it has no attribute paradl_spec",
-            advice="open one with sweep.open_dataset(STORE)",
+            advice="open one with paradl.open_dataset(STORE)",
         )
     return Grid.from_definition(json.loads(attributes["paradl_spec"]))
 
@@ -90,7 +90,7 @@ def _expect_dataset(cube: object) -> "xr.Dataset":
     if not isinstance(cube, xr.Dataset):
         raise InputError(
             f"expected a Dataset, or the place of a store, got {type(cube).__name__}",
-            advice="open one with sweep.open_dataset(STORE)",
+            advice="open one with paradl.open_dataset(STORE)",
         )
     return cube
 
@@ -162,7 +162,7 @@ def _check_variables(cube: "xr.Dataset") -> None:
     if SERIAL not in cube:
         raise InputError(
             f"the Dataset has no variable {SERIAL!r}, from which efficiency is computed",
-            advice="keep it, or reopen the store with sweep.open_dataset(STORE)",
+            advice="keep it, or reopen the store with paradl.open_dataset(STORE)",
         )
     if "limit" in cube:
         expect_flags(cube["limit"])

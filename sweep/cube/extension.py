@@ -16,16 +16,16 @@ from zarr.core.buffer import Buffer
 from zarr.core.group import GroupMetadata
 from zarr.storage import MemoryStore
 
-from grids.grid import LABELS, Grid
-from grids.reading.errors import InputError
-from grids.rows import append_rows
-from sweep.cube import provenance
-from sweep.cube.coordinates import list_columns, list_coordinates
-from sweep.cube.creation import consolidate_metadata, write_files
-from sweep.cube.difference import describe_other_changes, list_added_values
-from sweep.cube.layout import find_shape
-from sweep.cube.plan import Plan, plan_cube
-from sweep.cube.store import Cube, get_array, open_cube
+from paradl.grids.grid import LABELS, Grid
+from paradl.grids.reading.errors import InputError
+from paradl.grids.rows import append_rows
+from paradl.sweep.cube import provenance
+from paradl.sweep.cube.coordinates import list_columns, list_coordinates
+from paradl.sweep.cube.creation import consolidate_metadata, write_files
+from paradl.sweep.cube.difference import describe_other_changes, list_added_values
+from paradl.sweep.cube.layout import find_shape
+from paradl.sweep.cube.plan import Plan, plan_cube
+from paradl.sweep.cube.store import Cube, get_array, open_cube
 
 
 @dataclass(frozen=True)

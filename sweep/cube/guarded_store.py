@@ -15,7 +15,7 @@ from zarr.abc.store import ByteRequest, RangeByteRequest, Store, SuffixByteReque
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, LocalStore
 
-from sweep.cube.object_store import is_remote
+from paradl.sweep.cube.object_store import is_remote
 
 # Files of a store, shards of 16 MiB and metadata alike, are far smaller.
 MAX_METADATA_BYTES = 2**26

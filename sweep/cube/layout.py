@@ -1,7 +1,7 @@
 """The layout of a store: its arrays, their dimensions, and the part of each that a block fills."""
 
-from kernels.names.statistics import STATISTICS
-from sweep.cube.plan import Plan, Region, grow_box
+from paradl.kernels.names.statistics import STATISTICS
+from paradl.sweep.cube.plan import Plan, Region, grow_box
 
 SERIAL = "serial_time"  # on one PE, the reference of speedup
 # `SERIAL` does not vary along these. Of blocks that differ only along these, the first writes it,

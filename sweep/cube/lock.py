@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from grids.reading.errors import InputError
-from sweep.cube.object_store import expect_parent, is_remote
-from sweep.cube.root import remove_remnant
-from sweep.errors import RunError
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cube.object_store import expect_parent, is_remote
+from paradl.sweep.cube.root import remove_remnant
+from paradl.sweep.errors import RunError
 
 # Errors that say that no folder can have such a path, whoever asks.
 NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)

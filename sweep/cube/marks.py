@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock, Timer
 
-from sweep.cube.object_store import translate_failures
-from sweep.cube.store import Cube
-from sweep.errors import RunError
+from paradl.sweep.cube.object_store import translate_failures
+from paradl.sweep.cube.store import Cube
+from paradl.sweep.errors import RunError
 
 # Marks are collected for this long. On an object store a file takes two requests of tens of
 # milliseconds; on the other hand, a kill loses blocks whose marks are not written yet.

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
-from grids.reading.errors import InputError, shorten
+from paradl.grids.reading.errors import InputError, shorten
 
 # How a URL (RFC 8089) and fsspec name the folders of this machine.
 FOLDERS = ("file", "local")

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sweep.cube.variables import VARIABLES
+from paradl.sweep.cube.variables import VARIABLES
 
 if TYPE_CHECKING:
-    from grids.grid import Grid
+    from paradl.grids.grid import Grid
 
 Region = tuple[slice, ...]
 

@@ -16,12 +16,12 @@ from uuid import uuid4
 
 from platformdirs import user_cache_path
 
-from kernels.names.layout_terms import LAYOUT_FORMULAS
-from kernels.source_digest import digest_sources
+from paradl.kernels.names.layout_terms import LAYOUT_FORMULAS
+from paradl.kernels.source_digest import digest_sources
 
 if TYPE_CHECKING:
-    from grids.grid import Grid
-    from sweep.cube.plan import Plan
+    from paradl.grids.grid import Grid
+    from paradl.sweep.cube.plan import Plan
 
 # Format of the store, by the first version that wrote it. Other formats are not read.
 FORMATS = {"0.1.0": 3, "0.2.0": 4}

@@ -28,15 +28,15 @@ from zarr.core.metadata import ArrayV3Metadata
 from zarr.errors import ZarrUserWarning
 from zarr.registry import get_pipeline_class
 
-from grids.entries.entry import Count, Record
-from grids.grid import Grid
-from grids.reading.errors import InputError, format_text
-from grids.reading.yamlfile import explain_error
-from sweep.cube import provenance
-from sweep.cube.guarded_store import make_store
-from sweep.cube.layout import DONE, SERIAL, SUMMARY
-from sweep.cube.object_store import is_remote, translate_open_errors
-from sweep.cube.variables import VARIABLES
+from paradl.grids.entries.entry import Count, Record
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError, format_text
+from paradl.grids.reading.yamlfile import explain_error
+from paradl.sweep.cube import provenance
+from paradl.sweep.cube.guarded_store import make_store
+from paradl.sweep.cube.layout import DONE, SERIAL, SUMMARY
+from paradl.sweep.cube.object_store import is_remote, translate_open_errors
+from paradl.sweep.cube.variables import VARIABLES
 
 Mode = Literal["r", "r+"]
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.names.flags import Limit
-from kernels.names.statistics import BEST, COUNTS, STATISTICS
-from sweep.cube.variables import SUMS, Arrays
+from paradl.kernels.names.flags import Limit
+from paradl.kernels.names.statistics import BEST, COUNTS, STATISTICS
+from paradl.sweep.cube.variables import SUMS, Arrays
 
 VERSION = 1
 

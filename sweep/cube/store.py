@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from zarr.core.metadata import ArrayV3Metadata
 from zarr.core.sync import sync
 
-from grids.grid import Grid
-from grids.reading.errors import InputError
-from sweep.cube.coordinates import list_columns, list_coordinates
-from sweep.cube.layout import (
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cube.coordinates import list_columns, list_coordinates
+from paradl.sweep.cube.layout import (
     DONE,
     NOT_SERIAL,
     SERIAL,
@@ -35,10 +35,10 @@ from sweep.cube.layout import (
     find_part,
     lay_out,
 )
-from sweep.cube.object_store import is_remote
-from sweep.cube.plan import Plan, Region, count_cell_bytes, list_layered
-from sweep.cube.provenance import check_code
-from sweep.cube.root import (
+from paradl.sweep.cube.object_store import is_remote
+from paradl.sweep.cube.plan import Plan, Region, count_cell_bytes, list_layered
+from paradl.sweep.cube.provenance import check_code
+from paradl.sweep.cube.root import (
     ANEW,
     METADATA,
     UNREADABLE,
@@ -48,8 +48,8 @@ from sweep.cube.root import (
     read_json,
     read_plan,
 )
-from sweep.cube.variables import Arrays
-from sweep.errors import RunError
+from paradl.sweep.cube.variables import Arrays
+from paradl.sweep.errors import RunError
 
 Array: TypeAlias = "zarr.Array[Any]"
 

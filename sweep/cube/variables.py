@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.outputs import ELASTICITIES, INTERVALS
-from kernels.names.flags import FORBIDS, Limit
-from kernels.names.layout_terms import EVERY_TERM
+from paradl.grids.outputs import ELASTICITIES, INTERVALS
+from paradl.kernels.names.flags import FORBIDS, Limit
+from paradl.kernels.names.layout_terms import EVERY_TERM
 
 Attributes = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]

@@ -3,7 +3,7 @@
 import jax
 from platformdirs import user_cache_path
 
-from kernels import programs
+from paradl.kernels import programs
 
 
 def keep_programs() -> None:

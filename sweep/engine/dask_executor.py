@@ -27,10 +27,10 @@ from distributed.comm.registry import get_backend
 from distributed.security import Security
 from distributed.utils import silence_logging_cmgr
 
-from grids.reading.errors import InputError, format_count
-from sweep.cube.store import Cube
-from sweep.engine.block import Execute, run_block
-from sweep.errors import RunError
+from paradl.grids.reading.errors import InputError, format_count
+from paradl.sweep.cube.store import Cube
+from paradl.sweep.engine.block import Execute, run_block
+from paradl.sweep.errors import RunError
 
 Task: TypeAlias = Callable[[int], object]
 Block: TypeAlias = "Future[object]"

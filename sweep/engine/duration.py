@@ -8,13 +8,13 @@ import math
 
 import numpy as np
 
-from grids.grid import LABELS, Grid
-from grids.inputs.layouts import count_layouts
-from grids.outputs import INTERVALS, list_sloped
-from kernels.blocks.fill import SMALL_CELLS
-from sweep.cube.plan import Plan
-from sweep.engine.evaluation import has_few_cells
-from sweep.engine.memory import count_choices
+from paradl.grids.grid import LABELS, Grid
+from paradl.grids.inputs.layouts import count_layouts
+from paradl.grids.outputs import INTERVALS, list_sloped
+from paradl.kernels.blocks.fill import SMALL_CELLS
+from paradl.sweep.cube.plan import Plan
+from paradl.sweep.engine.evaluation import has_few_cells
+from paradl.sweep.engine.memory import count_choices
 
 # Python, JAX and the catalogue, at least and at most [s].
 START = (1.2, 3.0)

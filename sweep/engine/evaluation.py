@@ -9,17 +9,17 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from grids.entries.strategies import Strategy
-from grids.grid import LABELS, Grid, Index
-from kernels.blocks.fill import Buffers, answer_few, fill_buffers
-from kernels.blocks.outputs import compute_outputs
-from kernels.configuration.answers import AnyCase
-from kernels.names.arrays import Floats
-from kernels.names.statistics import EFFICIENCY
-from kernels.names.stored import split_elasticity
-from sweep.cube.layout import NOT_SERIAL
-from sweep.cube.plan import Plan, Region
-from sweep.cube.variables import Arrays
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.grid import LABELS, Grid, Index
+from paradl.kernels.blocks.fill import Buffers, answer_few, fill_buffers
+from paradl.kernels.blocks.outputs import compute_outputs
+from paradl.kernels.configuration.answers import AnyCase
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.statistics import EFFICIENCY
+from paradl.kernels.names.stored import split_elasticity
+from paradl.sweep.cube.layout import NOT_SERIAL
+from paradl.sweep.cube.plan import Plan, Region
+from paradl.sweep.cube.variables import Arrays
 
 # A cube of so few places (models, data sets, systems and strategies) and cells is answered in
 # numpy: 20 ms a place, where each of the strategies' programs takes 2 s to compile.

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grids.entries.parameters import DEGREES, LAYERED
-from grids.entries.strategies import Strategy
-from grids.grid import Grid
-from grids.inputs.factors import divisors
-from grids.inputs.groups import SIZES
-from grids.inputs.runs import list_segments
-from grids.outputs import list_sloped
-from kernels.blocks.tiles import TILE_CELLS
-from kernels.names.statistics import STATISTICS
-from sweep.cube.plan import Plan
+from paradl.grids.entries.parameters import DEGREES, LAYERED
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.grid import Grid
+from paradl.grids.inputs.factors import divisors
+from paradl.grids.inputs.groups import SIZES
+from paradl.grids.inputs.runs import list_segments
+from paradl.grids.outputs import list_sloped
+from paradl.kernels.blocks.tiles import TILE_CELLS
+from paradl.kernels.names.statistics import STATISTICS
+from paradl.sweep.cube.plan import Plan
 
 FLOAT = 8  # bytes
 # Axes that say into how many parts layers are divided.

@@ -11,13 +11,13 @@ from threading import Event, Thread
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from grids.reading.errors import format_count
+from paradl.grids.reading.errors import format_count
 
 if TYPE_CHECKING:  # numpy comes with it, which waiting needs none of
     import numpy as np
     from numpy.typing import NDArray
 
-    from sweep.cube.plan import Plan
+    from paradl.sweep.cube.plan import Plan
 
     Blocks = NDArray[np.intp]  # their numbers
 

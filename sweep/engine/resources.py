@@ -8,10 +8,10 @@ import os
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from grids.grid import Grid
-from grids.reading.errors import InputError, format_count
-from sweep.cube.plan import Plan
-from sweep.engine.memory import DRIVER_BYTES, estimate_memory
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError, format_count
+from paradl.sweep.cube.plan import Plan
+from paradl.sweep.engine.memory import DRIVER_BYTES, estimate_memory
 
 # A handful of blocks, however many cores there are. `python -m benchmarks memory` sets what they
 # take against what is promised.

@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grids.grid import Grid, Source
-from grids.grid import read_grid as read_grid
-from grids.reading.errors import InputError
-from sweep.cube.checked_store import check_reads
-from sweep.cube.coordinates import index_rows
-from sweep.cube.creation import create_cube
-from sweep.cube.extension import extend_cube
-from sweep.cube.lock import hold_store
-from sweep.cube.marks import collect_marks
-from sweep.cube.object_store import locate_store
-from sweep.cube.root import remove_partial
-from sweep.cube.store import Cube, open_cube
-from sweep.engine.block import Execute, run_blocks
-from sweep.engine.progress import Progress, silent
-from sweep.engine.resources import check_memory
-from sweep.engine.start import choose_plan, expect_same_code, find_start
-from sweep.errors import RunError
+from paradl.grids.grid import Grid, Source
+from paradl.grids.grid import read_grid as read_grid
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cube.checked_store import check_reads
+from paradl.sweep.cube.coordinates import index_rows
+from paradl.sweep.cube.creation import create_cube
+from paradl.sweep.cube.extension import extend_cube
+from paradl.sweep.cube.lock import hold_store
+from paradl.sweep.cube.marks import collect_marks
+from paradl.sweep.cube.object_store import locate_store
+from paradl.sweep.cube.root import remove_partial
+from paradl.sweep.cube.store import Cube, open_cube
+from paradl.sweep.engine.block import Execute, run_blocks
+from paradl.sweep.engine.progress import Progress, silent
+from paradl.sweep.engine.resources import check_memory
+from paradl.sweep.engine.start import choose_plan, expect_same_code, find_start
+from paradl.sweep.errors import RunError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -146,7 +146,7 @@ def _open_executor(where: Where) -> Iterator[Execute]:
     """The function that runs blocks, and yields the number of each when it is done."""
     if where.workers or where.scheduler:
         # Late: to import Dask takes time, and a sweep in this process has no use for it.
-        from sweep.engine.dask_executor import connect_cluster
+        from paradl.sweep.engine.dask_executor import connect_cluster
 
         with connect_cluster(where.workers, where.scheduler) as execute:
             yield execute

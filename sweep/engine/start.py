@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from grids.grid import Grid
-from grids.reading.errors import InputError
-from sweep.cube.difference import describe_difference, describe_other_changes
-from sweep.cube.extension import Extension, plan_extension
-from sweep.cube.plan import Plan, plan_cube
-from sweep.cube.provenance import check_code
-from sweep.cube.root import Mode, is_unfinished, open_group
-from sweep.cube.store import Cube, read_cube
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cube.difference import describe_difference, describe_other_changes
+from paradl.sweep.cube.extension import Extension, plan_extension
+from paradl.sweep.cube.plan import Plan, plan_cube
+from paradl.sweep.cube.provenance import check_code
+from paradl.sweep.cube.root import Mode, is_unfinished, open_group
+from paradl.sweep.cube.store import Cube, read_cube
 
 if TYPE_CHECKING:
     import zarr

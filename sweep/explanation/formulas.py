@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from grids.entries.parameters import DEGREES, PARAMETERS
-from kernels.names.layout_terms import EVERY_TERM
-from kernels.names.parallelisms import KINDS, NESTING, ParallelismFacts
-from kernels.names.terms import SECONDS, TERMS
+from paradl.grids.entries.parameters import DEGREES, PARAMETERS
+from paradl.kernels.names.layout_terms import EVERY_TERM
+from paradl.kernels.names.parallelisms import KINDS, NESTING, ParallelismFacts
+from paradl.kernels.names.terms import SECONDS, TERMS
 
 Row = dict[str, Any]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from grids.grid import Grid
-from grids.inputs.groups import Groups
-from kernels.configuration.case import Case
-from kernels.names.parallelisms import KINDS
+from paradl.grids.grid import Grid
+from paradl.grids.inputs.groups import Groups
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.names.parallelisms import KINDS
 
 Row = dict[str, Any]
 

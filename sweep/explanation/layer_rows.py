@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from grids.entries.strategies import Strategy
-from grids.inputs.groups import Groups
-from grids.models.layers import LayerTable
-from kernels.arrays import PerLayer, xp
-from kernels.compiled import compiled
-from kernels.names.arrays import Integers
-from kernels.oracle.formulas import hold_layers, time_part
-from kernels.parallelism.layout import find_layout
-from kernels.work.division import Division, Placement
-from kernels.work.group import share
-from sweep.cases.memory_parts import take_leading
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.inputs.groups import Groups
+from paradl.grids.models.layers import LayerTable
+from paradl.kernels.arrays import PerLayer, xp
+from paradl.kernels.compiled import compiled
+from paradl.kernels.names.arrays import Integers
+from paradl.kernels.oracle.formulas import hold_layers, time_part
+from paradl.kernels.parallelism.layout import find_layout
+from paradl.kernels.work.division import Division, Placement
+from paradl.kernels.work.group import share
+from paradl.sweep.cases.memory_parts import take_leading
 
 Row = dict[str, Any]
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from kernels.layouts.alignment import count_level_pes
-from kernels.layouts.transformer import COLUMNS
-from kernels.names.layout_terms import LAYOUT_TERMS
-from sweep.cases.layout_cells import LayoutCell
-from sweep.explanation.formulas import describe_largest
-from sweep.explanation.layout_memory import explain_memory
+from paradl.kernels.layouts.alignment import count_level_pes
+from paradl.kernels.layouts.transformer import COLUMNS
+from paradl.kernels.names.layout_terms import LAYOUT_TERMS
+from paradl.sweep.cases.layout_cells import LayoutCell
+from paradl.sweep.explanation.formulas import describe_largest
+from paradl.sweep.explanation.layout_memory import explain_memory
 
 Row = dict[str, Any]
 

@@ -7,10 +7,10 @@ run are refused, never left out. The TOML is that of torchtitan up to 0.2.
 import json
 from collections.abc import Callable
 
-from grids.reading.errors import InputError, format_count
-from sweep.answers.types.fitting import LaunchFile
-from sweep.explanation.layout_megatron import write_deepspeed, write_megatron
-from sweep.explanation.layout_run import (
+from paradl.grids.reading.errors import InputError, format_count
+from paradl.sweep.answers.types.fitting import LaunchFile
+from paradl.sweep.explanation.layout_megatron import write_deepspeed, write_megatron
+from paradl.sweep.explanation.layout_run import (
     SCRIPT,
     LayoutRun,
     refuse,

@@ -2,11 +2,11 @@
 
 import json
 
-from kernels.layouts.schedules import is_uneven
-from kernels.layouts.transformer import Transformer
-from kernels.names.parallelisms import RECOMPUTE
-from sweep.answers.types.fitting import LaunchFile
-from sweep.explanation.layout_run import (
+from paradl.kernels.layouts.schedules import is_uneven
+from paradl.kernels.layouts.transformer import Transformer
+from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.sweep.answers.types.fitting import LaunchFile
+from paradl.sweep.explanation.layout_run import (
     LayoutRun,
     refuse,
     refuse_layout,

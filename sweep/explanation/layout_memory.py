@@ -2,17 +2,17 @@
 
 import numpy as np
 
-from kernels.layouts.memory import (
+from paradl.kernels.layouts.memory import (
     PARTS,
     hold_parameters,
     measure_blocks,
     measure_memory,
     sum_tensors,
 )
-from kernels.layouts.schedules import Stage, count_in_flight, make_stage
-from kernels.layouts.transformer import Layouts, Training, Transformer
-from kernels.names.parallelisms import RECOMPUTE
-from sweep.answers.types.fitting import PartRow
+from paradl.kernels.layouts.schedules import Stage, count_in_flight, make_stage
+from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.sweep.answers.types.fitting import PartRow
 
 SHARDED = {"weights": 3, "gradients": 2, "states": 1}  # first ZeRO stage that shards them
 WORDS = {

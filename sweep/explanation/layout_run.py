@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grids.entries.systems import System
-from grids.reading.errors import InputError
-from kernels.layouts.schedules import count_parts, counts_ends
-from kernels.layouts.stacks import STACKS, find_zero_stage
-from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
-from sweep.answers.types.fitting import LaunchFile, LayoutRow
-from sweep.cases.layout_words import parse_recompute
-from sweep.explanation.launch import Processes
+from paradl.grids.entries.systems import System
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.layouts.schedules import count_parts, counts_ends
+from paradl.kernels.layouts.stacks import STACKS, find_zero_stage
+from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
+from paradl.sweep.answers.types.fitting import LaunchFile, LayoutRow
+from paradl.sweep.cases.layout_words import parse_recompute
+from paradl.sweep.explanation.launch import Processes
 
 SCRIPT = "launch.sh"
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
-from grids.grid import Grid
-from grids.inputs.groups import Groups
-from kernels.compiled import fetch
-from kernels.configuration.case import Case
-from kernels.names.parallelisms import KINDS
-from kernels.oracle.reduction import hold_layers
-from sweep.answers.numbers import number
-from sweep.cases.memory_parts import Sharing, find_sharing, take_leading
+from paradl.grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
+from paradl.grids.grid import Grid
+from paradl.grids.inputs.groups import Groups
+from paradl.kernels.compiled import fetch
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.names.parallelisms import KINDS
+from paradl.kernels.oracle.reduction import hold_layers
+from paradl.sweep.answers.numbers import number
+from paradl.sweep.cases.memory_parts import Sharing, find_sharing, take_leading
 
 Row = dict[str, Any]
 Formula = tuple[str, str]  # in symbols, and with numbers

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from grids.grid import LABELS, Grid
-from sweep.cube.coordinates import describe_coordinate
-from sweep.cube.dimensions import AXES
-from sweep.cube.variables import DERIVED, VARIABLES
+from paradl.grids.grid import LABELS, Grid
+from paradl.sweep.cube.coordinates import describe_coordinate
+from paradl.sweep.cube.dimensions import AXES
+from paradl.sweep.cube.variables import DERIVED, VARIABLES
 
 # SQL reserves LIMIT and GROUP everywhere, SYSTEM in the standard (since SQL:1999) and in MySQL,
 # FILTER and SEQUENCE in DuckDB.

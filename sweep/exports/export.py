@@ -7,17 +7,17 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grids.grid import LABELS
-from grids.reading.errors import InputError, format_count, shorten
-from sweep.answers.frames import name_arguments
-from sweep.cells.reader import Reader
-from sweep.cells.selection import Selection, select
-from sweep.cells.source import Source, open_source
-from sweep.cube.coordinates import list_columns
-from sweep.cube.layout import SERIAL
-from sweep.errors import RunError, expect_libraries
-from sweep.exports.netcdf import write_netcdf
-from sweep.exports.target import check_target, measure_bytes, write_beside
+from paradl.grids.grid import LABELS
+from paradl.grids.reading.errors import InputError, format_count, shorten
+from paradl.sweep.answers.frames import name_arguments
+from paradl.sweep.cells.reader import Reader
+from paradl.sweep.cells.selection import Selection, select
+from paradl.sweep.cells.source import Source, open_source
+from paradl.sweep.cube.coordinates import list_columns
+from paradl.sweep.cube.layout import SERIAL
+from paradl.sweep.errors import RunError, expect_libraries
+from paradl.sweep.exports.netcdf import write_netcdf
+from paradl.sweep.exports.target import check_target, measure_bytes, write_beside
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +62,7 @@ def export(
         expect_libraries("netCDF files", ("h5netcdf", "h5py"), "export")
     else:
         expect_arrow()
-        from sweep.exports.columns import name_axis  # late: pyarrow is optional
+        from paradl.sweep.exports.columns import name_axis  # late: pyarrow is optional
 
         for axis in map(name_axis, partition_by):
             if axis not in LABELS:
@@ -90,7 +90,7 @@ def _list_files(target: Path) -> list[Path]:
     """List the files of an export: CSV has a description beside it."""
     if target.suffix != ".csv":
         return [target]
-    from sweep.exports.tables import name_description  # late: pyarrow is optional
+    from paradl.sweep.exports.tables import name_description  # late: pyarrow is optional
 
     return [target, name_description(target)]
 
@@ -115,8 +115,8 @@ def _write_table(
     reader: Reader, path: Path, selection: Selection, undefined: bool, partition_by: Sequence[str]
 ) -> int:
     """Write rows and return their number. InputError: the cube has no cells."""
-    from sweep.exports import tables  # late: pyarrow is optional
-    from sweep.exports.columns import make_schema, name_axis
+    from paradl.sweep.exports import tables  # late: pyarrow is optional
+    from paradl.sweep.exports.columns import make_schema, name_axis
 
     names = reader.variables
     _expect_cells(names)

@@ -15,14 +15,21 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from grids.grid import LABELS
-from grids.reading.csvfile import quote_formula
-from sweep.cells.parts import Part
-from sweep.cells.selection import Selection
-from sweep.cube.layout import SERIAL
-from sweep.cube.variables import Columns, join_limits
-from sweep.exports.columns import DEFINED, EPOCH_TIME, FEASIBLE, LIMIT_NAMES, name_axis, name_column
-from sweep.exports.target import PART
+from paradl.grids.grid import LABELS
+from paradl.grids.reading.csvfile import quote_formula
+from paradl.sweep.cells.parts import Part
+from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cube.layout import SERIAL
+from paradl.sweep.cube.variables import Columns, join_limits
+from paradl.sweep.exports.columns import (
+    DEFINED,
+    EPOCH_TIME,
+    FEASIBLE,
+    LIMIT_NAMES,
+    name_axis,
+    name_column,
+)
+from paradl.sweep.exports.target import PART
 
 # Rows of a batch, and of a row group: readers can skip a group, and decode one per thread. DuckDB
 # writes 122,880 by default, Polars 262,144.

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from grids.reading.errors import InputError
-from sweep.cube.lock import lock_folder
-from sweep.errors import RunError
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cube.lock import lock_folder
+from paradl.sweep.errors import RunError
 
 PART = "cells.parquet"  # the file in each folder of a partitioned table
 

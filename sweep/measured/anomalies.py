@@ -9,13 +9,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from kernels.names.layout_terms import EVERY_TERM
-from kernels.names.parallelisms import KINDS
-from kernels.names.terms import Part
-from sweep.cells.design_space import ONLY
-from sweep.measured.evidence import WORDS, Pattern, RunEvidence, collect_evidence, find_pattern
-from sweep.measured.predicted_runs import Deviation, PredictedRun, identify_case
-from sweep.questions.predict import predict_grid
+from paradl.kernels.names.layout_terms import EVERY_TERM
+from paradl.kernels.names.parallelisms import KINDS
+from paradl.kernels.names.terms import Part
+from paradl.sweep.cells.design_space import ONLY
+from paradl.sweep.measured.evidence import (
+    WORDS,
+    Pattern,
+    RunEvidence,
+    collect_evidence,
+    find_pattern,
+)
+from paradl.sweep.measured.predicted_runs import Deviation, PredictedRun, identify_case
+from paradl.sweep.questions.predict import predict_grid
 
 # A time is far off its interval if it is 1.5 times as far from the median as the interval's end, in
 # log time. For errors as expected, Student's t, one in twelve is.

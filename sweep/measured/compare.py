@@ -9,9 +9,9 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from grids.notes import list_warnings
-from sweep.measured.predicted_runs import Conditions, PredictedRun, predict_runs
-from sweep.measured.runs import PARTS, RunTimes, read_runs
+from paradl.grids.notes import list_warnings
+from paradl.sweep.measured.predicted_runs import Conditions, PredictedRun, predict_runs
+from paradl.sweep.measured.runs import PARTS, RunTimes, read_runs
 
 QUANTILES = ("p10", "p50", "p90")
 RATED = (*PARTS, "memory")
@@ -34,7 +34,7 @@ def compare(
     InputError: a mistake in the file, with its line.
     """
     runs = predict_runs(read_runs(Path(path)), Conditions(system, calibration, settings))
-    from sweep.measured.anomalies import find_anomalies  # late: it imports JAX
+    from paradl.sweep.measured.anomalies import find_anomalies  # late: it imports JAX
 
     rows = [
         _make_row(run, anomaly) for run, anomaly in zip(runs, find_anomalies(runs), strict=True)

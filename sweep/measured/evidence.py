@@ -8,9 +8,9 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sweep.cells.design_space import ONLY
-from sweep.measured.predicted_runs import Deviation, PredictedRun, identify_case
-from sweep.measured.runs import PARTS
+from paradl.sweep.cells.design_space import ONLY
+from paradl.sweep.measured.predicted_runs import Deviation, PredictedRun, identify_case
+from paradl.sweep.measured.runs import PARTS
 
 # Growth of measured over predicted time, within a series, that scatter does not explain.
 GROWN = 1.25

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from grids.grid import Grid
-from grids.reading.errors import InputError, add_place
-from sweep.cells.design_space import ONLY, Configuration
-from sweep.measured.runs import MeasuredRun, RunTimes
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError, add_place
+from paradl.sweep.cells.design_space import ONLY, Configuration
+from paradl.sweep.measured.runs import MeasuredRun, RunTimes
 
 AS_MEASURED = {"allreduce": "hierarchical", "conventions": "authors"}
 
@@ -116,7 +116,7 @@ def predict_runs(rows: Sequence[MeasuredRun], conditions: Conditions) -> tuple[P
         if key not in grids:
             with name_column(row):
                 grids[key] = conditions.make_case(row).grid()
-    from sweep.questions.predict import predict_grid  # late: it imports JAX
+    from paradl.sweep.questions.predict import predict_grid  # late: it imports JAX
 
     answers: dict[object, Mapping[str, Any]] = {}
     for key, row in keyed:

@@ -21,13 +21,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from grids.entries.entry import Count, Record
-from grids.reading.csvfile import read_records
-from grids.reading.errors import InputError, shorten, suggest_name
-from grids.reading.units import has_unit, parse_quantity
-from grids.reading.yamlfile import load, validate
-from sweep.measured.run_logs import Row, read_log
-from sweep.measured.traces import read_trace
+from paradl.grids.entries.entry import Count, Record
+from paradl.grids.reading.csvfile import read_records
+from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.grids.reading.units import has_unit, parse_quantity
+from paradl.grids.reading.yamlfile import load, validate
+from paradl.sweep.measured.run_logs import Row, read_log
+from paradl.sweep.measured.traces import read_trace
 
 NAME = "mapping.yaml"
 IDENTITY = ("model", "dataset", "system", "strategy", "p", "samples_per_replica")

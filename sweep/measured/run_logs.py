@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from grids.reading.errors import InputError
-from grids.reading.textfile import remove_escapes
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.textfile import remove_escapes
 
 Row = dict[str, str]  # fields by our columns, as text
 

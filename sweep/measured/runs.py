@@ -7,12 +7,12 @@ of a PE (data), of a group (hybrids) or of the whole mini-batch (group strategie
 from dataclasses import dataclass
 from pathlib import Path
 
-from grids.entries.parameters import PARAMETERS
-from grids.entries.quantity import SECONDS
-from grids.reading.csvfile import Record, read_records
-from grids.reading.errors import InputError, shorten
-from grids.reading.units import has_unit, parse_quantity
-from sweep.measured.run_folder import read_folder
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.quantity import SECONDS
+from paradl.grids.reading.csvfile import Record, read_records
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.units import has_unit, parse_quantity
+from paradl.sweep.measured.run_folder import read_folder
 
 REQUIRED = ("model", "dataset", "strategy", "p", "samples_per_replica", "total_s")
 PARTS = ("total", "comp", "comm")

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from grids.reading.errors import InputError
-from kernels.names.arrays import Floats
-from sweep.measured.run_logs import MOST_STEPS, Row
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.arrays import Floats
+from paradl.sweep.measured.run_logs import MOST_STEPS, Row
 
 BLOCK = 2**20  # [B] read at once
 MOST_EVENT = 2**23  # [B]

@@ -3,6 +3,6 @@
 They need matplotlib, which a plain install of paradl lacks: import this package only to draw.
 """
 
-from sweep.errors import expect_libraries
+from paradl.sweep.errors import expect_libraries
 
 expect_libraries("pictures", ("matplotlib",), "plot")

@@ -15,8 +15,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from grids.reading.errors import format_count
-from sweep.plots.figures import (
+from paradl.grids.reading.errors import format_count
+from paradl.sweep.plots.figures import (
     MOST_TICKS,
     add_legend,
     make_figure,
@@ -24,8 +24,8 @@ from sweep.plots.figures import (
     set_tick_sizes,
     styled,
 )
-from sweep.plots.looks import Look, choose_looks
-from sweep.show.visible import escape_lines
+from paradl.sweep.plots.looks import Look, choose_looks
+from paradl.sweep.show.visible import escape_lines
 
 Row = Mapping[str, Any]
 

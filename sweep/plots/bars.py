@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from kernels.names.arrays import Floats
-from sweep.plots.figures import Picture, make_figure, scale_unit, set_tick_sizes, wrap_name
-from sweep.plots.looks import EDGE, PartLooks, name_part
+from paradl.kernels.names.arrays import Floats
+from paradl.sweep.plots.figures import Picture, make_figure, scale_unit, set_tick_sizes, wrap_name
+from paradl.sweep.plots.looks import EDGE, PartLooks, name_part
 
 MOST_BARS = 20
 LEAST = 0.002  # of the longest bar: a part that is always thinner would be only a line

@@ -9,20 +9,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from grids.grid import LABELS
-from grids.reading.units import format_quantity
-from kernels.names.arrays import Floats
-from kernels.names.layout_terms import EVERY_TERM
-from kernels.names.terms import list_terms
-from kernels.oracle.answer import answer_case
-from sweep.cells.selection import Selection, locate_row
-from sweep.cells.source import Source
-from sweep.cube.derived_quantities import Paradl
-from sweep.cube.variables import find_allowed
-from sweep.plots.bars import MOST_BARS, draw_bars, make_keys, split_parts, write_totals
-from sweep.plots.figures import add_legend, make_axes, scale_counts, scale_unit, styled
-from sweep.plots.looks import EDGE, TERM_LOOKS
-from sweep.plots.slices import (
+from paradl.grids.grid import LABELS
+from paradl.grids.reading.units import format_quantity
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.layout_terms import EVERY_TERM
+from paradl.kernels.names.terms import list_terms
+from paradl.kernels.oracle.answer import answer_case
+from paradl.sweep.cells.selection import Selection, locate_row
+from paradl.sweep.cells.source import Source
+from paradl.sweep.cube.derived_quantities import Paradl
+from paradl.sweep.cube.variables import find_allowed
+from paradl.sweep.plots.bars import MOST_BARS, draw_bars, make_keys, split_parts, write_totals
+from paradl.sweep.plots.figures import add_legend, make_axes, scale_counts, scale_unit, styled
+from paradl.sweep.plots.looks import EDGE, TERM_LOOKS
+from paradl.sweep.plots.slices import (
     BEYOND,
     build_case,
     expect_any,

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from sweep.plots.figures import add_legend, make_axes, styled
+from paradl.sweep.plots.figures import add_legend, make_axes, styled
 
 MARKERS = "osDv^<>pPXh*"
 

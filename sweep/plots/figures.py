@@ -21,11 +21,11 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from grids.reading.errors import InputError, shorten, suggest_name
-from grids.reading.textfile import PICTURES, expect_ending, write_whole
-from grids.reading.units import PREFIXES
-from kernels.names.arrays import Floats
-from sweep.show.visible import escape_invisible
+from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.grids.reading.textfile import PICTURES, expect_ending, write_whole
+from paradl.grids.reading.units import PREFIXES
+from paradl.kernels.names.arrays import Floats
+from paradl.sweep.show.visible import escape_invisible
 
 Size = Literal["paper", "page", "slide"]
 SIZES = get_args(Size)

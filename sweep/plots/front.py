@@ -8,20 +8,27 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from kernels.names.arrays import Floats
-from sweep.cells.selection import Selection
-from sweep.cells.source import Source, open_source
-from sweep.cells.space import list_given
-from sweep.plots.figures import add_legend, make_axes, scale_amounts, set_ticks, styled, wrap_name
-from sweep.plots.looks import choose_looks, shorten_names
-from sweep.plots.slices import (
+from paradl.kernels.names.arrays import Floats
+from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.source import Source, open_source
+from paradl.sweep.cells.space import list_given
+from paradl.sweep.plots.figures import (
+    add_legend,
+    make_axes,
+    scale_amounts,
+    set_ticks,
+    styled,
+    wrap_name,
+)
+from paradl.sweep.plots.looks import choose_looks, shorten_names
+from paradl.sweep.plots.slices import (
     expect_any,
     expect_single,
     open_slice,
     write_choice,
     write_title,
 )
-from sweep.questions.pareto import PLACE, find_knee, pareto
+from paradl.sweep.questions.pareto import PLACE, find_knee, pareto
 
 Against = Literal["pe-hours", "memory"]
 # Key of a row, and label of the axis.

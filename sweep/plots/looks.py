@@ -20,12 +20,12 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from grids.entries.strategies import parse_strategy
-from grids.reading.errors import InputError
-from kernels.names.arrays import Floats
-from kernels.names.layout_terms import LAYOUT_TERMS
-from kernels.names.terms import TERMS
-from sweep.plots.figures import wrap_name
+from paradl.grids.entries.strategies import parse_strategy
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.layout_terms import LAYOUT_TERMS
+from paradl.kernels.names.terms import TERMS
+from paradl.sweep.plots.figures import wrap_name
 
 Dash = str | tuple[int, tuple[float, ...]]
 

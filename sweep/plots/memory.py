@@ -11,21 +11,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from grids.grid import LABELS, Grid
-from grids.reading.units import format_quantity
-from kernels.names.flags import FORBIDS, Limit
-from kernels.oracle.answer import settle_choices
-from sweep.cases.memory_parts import list_memory_parts
-from sweep.cases.rejection import look_up_capacity
-from sweep.cases.row_cases import find_row_cell
-from sweep.cells.selection import Selection, locate_row
-from sweep.cells.source import Source
-from sweep.cells.space import thin_axis
-from sweep.cube.derived_quantities import Paradl
-from sweep.plots.bars import MOST_BARS, draw_bars, make_keys, split_parts, write_totals
-from sweep.plots.figures import add_legend, styled
-from sweep.plots.looks import MEMORY_LOOKS, shorten_names
-from sweep.plots.slices import (
+from paradl.grids.grid import LABELS, Grid
+from paradl.grids.reading.units import format_quantity
+from paradl.kernels.names.flags import FORBIDS, Limit
+from paradl.kernels.oracle.answer import settle_choices
+from paradl.sweep.cases.memory_parts import list_memory_parts
+from paradl.sweep.cases.rejection import look_up_capacity
+from paradl.sweep.cases.row_cases import find_row_cell
+from paradl.sweep.cells.selection import Selection, locate_row
+from paradl.sweep.cells.source import Source
+from paradl.sweep.cells.space import thin_axis
+from paradl.sweep.cube.derived_quantities import Paradl
+from paradl.sweep.plots.bars import MOST_BARS, draw_bars, make_keys, split_parts, write_totals
+from paradl.sweep.plots.figures import add_legend, styled
+from paradl.sweep.plots.looks import MEMORY_LOOKS, shorten_names
+from paradl.sweep.plots.slices import (
     BEYOND,
     build_case,
     expect_any,

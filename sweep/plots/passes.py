@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.layouts.schedules import SCHEDULES
+from paradl.kernels.layouts.schedules import SCHEDULES
 
 FORWARD, BACKWARD, WEIGHTS = "forward", "backward", "weight gradients"
 Key = tuple[str, int, int]  # kind of pass, part of the network, micro-batch

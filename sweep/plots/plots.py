@@ -2,16 +2,16 @@
 
 from matplotlib.figure import Figure
 
-from sweep.cells.selection import Selection
-from sweep.cells.source import Source
-from sweep.plots.breakdown import describe_breakdown, draw_breakdown
-from sweep.plots.figures import Size
-from sweep.plots.front import Against, describe_front, draw_front
-from sweep.plots.memory import describe_memory, draw_memory
-from sweep.plots.scaling import Quantity, describe_scaling, draw_scaling
-from sweep.plots.timeline import describe_timeline, draw_timeline
-from sweep.plots.tornado import describe_tornado, draw_tornado
-from sweep.plots.winners import describe_map, draw_map
+from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.source import Source
+from paradl.sweep.plots.breakdown import describe_breakdown, draw_breakdown
+from paradl.sweep.plots.figures import Size
+from paradl.sweep.plots.front import Against, describe_front, draw_front
+from paradl.sweep.plots.memory import describe_memory, draw_memory
+from paradl.sweep.plots.scaling import Quantity, describe_scaling, draw_scaling
+from paradl.sweep.plots.timeline import describe_timeline, draw_timeline
+from paradl.sweep.plots.tornado import describe_tornado, draw_tornado
+from paradl.sweep.plots.winners import describe_map, draw_map
 
 
 class Plots:

@@ -11,19 +11,19 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from grids.entries.strategies import Strategy
-from grids.reading.errors import InputError, shorten, suggest_name
-from kernels.names.arrays import Floats
-from kernels.oracle.answer import settle_choices
-from sweep.answers.numbers import SHARES
-from sweep.cases.draws import draw_times
-from sweep.cells.selection import Selection
-from sweep.cells.source import Source
-from sweep.cube.derived_quantities import Paradl
-from sweep.cube.variables import find_allowed
-from sweep.plots.figures import add_legend, make_axes, scale_amounts, scale_counts, styled
-from sweep.plots.looks import Look, choose_looks, draw_curve, make_hollow_key
-from sweep.plots.slices import (
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.oracle.answer import settle_choices
+from paradl.sweep.answers.numbers import SHARES
+from paradl.sweep.cases.draws import draw_times
+from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.source import Source
+from paradl.sweep.cube.derived_quantities import Paradl
+from paradl.sweep.cube.variables import find_allowed
+from paradl.sweep.plots.figures import add_legend, make_axes, scale_amounts, scale_counts, styled
+from paradl.sweep.plots.looks import Look, choose_looks, draw_curve, make_hollow_key
+from paradl.sweep.plots.slices import (
     BEYOND_KEY,
     build_case,
     expect_any,

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.strategies import Strategy
-from grids.grid import LABELS, Grid
-from grids.reading.errors import InputError
-from grids.reading.units import format_quantity
-from kernels.configuration.answers import AnyCase
-from kernels.names.flags import FORBIDS, STOPS, Limit
-from sweep.answers.reasons import rank_limits
-from sweep.cases.row_cases import find_row_cell
-from sweep.cells.selection import (
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.grid import LABELS, Grid
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.units import format_quantity
+from paradl.kernels.configuration.answers import AnyCase
+from paradl.kernels.names.flags import FORBIDS, STOPS, Limit
+from paradl.sweep.answers.reasons import rank_limits
+from paradl.sweep.cases.row_cases import find_row_cell
+from paradl.sweep.cells.selection import (
     SHOWN,
     Selection,
     locate_row,
@@ -22,12 +22,12 @@ from sweep.cells.selection import (
     read_columns,
     write_value,
 )
-from sweep.cells.source import Source, open_source
-from sweep.cells.space import list_given
-from sweep.cube.derived_quantities import Paradl
-from sweep.cube.variables import name_limits
-from sweep.engine.compile_cache import keep_programs
-from sweep.errors import NothingFeasibleError
+from paradl.sweep.cells.source import Source, open_source
+from paradl.sweep.cells.space import list_given
+from paradl.sweep.cube.derived_quantities import Paradl
+from paradl.sweep.cube.variables import name_limits
+from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.errors import NothingFeasibleError
 
 if TYPE_CHECKING:
     import xarray as xr

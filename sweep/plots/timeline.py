@@ -13,24 +13,31 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from grids.entries.strategies import Strategy
-from grids.grid import Grid
-from grids.reading.errors import InputError, format_count
-from grids.reading.units import format_quantity
-from kernels.layouts.rates import BACKWARD as BACKWARD_SHARE
-from kernels.layouts.schedules import SCHEDULES
-from kernels.layouts.time import TERMS
-from sweep.cases.degrees import list_degrees
-from sweep.cases.row_cases import find_row_cell
-from sweep.cells.selection import Selection, locate_row
-from sweep.cells.source import Source
-from sweep.cube.derived_quantities import Paradl
-from sweep.plots.breakdown import describe_breakdown
-from sweep.plots.figures import Size, add_legend, make_figure, scale_unit, set_tick_sizes, styled
-from sweep.plots.looks import BLUE, ORANGE, mix
-from sweep.plots.passes import BACKWARD, FORWARD, WEIGHTS, PipelineRun, list_passes
-from sweep.plots.slices import open_slice, read_row, read_slice, write_title
-from sweep.show.columns import format_percent
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError, format_count
+from paradl.grids.reading.units import format_quantity
+from paradl.kernels.layouts.rates import BACKWARD as BACKWARD_SHARE
+from paradl.kernels.layouts.schedules import SCHEDULES
+from paradl.kernels.layouts.time import TERMS
+from paradl.sweep.cases.degrees import list_degrees
+from paradl.sweep.cases.row_cases import find_row_cell
+from paradl.sweep.cells.selection import Selection, locate_row
+from paradl.sweep.cells.source import Source
+from paradl.sweep.cube.derived_quantities import Paradl
+from paradl.sweep.plots.breakdown import describe_breakdown
+from paradl.sweep.plots.figures import (
+    Size,
+    add_legend,
+    make_figure,
+    scale_unit,
+    set_tick_sizes,
+    styled,
+)
+from paradl.sweep.plots.looks import BLUE, ORANGE, mix
+from paradl.sweep.plots.passes import BACKWARD, FORWARD, WEIGHTS, PipelineRun, list_passes
+from paradl.sweep.plots.slices import open_slice, read_row, read_slice, write_title
+from paradl.sweep.show.columns import format_percent
 
 REST = "exchanges, optimizer, waiting"
 LOOKS: dict[str, dict[str, Any]] = {

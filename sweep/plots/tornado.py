@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from sweep.cells.selection import Selection
-from sweep.cells.source import Source
-from sweep.cube.derived_quantities import Paradl
-from sweep.plots.bars import draw_bars, make_keys, write_totals
-from sweep.plots.figures import add_legend, styled
-from sweep.plots.looks import BLUE, ORANGE
-from sweep.plots.slices import expect_any, open_slice, read_fastest, write_axis, write_title
-from sweep.questions.sensitivity import list_sensitivities
+from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.source import Source
+from paradl.sweep.cube.derived_quantities import Paradl
+from paradl.sweep.plots.bars import draw_bars, make_keys, write_totals
+from paradl.sweep.plots.figures import add_legend, styled
+from paradl.sweep.plots.looks import BLUE, ORANGE
+from paradl.sweep.plots.slices import expect_any, open_slice, read_fastest, write_axis, write_title
+from paradl.sweep.questions.sensitivity import list_sensitivities
 
 MOST_BARS = 12
 LEAST = 0.001  # of an elasticity that is drawn

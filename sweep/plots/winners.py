@@ -13,18 +13,18 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from grids.grid import LABELS
-from grids.reading.errors import InputError, suggest_name
-from grids.reading.units import format_quantity
-from kernels.names.arrays import Floats
-from sweep.cells.selection import Selection, look_up_parameter
-from sweep.cells.source import Source, open_source, open_space
-from sweep.cells.space import list_given, thin_axis
-from sweep.cube.derived_quantities import Paradl
-from sweep.cube.variables import find_allowed
-from sweep.plots.figures import LINE, add_legend, make_axes, styled
-from sweep.plots.looks import Look, choose_ink, choose_looks
-from sweep.plots.slices import (
+from paradl.grids.grid import LABELS
+from paradl.grids.reading.errors import InputError, suggest_name
+from paradl.grids.reading.units import format_quantity
+from paradl.kernels.names.arrays import Floats
+from paradl.sweep.cells.selection import Selection, look_up_parameter
+from paradl.sweep.cells.source import Source, open_source, open_space
+from paradl.sweep.cells.space import list_given, thin_axis
+from paradl.sweep.cube.derived_quantities import Paradl
+from paradl.sweep.cube.variables import find_allowed
+from paradl.sweep.plots.figures import LINE, add_legend, make_axes, styled
+from paradl.sweep.plots.looks import Look, choose_ink, choose_looks
+from paradl.sweep.plots.slices import (
     BEYOND_KEY,
     expect_any,
     find_beyond,

@@ -6,23 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from grids.grid import Grid
-from grids.notes import has_old_layouts
-from sweep.answers.frames import tabulate
-from sweep.answers.objectives import Aim, Goal, Price, count_hours, look_up_price
-from sweep.answers.system_settings import complete_rows
-from sweep.answers.types.fitting import UNSUPPORTED
-from sweep.cases.degrees import (
+from paradl.grids.grid import Grid
+from paradl.grids.notes import has_old_layouts
+from paradl.sweep.answers.frames import tabulate
+from paradl.sweep.answers.objectives import Aim, Goal, Price, count_hours, look_up_price
+from paradl.sweep.answers.system_settings import complete_rows
+from paradl.sweep.answers.types.fitting import UNSUPPORTED
+from paradl.sweep.cases.degrees import (
     NO_DEGREES,
     list_degrees,
     mark_batch,
     mark_software,
     read_layout_words,
 )
-from sweep.cases.picks import PLACE, pick_strategies
-from sweep.cells.selection import Selection, locate_row
-from sweep.cells.source import Source, open_source, open_space
-from sweep.cells.space import Space, list_given
+from paradl.sweep.cases.picks import PLACE, pick_strategies
+from paradl.sweep.cells.selection import Selection, locate_row
+from paradl.sweep.cells.source import Source, open_source, open_space
+from paradl.sweep.cells.space import Space, list_given
 
 Row = dict[str, Any]
 
@@ -160,7 +160,7 @@ def _add_chances(grid: Grid, ranked: list[Row], aim: Aim, unsure: bool) -> list[
     plain = [{name: value for name, value in row.items() if name != "trains"} for row in ranked]
     if grid.spec.oracle != "machine":
         return plain
-    from sweep.cases.probability import list_chances, list_nothing  # late: imports JAX
+    from paradl.sweep.cases.probability import list_chances, list_nothing  # late: imports JAX
 
     if not unsure:
         nothing = list_nothing(any(row["trains"] for row in ranked))
@@ -173,7 +173,7 @@ def _add_rejection(space: Space, row: Row, explains: bool) -> Row:
     """Add `rejection` to a row: the nearest cell and its changes if nothing is allowed."""
     if row["feasible"] or not explains:
         return row | {"rejection": None}
-    from sweep.cases.rejection import explain_rejection  # late: imports JAX
+    from paradl.sweep.cases.rejection import explain_rejection  # late: imports JAX
 
     # Search the row's own place: one value of each parameter of the machine.
     given = {name: np.array([row[name]], float) for name in list_given(space.grid, space.axes)}

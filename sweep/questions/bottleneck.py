@@ -5,23 +5,23 @@ from typing import Any
 
 import numpy as np
 
-from grids.grid import Index
-from kernels.configuration.case import Case
-from kernels.names.arrays import Floats
-from kernels.names.flags import FORBIDS
-from kernels.names.layout_terms import EVERY_TERM
-from sweep.answers.frames import tabulate
-from sweep.answers.numbers import find_range, name_percentiles, name_range
-from sweep.answers.system_settings import complete_rows
-from sweep.cases.degrees import list_degrees
-from sweep.cases.draws import draw_terms
-from sweep.cases.memory_parts import list_memory_parts
-from sweep.cases.row_cases import answer_expected, build_row_case, find_row_cell, read_choice
-from sweep.cells.selection import Selection
-from sweep.cells.source import Source, open_space
-from sweep.cells.space import Space, take_cell, thin_axis, write_cell
-from sweep.cube.variables import name_limits
-from sweep.explanation.formulas import describe_largest
+from paradl.grids.grid import Index
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.flags import FORBIDS
+from paradl.kernels.names.layout_terms import EVERY_TERM
+from paradl.sweep.answers.frames import tabulate
+from paradl.sweep.answers.numbers import find_range, name_percentiles, name_range
+from paradl.sweep.answers.system_settings import complete_rows
+from paradl.sweep.cases.degrees import list_degrees
+from paradl.sweep.cases.draws import draw_terms
+from paradl.sweep.cases.memory_parts import list_memory_parts
+from paradl.sweep.cases.row_cases import answer_expected, build_row_case, find_row_cell, read_choice
+from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.source import Source, open_space
+from paradl.sweep.cells.space import Space, take_cell, thin_axis, write_cell
+from paradl.sweep.cube.variables import name_limits
+from paradl.sweep.explanation.formulas import describe_largest
 
 Row = dict[str, Any]
 

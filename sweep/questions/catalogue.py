@@ -5,17 +5,17 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from grids.entries.datasets import Dataset
-from grids.entries.names import list_names
-from grids.entries.parameters import PARAMETERS
-from grids.entries.strategies import parse_strategy
-from grids.entries.strategy_names import LIMIT, MEANING
-from grids.entries.systems import System
-from grids.library import EXAMPLES, Model, find
-from grids.models.architecture import Architecture
-from grids.models.transformers import cut_text
-from grids.reading.errors import InputError, ShapeError
-from kernels.names.parallelisms import NAMED, WRITTEN, explain_conflict
+from paradl.grids.entries.datasets import Dataset
+from paradl.grids.entries.names import list_names
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.strategies import parse_strategy
+from paradl.grids.entries.strategy_names import LIMIT, MEANING
+from paradl.grids.entries.systems import System
+from paradl.grids.library import EXAMPLES, Model, find
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.transformers import cut_text
+from paradl.grids.reading.errors import InputError, ShapeError
+from paradl.kernels.names.parallelisms import NAMED, WRITTEN, explain_conflict
 
 Row = dict[str, Any]
 HERE = Path()

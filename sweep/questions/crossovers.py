@@ -16,20 +16,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.parameters import PARAMETERS
-from grids.grid import Index
-from grids.reading.errors import InputError
-from kernels.names.arrays import Floats
-from sweep.answers.frames import tabulate
-from sweep.answers.numbers import pick_range
-from sweep.answers.objectives import Aim, Goal, Price
-from sweep.answers.reasons import write_commonest
-from sweep.answers.system_settings import complete_rows
-from sweep.cases.curves import Curves, TimeCurve, is_ahead
-from sweep.cells.selection import Selection, write_place
-from sweep.cells.source import Source, open_space
-from sweep.cells.space import Space, write_cell
-from sweep.cube.dimensions import expect_laws
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.grid import Index
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.arrays import Floats
+from paradl.sweep.answers.frames import tabulate
+from paradl.sweep.answers.numbers import pick_range
+from paradl.sweep.answers.objectives import Aim, Goal, Price
+from paradl.sweep.answers.reasons import write_commonest
+from paradl.sweep.answers.system_settings import complete_rows
+from paradl.sweep.cases.curves import Curves, TimeCurve, is_ahead
+from paradl.sweep.cells.selection import Selection, write_place
+from paradl.sweep.cells.source import Source, open_space
+from paradl.sweep.cells.space import Space, write_cell
+from paradl.sweep.cube.dimensions import expect_laws
 
 Row = dict[str, Any]
 Pair = tuple[Index, Index]

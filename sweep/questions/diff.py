@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from grids.grid import Grid
-from grids.reading.errors import InputError
-from sweep.answers.frames import name_arguments
-from sweep.cells.changes import Changes, Flips, Winners, list_changed_winners
-from sweep.cells.parts import Part, find_positions
-from sweep.cells.reader import Places, Reader
-from sweep.cells.selection import Selection
-from sweep.cells.source import Source, open_source
-from sweep.cells.space import list_given
-from sweep.cube.difference import list_differences
-from sweep.cube.layout import SERIAL
-from sweep.cube.variables import Arrays
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.answers.frames import name_arguments
+from paradl.sweep.cells.changes import Changes, Flips, Winners, list_changed_winners
+from paradl.sweep.cells.parts import Part, find_positions
+from paradl.sweep.cells.reader import Places, Reader
+from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.source import Source, open_source
+from paradl.sweep.cells.space import list_given
+from paradl.sweep.cube.difference import list_differences
+from paradl.sweep.cube.layout import SERIAL
+from paradl.sweep.cube.variables import Arrays
 
 Row = dict[str, Any]
 SHOWN = 3  # most values listed of those that only one cube has

@@ -9,24 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from grids.grid import Grid
-from kernels.configuration.answers import LayoutCase
-from kernels.configuration.case import Case
-from kernels.names.terms import TERMS
-from kernels.options import Algorithm
-from kernels.oracle.exchanges import count_sent
-from kernels.parallelism.layout import count_steps
-from kernels.work.group import GroupWork
-from sweep.answers.numbers import finite, number
-from sweep.cases.fits import find_smallest_group
-from sweep.cases.layout_cells import find_cell
-from sweep.cells.design_space import ONLY, Configuration
-from sweep.explanation.formulas import Formula, describe_largest, list_symbols, select_formulas
-from sweep.explanation.launch import describe_launch
-from sweep.explanation.layer_rows import list_layers
-from sweep.explanation.layout_formulas import explain_layout
-from sweep.explanation.memory_formulas import list_memory_formulas
-from sweep.questions.predict import choose_case, describe_case
+from paradl.grids.grid import Grid
+from paradl.kernels.configuration.answers import LayoutCase
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.names.terms import TERMS
+from paradl.kernels.options import Algorithm
+from paradl.kernels.oracle.exchanges import count_sent
+from paradl.kernels.parallelism.layout import count_steps
+from paradl.kernels.work.group import GroupWork
+from paradl.sweep.answers.numbers import finite, number
+from paradl.sweep.cases.fits import find_smallest_group
+from paradl.sweep.cases.layout_cells import find_cell
+from paradl.sweep.cells.design_space import ONLY, Configuration
+from paradl.sweep.explanation.formulas import (
+    Formula,
+    describe_largest,
+    list_symbols,
+    select_formulas,
+)
+from paradl.sweep.explanation.launch import describe_launch
+from paradl.sweep.explanation.layer_rows import list_layers
+from paradl.sweep.explanation.layout_formulas import explain_layout
+from paradl.sweep.explanation.memory_formulas import list_memory_formulas
+from paradl.sweep.questions.predict import choose_case, describe_case
 
 Row = dict[str, Any]
 
@@ -53,7 +58,7 @@ def explain(
     parameters: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> Row:
-    """One configuration's terms and layers, with formulas; arguments as for `sweep.predict`."""
+    """One configuration's terms and layers, with formulas; arguments as for `paradl.predict`."""
     wanted = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
     return explain_grid(wanted.grid())
 

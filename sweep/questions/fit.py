@@ -8,35 +8,35 @@ from typing import Literal
 
 import numpy as np
 
-from grids.entries.calibration import LayoutTime
-from grids.entries.datasets import LENGTH
-from grids.entries.precision import RECIPES
-from grids.entries.software import Loss
-from grids.entries.systems import System
-from grids.entries.transformer_rates import find_usual_recipe, read_rates
-from grids.inputs.layout_machine import find_reserved, keep_logits
-from grids.library import find, look_up_calibrations
-from grids.models.transformers import read_transformer
-from grids.reading.errors import InputError, add_place, format_count, shorten
-from grids.reading.units import parse_count, parse_quantity
-from kernels.layouts.alignment import count_ranks_in_node
-from kernels.layouts.dimensions import find_reasons
-from kernels.layouts.enumerate import LayoutProduct, make_space
-from kernels.layouts.schedules import INTERLEAVES, PLAIN
-from kernels.layouts.transformer import Layouts, Training, Transformer
-from kernels.names.recipes import Recipe
-from sweep.answers.types.fitting import FitAnswer
-from sweep.cases.layout_words import (
+from paradl.grids.entries.calibration import LayoutTime
+from paradl.grids.entries.datasets import LENGTH
+from paradl.grids.entries.precision import RECIPES
+from paradl.grids.entries.software import Loss
+from paradl.grids.entries.systems import System
+from paradl.grids.entries.transformer_rates import find_usual_recipe, read_rates
+from paradl.grids.inputs.layout_machine import find_reserved, keep_logits
+from paradl.grids.library import find, look_up_calibrations
+from paradl.grids.models.transformers import read_transformer
+from paradl.grids.reading.errors import InputError, add_place, format_count, shorten
+from paradl.grids.reading.units import parse_count, parse_quantity
+from paradl.kernels.layouts.alignment import count_ranks_in_node
+from paradl.kernels.layouts.dimensions import find_reasons
+from paradl.kernels.layouts.enumerate import LayoutProduct, make_space
+from paradl.kernels.layouts.schedules import INTERLEAVES, PLAIN
+from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.names.recipes import Recipe
+from paradl.sweep.answers.types.fitting import FitAnswer
+from paradl.sweep.cases.layout_words import (
     describe_reason,
     find_remedy,
     list_layouts,
     parse_layout,
     parse_recompute,
 )
-from sweep.explanation.layout_launch import write_launch
-from sweep.explanation.layout_memory import explain_memory
-from sweep.explanation.layout_run import LayoutRun
-from sweep.questions.fit_candidates import Candidates, LayoutTimes, Target
+from paradl.sweep.explanation.layout_launch import write_launch
+from paradl.sweep.explanation.layout_memory import explain_memory
+from paradl.sweep.explanation.layout_run import LayoutRun
+from paradl.sweep.questions.fit_candidates import Candidates, LayoutTimes, Target
 
 LEAST_BATCH = 1024  # sequences: about what GPT-3 and Llama 2 were trained with
 MOST_LISTED = 1000  # layouts of an answer: a search keeps no more

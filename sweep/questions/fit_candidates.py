@@ -7,30 +7,30 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr
 
-from grids.entries.calibration import LayoutTime
-from grids.entries.systems import System
-from grids.entries.transformer_rates import (
+from paradl.grids.entries.calibration import LayoutTime
+from paradl.grids.entries.systems import System
+from paradl.grids.entries.transformer_rates import (
     RIVAL_SPREAD,
     describe_times,
     find_system_spread,
     read_rates,
 )
-from grids.inputs.layout_machine import read_network
-from kernels.layouts.answers import add_seconds, time_layouts, total_exchanges
-from kernels.layouts.columns import Column
-from kernels.layouts.dimensions import find_marks
-from kernels.layouts.enumerate import LayoutProduct
-from kernels.layouts.memory import measure_bucket, measure_memory
-from kernels.layouts.search import FITS, LARGE, BlockResult, Ranked, Search
-from kernels.layouts.stacks import STACKS, find_unsupported
-from kernels.layouts.time import TERMS, count_model_flops, count_recomputed_flops
-from kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
-from kernels.names.parallelisms import RECOMPUTE
-from kernels.names.stored import PERCENTILES
-from sweep.answers.objectives import count_hours
-from sweep.answers.types.fitting import TIGHT, UNSUPPORTED, LayoutRow, LoserRow, TimeParts
-from sweep.cases.layout_words import find_remedy, list_layouts, name_recompute, write_layout
-from sweep.engine.resources import cores
+from paradl.grids.inputs.layout_machine import read_network
+from paradl.kernels.layouts.answers import add_seconds, time_layouts, total_exchanges
+from paradl.kernels.layouts.columns import Column
+from paradl.kernels.layouts.dimensions import find_marks
+from paradl.kernels.layouts.enumerate import LayoutProduct
+from paradl.kernels.layouts.memory import measure_bucket, measure_memory
+from paradl.kernels.layouts.search import FITS, LARGE, BlockResult, Ranked, Search
+from paradl.kernels.layouts.stacks import STACKS, find_unsupported
+from paradl.kernels.layouts.time import TERMS, count_model_flops, count_recomputed_flops
+from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
+from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.names.stored import PERCENTILES
+from paradl.sweep.answers.objectives import count_hours
+from paradl.sweep.answers.types.fitting import TIGHT, UNSUPPORTED, LayoutRow, LoserRow, TimeParts
+from paradl.sweep.cases.layout_words import find_remedy, list_layouts, name_recompute, write_layout
+from paradl.sweep.engine.resources import cores
 
 Row = dict[str, int]  # columns of a layout by name
 

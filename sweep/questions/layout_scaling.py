@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from grids.library import find
-from grids.reading.errors import InputError
-from grids.reading.units import parse_duration, parse_quantity
-from kernels.names.statistics import EFFICIENCY
-from kernels.names.stored import PERCENTILES
-from sweep.answers.types.fitting import (
+from paradl.grids.library import find
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.units import parse_duration, parse_quantity
+from paradl.kernels.names.statistics import EFFICIENCY
+from paradl.kernels.names.stored import PERCENTILES
+from paradl.sweep.answers.types.fitting import (
     UNSUPPORTED,
     FastestLayout,
     LayoutFrontRow,
@@ -25,9 +25,9 @@ from sweep.answers.types.fitting import (
     LayoutRow,
     TimeParts,
 )
-from sweep.cases.probability import find_odds
-from sweep.questions.fit import fit
-from sweep.questions.pareto import Against, FrontGoal, merge_fronts
+from paradl.sweep.cases.probability import find_odds
+from paradl.sweep.questions.fit import fit
+from paradl.sweep.questions.pareto import Against, FrontGoal, merge_fronts
 
 # Terms that a single PE has, too: work, and not what scaling costs.
 WORK = ("products", "attention", "elementwise", "logits")

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.grid import Grid
-from grids.notes import has_old_layouts
-from grids.reading.errors import InputError
-from grids.reading.units import parse_quantity
-from kernels.names.statistics import BEST, EFFICIENCY
-from sweep.answers.frames import tabulate
-from sweep.answers.objectives import Aim, Goal
-from sweep.answers.reasons import write_each
-from sweep.answers.system_settings import complete_rows
-from sweep.cases.degrees import mark_cell
-from sweep.cells.parts import Table
-from sweep.cells.reader import Reader
-from sweep.cells.selection import Selection
-from sweep.cells.source import Source, open_source, open_space
+from paradl.grids.grid import Grid
+from paradl.grids.notes import has_old_layouts
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.units import parse_quantity
+from paradl.kernels.names.statistics import BEST, EFFICIENCY
+from paradl.sweep.answers.frames import tabulate
+from paradl.sweep.answers.objectives import Aim, Goal
+from paradl.sweep.answers.reasons import write_each
+from paradl.sweep.answers.system_settings import complete_rows
+from paradl.sweep.cases.degrees import mark_cell
+from paradl.sweep.cells.parts import Table
+from paradl.sweep.cells.reader import Reader
+from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.source import Source, open_source, open_space
 
 Row = dict[str, Any]
 
@@ -86,7 +86,7 @@ def add_ranges(
     reader = open_source(cube)
     if reader.grid.spec.oracle != "machine" or has_old_layouts(reader.grid, reader.versions):
         return rows
-    from sweep.cases.intervals import list_line_ranges  # late: imports JAX
+    from paradl.sweep.cases.intervals import list_line_ranges  # late: imports JAX
 
     objective = Aim(goal).summarised
     assert objective is not None  # `_make_columns` has checked it

@@ -11,28 +11,28 @@ from typing import Any
 
 import numpy as np
 
-from grids.entries.parameters import PARAMETERS
-from grids.entries.strategies import Strategy
-from grids.grid import Index
-from grids.reading.errors import InputError
-from grids.reading.units import format_quantity, parse_quantity
-from kernels.configuration.answers import Answer, AnyCase
-from kernels.names.arrays import Floats
-from kernels.names.flags import Limit
-from kernels.names.layout_terms import EVERY_TERM
-from sweep.answers.frames import tabulate
-from sweep.answers.numbers import name_percentiles, name_range, number, pick_range
-from sweep.answers.reasons import list_reasons
-from sweep.answers.system_settings import complete_rows
-from sweep.cases.curves import ROUNDS, close_in, span_values
-from sweep.cases.draws import draw_times
-from sweep.cases.fits import Cell, find_fits
-from sweep.cases.rejection import find_batch, look_up_capacity
-from sweep.cases.row_cases import UPGRADABLE, answer_expected, read_value
-from sweep.cells.design_space import MOST_BATCH
-from sweep.cells.selection import Selection
-from sweep.cells.source import Source, open_space
-from sweep.cells.space import Space, write_cell
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.grid import Index
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.units import format_quantity, parse_quantity
+from paradl.kernels.configuration.answers import Answer, AnyCase
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.flags import Limit
+from paradl.kernels.names.layout_terms import EVERY_TERM
+from paradl.sweep.answers.frames import tabulate
+from paradl.sweep.answers.numbers import name_percentiles, name_range, number, pick_range
+from paradl.sweep.answers.reasons import list_reasons
+from paradl.sweep.answers.system_settings import complete_rows
+from paradl.sweep.cases.curves import ROUNDS, close_in, span_values
+from paradl.sweep.cases.draws import draw_times
+from paradl.sweep.cases.fits import Cell, find_fits
+from paradl.sweep.cases.rejection import find_batch, look_up_capacity
+from paradl.sweep.cases.row_cases import UPGRADABLE, answer_expected, read_value
+from paradl.sweep.cells.design_space import MOST_BATCH
+from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.source import Source, open_space
+from paradl.sweep.cells.space import Space, write_cell
 
 Row = dict[str, Any]
 

@@ -6,17 +6,23 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.reading.errors import InputError
-from sweep.answers.frames import name_arguments
-from sweep.answers.objectives import HOUR, Price, check_price, expect_objective, look_up_prices
-from sweep.answers.system_settings import complete_rows
-from sweep.cells.parts import Part
-from sweep.cells.reader import Reader
-from sweep.cells.selection import Selection
-from sweep.cells.source import Source, open_source, open_space
-from sweep.cells.space import list_given
-from sweep.cube.dimensions import expect_laws
-from sweep.cube.variables import Arrays
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.answers.frames import name_arguments
+from paradl.sweep.answers.objectives import (
+    HOUR,
+    Price,
+    check_price,
+    expect_objective,
+    look_up_prices,
+)
+from paradl.sweep.answers.system_settings import complete_rows
+from paradl.sweep.cells.parts import Part
+from paradl.sweep.cells.reader import Reader
+from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.source import Source, open_source, open_space
+from paradl.sweep.cells.space import list_given
+from paradl.sweep.cube.dimensions import expect_laws
+from paradl.sweep.cube.variables import Arrays
 
 Row = dict[str, Any]
 Against = Literal["pe-hours", "cost", "memory", "pe"]

@@ -4,30 +4,36 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from grids.convergence.catalogue import explain_missing, find_convergence
-from grids.entries.transformer_rates import describe_times, find_recipe
-from grids.grid import LABELS, Grid
-from grids.inputs.workload import Workload
-from grids.models.profiles import describe_profile
-from grids.notes import list_warnings
-from kernels.configuration.answers import Answer, AnyCase, LayoutCase
-from kernels.configuration.case import Case
-from kernels.names.flags import FORBIDS
-from kernels.oracle.answer import answer_case, settle_choices
-from kernels.parallelism.layout import list_degrees
-from sweep.answers.numbers import finite, number
-from sweep.answers.types.facts import list_fields
-from sweep.answers.types.fitting import UNSUPPORTED
-from sweep.answers.types.prediction import Prediction
-from sweep.cases.fits import find_smallest_group
-from sweep.cases.intervals import list_intervals
-from sweep.cases.layout_cells import find_cell
-from sweep.cases.memory_parts import list_memory_parts
-from sweep.cases.row_cases import parameters
-from sweep.cells.design_space import ONLY, Configuration, expect_mapping, has_several, make_product
-from sweep.cells.memory_cube import compute_cells
-from sweep.cube.variables import name_limits
-from sweep.engine.compile_cache import keep_programs
+from paradl.grids.convergence.catalogue import explain_missing, find_convergence
+from paradl.grids.entries.transformer_rates import describe_times, find_recipe
+from paradl.grids.grid import LABELS, Grid
+from paradl.grids.inputs.workload import Workload
+from paradl.grids.models.profiles import describe_profile
+from paradl.grids.notes import list_warnings
+from paradl.kernels.configuration.answers import Answer, AnyCase, LayoutCase
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.names.flags import FORBIDS
+from paradl.kernels.oracle.answer import answer_case, settle_choices
+from paradl.kernels.parallelism.layout import list_degrees
+from paradl.sweep.answers.numbers import finite, number
+from paradl.sweep.answers.types.facts import list_fields
+from paradl.sweep.answers.types.fitting import UNSUPPORTED
+from paradl.sweep.answers.types.prediction import Prediction
+from paradl.sweep.cases.fits import find_smallest_group
+from paradl.sweep.cases.intervals import list_intervals
+from paradl.sweep.cases.layout_cells import find_cell
+from paradl.sweep.cases.memory_parts import list_memory_parts
+from paradl.sweep.cases.row_cases import parameters
+from paradl.sweep.cells.design_space import (
+    ONLY,
+    Configuration,
+    expect_mapping,
+    has_several,
+    make_product,
+)
+from paradl.sweep.cells.memory_cube import compute_cells
+from paradl.sweep.cube.variables import name_limits
+from paradl.sweep.engine.compile_cache import keep_programs
 
 
 def predict(

@@ -6,25 +6,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.grid import Index
-from grids.reading.errors import InputError, shorten
-from grids.reading.units import parse_duration, parse_quantity
-from kernels.blocks.outputs import compute_outputs
-from kernels.configuration.answers import Answer
-from kernels.names.arrays import Floats
-from kernels.names.flags import FORBIDS
-from kernels.oracle.answer import answer_case
-from sweep.answers.frames import tabulate
-from sweep.answers.numbers import number
-from sweep.answers.objectives import Aim, Price, count_hours, look_up_price
-from sweep.answers.reasons import write_commonest
-from sweep.answers.system_settings import complete_rows
-from sweep.cases.degrees import NO_DEGREES, list_degrees
-from sweep.cases.probability import find_odds, find_spreads
-from sweep.cases.row_cases import build_row_case
-from sweep.cells.selection import Selection, write_place
-from sweep.cells.source import Source, open_space
-from sweep.cells.space import Space, list_given, take_cell, write_cell
+from paradl.grids.grid import Index
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.units import parse_duration, parse_quantity
+from paradl.kernels.blocks.outputs import compute_outputs
+from paradl.kernels.configuration.answers import Answer
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.flags import FORBIDS
+from paradl.kernels.oracle.answer import answer_case
+from paradl.sweep.answers.frames import tabulate
+from paradl.sweep.answers.numbers import number
+from paradl.sweep.answers.objectives import Aim, Price, count_hours, look_up_price
+from paradl.sweep.answers.reasons import write_commonest
+from paradl.sweep.answers.system_settings import complete_rows
+from paradl.sweep.cases.degrees import NO_DEGREES, list_degrees
+from paradl.sweep.cases.probability import find_odds, find_spreads
+from paradl.sweep.cases.row_cases import build_row_case
+from paradl.sweep.cells.selection import Selection, write_place
+from paradl.sweep.cells.source import Source, open_space
+from paradl.sweep.cells.space import Space, list_given, take_cell, write_cell
 
 Row = dict[str, Any]
 # PE counts whose times, and whose spreads, are computed together: few enough for numpy. All at

@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.grid import LABELS
-from grids.reading.errors import InputError, shorten, suggest_name
-from kernels.names.flags import Limit
-from kernels.names.statistics import BEST, EFFICIENCY, Objective
-from sweep.answers.frames import name_arguments
-from sweep.answers.objectives import expect_objective
-from sweep.answers.system_settings import complete_rows
-from sweep.cases.picks import PLACE
-from sweep.cells.parts import Lines
-from sweep.cells.reader import Reader
-from sweep.cells.selection import Selection
-from sweep.cells.source import Source, open_source, open_space
-from sweep.cells.space import list_given
-from sweep.questions.best import rank_strategies, split_places
+from paradl.grids.grid import LABELS
+from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.kernels.names.flags import Limit
+from paradl.kernels.names.statistics import BEST, EFFICIENCY, Objective
+from paradl.sweep.answers.frames import name_arguments
+from paradl.sweep.answers.objectives import expect_objective
+from paradl.sweep.answers.system_settings import complete_rows
+from paradl.sweep.cases.picks import PLACE
+from paradl.sweep.cells.parts import Lines
+from paradl.sweep.cells.reader import Reader
+from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.source import Source, open_source, open_space
+from paradl.sweep.cells.space import list_given
+from paradl.sweep.questions.best import rank_strategies, split_places
 
 if TYPE_CHECKING:
-    from grids.grid import Grid
+    from paradl.grids.grid import Grid
 
 Row = dict[str, Any]
 DRAWS = "draws"
@@ -160,7 +160,7 @@ def _regret_draws(reader: Reader, selection: Selection | None, objective: Object
 
 def _rank_draws(grid: "Grid", labels: Row, rows: list[Row], objective: Objective) -> list[Row]:
     """Rows of one place, from the strategies' best configurations."""
-    from sweep.cases.probability import describe_draw, draw_seconds  # late: imports JAX
+    from paradl.sweep.cases.probability import describe_draw, draw_seconds  # late: imports JAX
 
     drawn = [draw_seconds(grid, row, objective) if row["feasible"] else None for row in rows]
     count = next(len(times) for times in drawn if times is not None)

@@ -15,26 +15,26 @@ from typing import Any
 
 import numpy as np
 
-from grids.entries.parameters import PARAMETERS
-from grids.grid import Grid, Index
-from kernels.arrays import Cells
-from kernels.compiled import compiled, fetch
-from kernels.configuration.case import Case, Points
-from kernels.configuration.places import scale_parameters
-from kernels.derivatives.differences import STEPS, find_elasticity
-from kernels.derivatives.points import evaluate_points
-from kernels.names.arrays import Floats
-from kernels.names.flags import FORBIDS
-from kernels.oracle.answer import answer_case
-from kernels.work.division import Division
-from sweep.answers.frames import tabulate
-from sweep.answers.numbers import number
-from sweep.answers.system_settings import complete_rows
-from sweep.cases.degrees import list_degrees
-from sweep.cases.row_cases import UPGRADABLE, build_row_case, find_row_cell, read_value
-from sweep.cells.selection import Selection
-from sweep.cells.source import Source, open_space
-from sweep.cells.space import Space, write_cell
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.grid import Grid, Index
+from paradl.kernels.arrays import Cells
+from paradl.kernels.compiled import compiled, fetch
+from paradl.kernels.configuration.case import Case, Points
+from paradl.kernels.configuration.places import scale_parameters
+from paradl.kernels.derivatives.differences import STEPS, find_elasticity
+from paradl.kernels.derivatives.points import evaluate_points
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.flags import FORBIDS
+from paradl.kernels.oracle.answer import answer_case
+from paradl.kernels.work.division import Division
+from paradl.sweep.answers.frames import tabulate
+from paradl.sweep.answers.numbers import number
+from paradl.sweep.answers.system_settings import complete_rows
+from paradl.sweep.cases.degrees import list_degrees
+from paradl.sweep.cases.row_cases import UPGRADABLE, build_row_case, find_row_cell, read_value
+from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.source import Source, open_space
+from paradl.sweep.cells.space import Space, write_cell
 
 Row = dict[str, Any]
 Step = tuple[str, float]  # a parameter and its factor

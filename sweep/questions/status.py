@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweep.cube.layout import SUMMARY
-from sweep.cube.object_store import is_remote
-from sweep.cube.store import Cube, open_cube
-from sweep.engine.progress import Progress, silent
+from paradl.sweep.cube.layout import SUMMARY
+from paradl.sweep.cube.object_store import is_remote
+from paradl.sweep.cube.store import Cube, open_cube
+from paradl.sweep.engine.progress import Progress, silent
 
 
 def read_status(url: str) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def verify_status(url: str, progress: Progress = silent) -> dict[str, Any]:
 
     The done-marks of damaged blocks are cleared; `left` says why if that was impossible.
     """
-    from sweep.engine.verification import verify
+    from paradl.sweep.engine.verification import verify
 
     verdict = verify(url, progress)
     damaged = [asdict(file) for file in verdict.damaged]

@@ -3,6 +3,6 @@
 RunError: libraries that come with an extra of paradl are not installed.
 """
 
-from sweep.errors import expect_libraries
+from paradl.sweep.errors import expect_libraries
 
 expect_libraries("reports", ("altair", "matplotlib", "vl_convert"), "report")

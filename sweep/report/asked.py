@@ -6,14 +6,14 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Literal
 
-from grids.entries.parameters import GIVEN
-from grids.grid import LABELS
-from grids.reading.errors import format_count
-from sweep.questions.limits import END
-from sweep.questions.pareto import find_knee
-from sweep.report.names import write_stop
-from sweep.report.sentences import brief, name_row, write_time
-from sweep.show.columns import format_value
+from paradl.grids.entries.parameters import GIVEN
+from paradl.grids.grid import LABELS
+from paradl.grids.reading.errors import format_count
+from paradl.sweep.questions.limits import END
+from paradl.sweep.questions.pareto import find_knee
+from paradl.sweep.report.names import write_stop
+from paradl.sweep.report.sentences import brief, name_row, write_time
+from paradl.sweep.show.columns import format_value
 
 Row = dict[str, Any]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from sweep.report.chart_axes import SIGNALS
+from paradl.sweep.report.chart_axes import SIGNALS
 
 ROWS = alt.NamedData("rows")
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from sweep.answers.objectives import Goal
-from sweep.plots.looks import choose_looks
+from paradl.sweep.answers.objectives import Goal
+from paradl.sweep.plots.looks import choose_looks
 
 # The page sets these as it shows rows: ticks that suit them, and the entries of the legend, which
 # would otherwise list all strategies and terms that there are.

@@ -10,9 +10,9 @@ from typing import Any
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
-from kernels.names.layout_terms import EVERY_TERM
-from sweep.answers.objectives import Goal
-from sweep.plots.looks import (
+from paradl.kernels.names.layout_terms import EVERY_TERM
+from paradl.sweep.answers.objectives import Goal
+from paradl.sweep.plots.looks import (
     BLUE,
     MEMORY_LOOKS,
     TERM_LOOKS,
@@ -21,9 +21,9 @@ from sweep.plots.looks import (
     choose_looks,
     name_part,
 )
-from sweep.report.asked import Asked
-from sweep.report.chart import ROWS, Chart, finish
-from sweep.report.chart_axes import (
+from paradl.sweep.report.asked import Asked
+from paradl.sweep.report.chart import ROWS, Chart, finish
+from paradl.sweep.report.chart_axes import (
     BYTES,
     EPOCH,
     GOALS,
@@ -35,7 +35,7 @@ from sweep.report.chart_axes import (
     colour_strategies,
     show_fields,
 )
-from sweep.report.tables import Report
+from paradl.sweep.report.tables import Report
 
 
 def make_charts(report: Report) -> list[Chart]:

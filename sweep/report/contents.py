@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grids.entries.systems import System
-from grids.grid import LABELS, Grid
-from sweep.answers.objectives import Goal, Price
-from sweep.cases.rejection import look_up_capacity
-from sweep.cells.selection import Selection, locate_row, write_value
-from sweep.cells.source import Source, open_source, open_space
-from sweep.cells.space import Space, list_given, list_row_values, thin_values
-from sweep.errors import NothingFeasibleError
-from sweep.plots.looks import name_part
-from sweep.questions.best import rank_strategies
-from sweep.questions.bottleneck import list_bottlenecks
-from sweep.questions.limits import list_limits
-from sweep.questions.sensitivity import DOUBLE, list_sensitivities
-from sweep.report.asked import Asked
-from sweep.report.layouts import list_settings
-from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons, write_stop
-from sweep.report.narrow import narrow_grid
-from sweep.report.points import list_points
-from sweep.report.sentences import describe_best, write_time
-from sweep.report.tables import Report, Row
+from paradl.grids.entries.systems import System
+from paradl.grids.grid import LABELS, Grid
+from paradl.sweep.answers.objectives import Goal, Price
+from paradl.sweep.cases.rejection import look_up_capacity
+from paradl.sweep.cells.selection import Selection, locate_row, write_value
+from paradl.sweep.cells.source import Source, open_source, open_space
+from paradl.sweep.cells.space import Space, list_given, list_row_values, thin_values
+from paradl.sweep.errors import NothingFeasibleError
+from paradl.sweep.plots.looks import name_part
+from paradl.sweep.questions.best import rank_strategies
+from paradl.sweep.questions.bottleneck import list_bottlenecks
+from paradl.sweep.questions.limits import list_limits
+from paradl.sweep.questions.sensitivity import DOUBLE, list_sensitivities
+from paradl.sweep.report.asked import Asked
+from paradl.sweep.report.layouts import list_settings
+from paradl.sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons, write_stop
+from paradl.sweep.report.narrow import narrow_grid
+from paradl.sweep.report.points import list_points
+from paradl.sweep.report.sentences import describe_best, write_time
+from paradl.sweep.report.tables import Report, Row
 
 if TYPE_CHECKING:
-    from sweep.cells.reader import Reader
+    from paradl.sweep.cells.reader import Reader
 
 LEAST_CHANGE = 0.001  # of a time, for an upgrade to be listed
 LEAST_APPEARS = 0.005  # of a time: communication that an upgrade uncovers, to be named

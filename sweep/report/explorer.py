@@ -18,21 +18,21 @@ from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 from tornado.web import Application, HTTPError, RequestHandler
 
-from grids.entries.strategies import Strategy
-from grids.grid import LABELS, Grid
-from grids.reading.errors import InputError
-from grids.reading.units import parse_quantity
-from sweep.cases.row_cases import read_value
-from sweep.cells.reader import Reader
-from sweep.cells.selection import Selection
-from sweep.cells.source import Source, open_source, open_space
-from sweep.errors import NothingFeasibleError, RunError
-from sweep.questions.best import rank_strategies
-from sweep.questions.explain import explain_grid
-from sweep.report.contents import add_details, find_opening, list_places, rank_places
-from sweep.report.narrow import narrow_grid
-from sweep.report.page import Live, render_page, write_json
-from sweep.report.tables import Report, pack_tables
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.grid import LABELS, Grid
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.units import parse_quantity
+from paradl.sweep.cases.row_cases import read_value
+from paradl.sweep.cells.reader import Reader
+from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.source import Source, open_source, open_space
+from paradl.sweep.errors import NothingFeasibleError, RunError
+from paradl.sweep.questions.best import rank_strategies
+from paradl.sweep.questions.explain import explain_grid
+from paradl.sweep.report.contents import add_details, find_opening, list_places, rank_places
+from paradl.sweep.report.narrow import narrow_grid
+from paradl.sweep.report.page import Live, render_page, write_json
+from paradl.sweep.report.tables import Report, pack_tables
 
 # Parameters of the machine that a reader may move; those that are axes have selectors.
 SLIDERS = (

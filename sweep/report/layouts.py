@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.parameters import PARAMETERS
-from grids.grid import Grid
-from grids.library import find
-from grids.spec import validate_spec
-from kernels.configuration.answers import LayoutCase
-from kernels.layouts.transformer import COLUMNS
-from sweep.cases.layout_words import write_layout
-from sweep.cells.selection import locate_row
-from sweep.report.names import ROWS_OF_LAYOUTS
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.grid import Grid
+from paradl.grids.library import find
+from paradl.grids.spec import validate_spec
+from paradl.kernels.configuration.answers import LayoutCase
+from paradl.kernels.layouts.transformer import COLUMNS
+from paradl.sweep.cases.layout_words import write_layout
+from paradl.sweep.cells.selection import locate_row
+from paradl.sweep.report.names import ROWS_OF_LAYOUTS
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweep.answers.types.fitting import FitAnswer
+    from paradl.sweep.answers.types.fitting import FitAnswer
 
 Columns = Mapping[str, NDArray[np.int64]]
 

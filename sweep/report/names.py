@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from grids.grid import Grid
-from sweep.cells.reader import CHOSEN
-from sweep.cells.selection import locate_row
-from sweep.questions.limits import END
+from paradl.grids.grid import Grid
+from paradl.sweep.cells.reader import CHOSEN
+from paradl.sweep.cells.selection import locate_row
+from paradl.sweep.questions.limits import END
 
 # The axis of layouts as rows. Their numbers mean nothing to a reader, so a page names a layout by
 # its words, and selects by its columns.
@@ -44,7 +44,7 @@ def name_cell(grid: Grid, row: Mapping[str, Any], chosen: Mapping[str, Any]) -> 
     """
     strategy = grid.strategy(locate_row(grid, row))
     if strategy.laid:
-        from sweep.cases.row_cases import find_row_cell  # late: imports JAX
+        from paradl.sweep.cases.row_cases import find_row_cell  # late: imports JAX
 
         return find_row_cell(grid, row).words
     degrees = chosen.get("degrees") or {}

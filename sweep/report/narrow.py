@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grids.axes import Axis
-from grids.grid import LABELS, Grid
-from grids.rows import Rows
-from sweep.cells.selection import Selection, locate_label
-from sweep.cells.source import GridReader
-from sweep.cube.provenance import check_code
+from paradl.grids.axes import Axis
+from paradl.grids.grid import LABELS, Grid
+from paradl.grids.rows import Rows
+from paradl.sweep.cells.selection import Selection, locate_label
+from paradl.sweep.cells.source import GridReader
+from paradl.sweep.cube.provenance import check_code
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweep.cells.reader import Reader
+    from paradl.sweep.cells.reader import Reader
 
 # Blocks of larger cubes hold all values of parameters that a page shows one of: to read a place of
 # a billion cells (8 strategies) unpacks 4 GB in 1 s of CPU time, to compute it anew takes 0.05 s.

@@ -13,13 +13,13 @@ from typing import Any
 from jinja2 import Environment
 from platformdirs import user_cache_path
 
-from grids.grid import LABELS
-from grids.reading.plainyaml import write_plain
-from grids.reading.textfile import write_text
-from kernels.cache_files import read_file, write_file
-from sweep.cells.selection import write_value
-from sweep.report.charts import make_charts
-from sweep.report.tables import Report, Row, pack_tables
+from paradl.grids.grid import LABELS
+from paradl.grids.reading.plainyaml import write_plain
+from paradl.grids.reading.textfile import write_text
+from paradl.kernels.cache_files import read_file, write_file
+from paradl.sweep.cells.selection import write_value
+from paradl.sweep.report.charts import make_charts
+from paradl.sweep.report.tables import Report, Row, pack_tables
 
 
 @dataclass(frozen=True)

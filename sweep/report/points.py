@@ -5,25 +5,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grids.grid import LABELS, Grid
-from kernels.names.arrays import Floats
-from kernels.names.flags import FORBIDS
-from sweep.answers.objectives import HOUR
-from sweep.cells.reader import CHOSEN
-from sweep.cells.selection import Selection
-from sweep.cells.space import thin_axis
-from sweep.cube.derived_quantities import Paradl
-from sweep.cube.variables import find_allowed, name_limits
-from sweep.questions.pareto import find_knee
-from sweep.report.layouts import Columns, describe_layout, read_columns
-from sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
-from sweep.report.narrow import read_curves
-from sweep.report.tables import Row
+from paradl.grids.grid import LABELS, Grid
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.flags import FORBIDS
+from paradl.sweep.answers.objectives import HOUR
+from paradl.sweep.cells.reader import CHOSEN
+from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.space import thin_axis
+from paradl.sweep.cube.derived_quantities import Paradl
+from paradl.sweep.cube.variables import find_allowed, name_limits
+from paradl.sweep.questions.pareto import find_knee
+from paradl.sweep.report.layouts import Columns, describe_layout, read_columns
+from paradl.sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
+from paradl.sweep.report.narrow import read_curves
+from paradl.sweep.report.tables import Row
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweep.cells.reader import Reader
+    from paradl.sweep.cells.reader import Reader
 
 # A page of 5 MB has room for some 40,000 points: these numbers of values keep a cube of ten
 # strategies and 24 places below it.

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from grids.reading.textfile import PAGES, expect_ending, expect_folder
-from sweep.answers.frames import name_arguments
-from sweep.answers.objectives import Goal, Price
-from sweep.cells.selection import Selection
-from sweep.cells.source import Source, open_source
-from sweep.report.asked import Asked
-from sweep.report.contents import add_details, rank_places
-from sweep.report.page import write_page
-from sweep.report.tables import Report
+from paradl.grids.reading.textfile import PAGES, expect_ending, expect_folder
+from paradl.sweep.answers.frames import name_arguments
+from paradl.sweep.answers.objectives import Goal, Price
+from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.source import Source, open_source
+from paradl.sweep.report.asked import Asked
+from paradl.sweep.report.contents import add_details, rank_places
+from paradl.sweep.report.page import write_page
+from paradl.sweep.report.tables import Report
 
 
 def collect_report(
@@ -57,4 +57,4 @@ def write_report(
     words = [f"{name}={value!r}" for name, value in given.items() if value not in usual]
     name = repr(str(source)) if isinstance(source, str | Path) else "cube"
     call = ", ".join([name, repr(str(path)), *words])
-    write_page(report, Path(path), f"sweep.write_report({call})")
+    write_page(report, Path(path), f"paradl.write_report({call})")

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from grids.reading.errors import format_count
-from sweep.answers.objectives import Goal
-from sweep.show.columns import format_duration
+from paradl.grids.reading.errors import format_count
+from paradl.sweep.answers.objectives import Goal
+from paradl.sweep.show.columns import format_duration
 
 Row = Mapping[str, Any]
 

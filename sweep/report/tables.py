@@ -8,8 +8,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from sweep.answers.objectives import Goal
-from sweep.report.asked import Asked
+from paradl.sweep.answers.objectives import Goal
+from paradl.sweep.report.asked import Asked
 
 DIGITS = 5  # significant ones of a number on the page: a fifth of the bytes of all 17
 Row = dict[str, Any]

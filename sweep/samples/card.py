@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
-from sweep.samples.columns import SampleColumn
-from sweep.samples.splits import AXES, TEST, TRAIN
+from paradl.sweep.samples.columns import SampleColumn
+from paradl.sweep.samples.splits import AXES, TEST, TRAIN
 
 SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B")
 HEADINGS = {

@@ -12,11 +12,11 @@ from typing import Any, Literal, get_args
 
 from numpy.typing import NDArray
 
-from kernels.names.stored import EPOCH, TARGETS
-from sweep.cube.coordinates import LABELLED
-from sweep.cube.variables import DERIVED, VARIABLES
-from sweep.samples.features import FEATURES
-from sweep.samples.splits import SPLITS, name_label, name_split
+from paradl.kernels.names.stored import EPOCH, TARGETS
+from paradl.sweep.cube.coordinates import LABELLED
+from paradl.sweep.cube.variables import DERIVED, VARIABLES
+from paradl.sweep.samples.features import FEATURES
+from paradl.sweep.samples.splits import SPLITS, name_label, name_split
 
 # The file with a data set's facts, and the version of its format.
 FACTS, FORMAT = "dataset.json", 1

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import jax
 import numpy as np
 
-from grids.axes import Range
-from kernels.configuration.case import Points
-from kernels.configuration.places import PLACES
-from kernels.names.arrays import Floats, Integers
-from sweep.samples.space import Problem, SampleSpace
-from sweep.samples.tables import build_table, join_points, stack_points
+from paradl.grids.axes import Range
+from paradl.kernels.configuration.case import Points
+from paradl.kernels.configuration.places import PLACES
+from paradl.kernels.names.arrays import Floats, Integers
+from paradl.sweep.samples.space import Problem, SampleSpace
+from paradl.sweep.samples.tables import build_table, join_points, stack_points
 
 if TYPE_CHECKING:
     from scipy.stats import qmc

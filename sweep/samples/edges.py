@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.axes import Range
-from grids.reading.errors import InputError
-from kernels.blocks.labels import label_points
-from kernels.compiled import fetch
-from kernels.configuration.case import Points
-from kernels.names.arrays import Flags, Floats, Integers
-from kernels.names.stored import EPOCH
-from sweep.cube.variables import find_allowed
-from sweep.samples.space import Problem, SampleSpace
+from paradl.grids.axes import Range
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.blocks.labels import label_points
+from paradl.kernels.compiled import fetch
+from paradl.kernels.configuration.case import Points
+from paradl.kernels.names.arrays import Flags, Floats, Integers
+from paradl.kernels.names.stored import EPOCH
+from paradl.sweep.cube.variables import find_allowed
+from paradl.sweep.samples.space import Problem, SampleSpace
 
 if TYPE_CHECKING:
-    from sweep.samples.draw import Draw
+    from paradl.sweep.samples.draw import Draw
 
 ORIGINS = ("space", "limit", "crossover")
 # Number of batches from a range that bisection chooses between.

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grids.entries.parameters import DEGREES, PARAMETERS
-from grids.entries.precision import PRECISIONS
-from grids.entries.strategies import Strategy
-from grids.entries.systems import System
-from grids.grid import Grid
-from grids.models.layers import LayerTable
-from kernels.arrays import Cells
-from kernels.configuration.case import Case
-from kernels.configuration.places import ENDLESS, PLACES, read_parameters
-from kernels.names.arrays import Floats
-from kernels.parallelism.layout import list_degrees
-from sweep.samples.model_features import MODEL, Feature
+from paradl.grids.entries.parameters import DEGREES, PARAMETERS
+from paradl.grids.entries.precision import PRECISIONS
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.entries.systems import System
+from paradl.grids.grid import Grid
+from paradl.grids.models.layers import LayerTable
+from paradl.kernels.arrays import Cells
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.places import ENDLESS, PLACES, read_parameters
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.parallelism.layout import list_degrees
+from paradl.sweep.samples.model_features import MODEL, Feature
 
 if TYPE_CHECKING:
-    from sweep.samples.draw import Draw
-    from sweep.samples.space import Problem
+    from paradl.sweep.samples.draw import Draw
+    from paradl.sweep.samples.space import Problem
 
 # Levels of the network beyond the first two, which are parameters: `intra_` and `inter_`. The
 # kernels pad every network to at least four levels.

@@ -11,10 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from grids.reading.errors import InputError
-from sweep.samples.columns import Columns
-from sweep.samples.read import Samples, expect_readable, open_samples
-from sweep.samples.splits import AXES, HASHED, TEST, TRAIN, hash_problems, name_label, name_split
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.samples.columns import Columns
+from paradl.sweep.samples.read import Samples, expect_readable, open_samples
+from paradl.sweep.samples.splits import (
+    AXES,
+    HASHED,
+    TEST,
+    TRAIN,
+    hash_problems,
+    name_label,
+    name_split,
+)
 
 # Not the seed of the split: hashes serve only to find equal problems.
 SEED = 20_261_122

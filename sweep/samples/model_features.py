@@ -13,9 +13,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.models.kinds import KINDS
-from grids.models.layers import LayerTable
-from kernels.names.arrays import Flags, Floats
+from paradl.grids.models.kinds import KINDS
+from paradl.grids.models.layers import LayerTable
+from paradl.kernels.names.arrays import Flags, Floats
 
 Read = Callable[[LayerTable], float]
 Column = Callable[[LayerTable], Floats]

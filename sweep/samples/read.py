@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
-from grids.reading.errors import InputError, shorten, suggest_name
-from sweep.exports.export import expect_arrow
-from sweep.samples.columns import FACTS, FORMAT, ROLES, Role
-from sweep.samples.splits import SPLITS, TEST, TRAIN, name_split
+from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.sweep.exports.export import expect_arrow
+from paradl.sweep.samples.columns import FACTS, FORMAT, ROLES, Role
+from paradl.sweep.samples.splits import SPLITS, TEST, TRAIN, name_split
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,7 +99,7 @@ class Samples:
 
     def to_xarray(self, columns: Sequence[str] | None = None) -> "xr.Dataset":
         """Read all rows along the dimension `row`, with units and roles; all columns by default."""
-        import xarray as xr
+        from paradl.sweep.xarray_plugin import make_dataset  # late: xarray takes 0.4 s
 
         described = {column["name"]: column for column in self.facts["columns"]}
         frame = self.read(list(columns or described))
@@ -108,7 +108,7 @@ class Samples:
             facts = described[name]
             words = {"long_name": facts["meaning"], "units": facts["units"], "role": facts["role"]}
             variables[name] = ("row", frame[name].to_numpy(), words)
-        return xr.Dataset(variables, attrs={"paradl_spec": json.dumps(self.facts["spec"])})
+        return make_dataset(variables, attributes={"paradl_spec": json.dumps(self.facts["spec"])})
 
     def expect_splits(self, splits: Iterable[str]) -> None:
         """Raise InputError if the data set lacks one of these splits."""

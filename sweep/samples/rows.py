@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.blocks.labels import compile_ahead, label_points
-from kernels.compiled import fetch
-from kernels.configuration.case import Points
-from kernels.names.stored import EPOCH
-from sweep.cube.variables import find_allowed, join_limits
-from sweep.samples.columns import Columns, name_slope
-from sweep.samples.draw import (
+from paradl.kernels.blocks.labels import compile_ahead, label_points
+from paradl.kernels.compiled import fetch
+from paradl.kernels.configuration.case import Points
+from paradl.kernels.names.stored import EPOCH
+from paradl.sweep.cube.variables import find_allowed, join_limits
+from paradl.sweep.samples.columns import Columns, name_slope
+from paradl.sweep.samples.draw import (
     Draw,
     Tables,
     draw_slices,
@@ -26,10 +26,10 @@ from sweep.samples.draw import (
     join_tables,
     make_tables,
 )
-from sweep.samples.edges import Shares, move_to_edges
-from sweep.samples.features import describe_problem, describe_slices
-from sweep.samples.space import Problem, SampleSpace
-from sweep.samples.splits import name_label
+from paradl.sweep.samples.edges import Shares, move_to_edges
+from paradl.sweep.samples.features import describe_problem, describe_slices
+from paradl.sweep.samples.space import Problem, SampleSpace
+from paradl.sweep.samples.splits import name_label
 
 # Chunks of a problem share its tables.
 _keep_tables = lru_cache(maxsize=2)(make_tables)

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from grids.reading.errors import InputError, shorten
-from grids.reading.units import parse_count, parse_quantity
-from sweep.cube.provenance import list_versions
-from sweep.engine.compile_cache import keep_programs
-from sweep.engine.resources import cores
-from sweep.exports.export import expect_arrow, write_texts
-from sweep.exports.target import write_beside
-from sweep.samples.card import write_card
-from sweep.samples.columns import FACTS, FORMAT, Columns, list_columns
-from sweep.samples.edges import Shares
-from sweep.samples.rows import (
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.units import parse_count, parse_quantity
+from paradl.sweep.cube.provenance import list_versions
+from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.engine.resources import cores
+from paradl.sweep.exports.export import expect_arrow, write_texts
+from paradl.sweep.exports.target import write_beside
+from paradl.sweep.samples.card import write_card
+from paradl.sweep.samples.columns import FACTS, FORMAT, Columns, list_columns
+from paradl.sweep.samples.edges import Shares
+from paradl.sweep.samples.rows import (
     Chunk,
     DrawnBatch,
     Request,
@@ -31,8 +31,8 @@ from sweep.samples.rows import (
     list_batches,
     make_rows,
 )
-from sweep.samples.space import SampleSpace, Source, read_space
-from sweep.samples.splits import Splits, choose_splits
+from paradl.sweep.samples.space import SampleSpace, Source, read_space
+from paradl.sweep.samples.splits import Splits, choose_splits
 
 # Rows that `leave_out` drops.
 LEAVE_OUT: dict[str, Callable[[Columns], Any]] = {
@@ -134,7 +134,7 @@ def _write(
     leave_out: Sequence[str],
 ) -> dict[str, Any]:
     """Write the files of a data set into a folder; return its facts."""
-    from sweep.samples.write import write_rows  # late: pyarrow is optional
+    from paradl.sweep.samples.write import write_rows  # late: pyarrow is optional
 
     facts = _describe(space, request, splits, leave_out)
     columns = list_columns(facts["inputs"], splits.names, space.outputs)

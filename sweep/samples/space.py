@@ -11,17 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
-from grids.axes import Axis, Law, Range
-from grids.entries.parameters import PARAMETERS
-from grids.grid import Grid
-from grids.outputs import ELASTICITIES, INTERVALS, MAIN_OUTPUTS, TRAINING
-from grids.reading.errors import InputError, shorten
-from grids.reading.yamlfile import Where, join_keys
-from grids.spec import Spec, read_spec, validate_spec
-from kernels.configuration.places import PLACES
-from kernels.names.arrays import Floats
-from kernels.names.stored import EPOCH, TARGETS
-from sweep.samples.tables import SharedTables
+from paradl.grids.axes import Axis, Law, Range
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.grid import Grid
+from paradl.grids.outputs import ELASTICITIES, INTERVALS, MAIN_OUTPUTS, TRAINING
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.yamlfile import Where, join_keys
+from paradl.grids.spec import Spec, read_spec, validate_spec
+from paradl.kernels.configuration.places import PLACES
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.stored import EPOCH, TARGETS
+from paradl.sweep.samples.tables import SharedTables
 
 Source = str | Path | Mapping[str, object]
 Problem = tuple[int, int, int]
@@ -120,7 +120,7 @@ def read_space(source: Source, inputs: tuple[str, ...] = ()) -> SampleSpace:
         spec, document = read_spec(Path(source))
         name, base, where = str(source), Path(source).parent, document.where
     else:
-        from sweep.cube.store import open_cube  # late: zarr takes 0.2 s of CPU to import
+        from paradl.sweep.cube.store import open_cube  # late: zarr takes 0.2 s of CPU to import
 
         spec = _open_ranges(open_cube(str(source)).grid.spec)
         space = _make_space(spec, inputs, str(source), base, where)

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.axes import Range
-from grids.reading.errors import InputError
-from kernels.configuration.places import PLACES
-from kernels.names.arrays import Flags, Floats
-from sweep.samples.features import FACTS, INPUTS, OUTER_LINKS, SYSTEM
-from sweep.samples.model_features import MODEL
+from paradl.grids.axes import Range
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.configuration.places import PLACES
+from paradl.kernels.names.arrays import Flags, Floats
+from paradl.sweep.samples.features import FACTS, INPUTS, OUTER_LINKS, SYSTEM
+from paradl.sweep.samples.model_features import MODEL
 
 if TYPE_CHECKING:
-    from sweep.samples.space import SampleSpace
+    from paradl.sweep.samples.space import SampleSpace
 
 # How each split divides rows.
 SPLITS = {

@@ -17,19 +17,19 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
-from grids.reading.errors import InputError, shorten
-from kernels.blocks.labels import label_points
-from kernels.compiled import fetch, put_on_device
-from kernels.configuration.case import Points
-from kernels.configuration.places import ENDLESS
-from kernels.names.arrays import Floats
-from kernels.names.stored import EPOCH, TARGETS
-from sweep.cube.variables import find_allowed
-from sweep.engine.compile_cache import keep_programs
-from sweep.engine.resources import cores
-from sweep.samples.draw import Draw, Tables, make_tables, read_quantiles
-from sweep.samples.features import FEATURES, OUTER_LINKS, describe_rows
-from sweep.samples.space import Problem, SampleSpace, Source, read_space
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.kernels.blocks.labels import label_points
+from paradl.kernels.compiled import fetch, put_on_device
+from paradl.kernels.configuration.case import Points
+from paradl.kernels.configuration.places import ENDLESS
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.stored import EPOCH, TARGETS
+from paradl.sweep.cube.variables import find_allowed
+from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.engine.resources import cores
+from paradl.sweep.samples.draw import Draw, Tables, make_tables, read_quantiles
+from paradl.sweep.samples.features import FEATURES, OUTER_LINKS, describe_rows
+from paradl.sweep.samples.space import Problem, SampleSpace, Source, read_space
 
 Singles = NDArray[np.float32]
 

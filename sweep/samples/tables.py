@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
-from grids.entries.strategies import Strategy
-from grids.grid import Grid
-from grids.inputs.case import (
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.grid import Grid
+from paradl.grids.inputs.case import (
     Divided,
     Setup,
     build_case,
@@ -25,16 +25,16 @@ from grids.inputs.case import (
     divide_rows,
     set_up,
 )
-from grids.inputs.divisions import take_at_cells
-from grids.inputs.groups import Groups, identify_numbers, reduce_new_groups
-from grids.inputs.values import Settings
-from grids.inputs.workload import Workload
-from kernels.arrays import use_numpy
-from kernels.configuration.case import Case, Points
-from kernels.names.arrays import Floats
-from kernels.oracle.formulas import Work
-from kernels.parallelism.layout import find_layout
-from kernels.work.group import Bounds
+from paradl.grids.inputs.divisions import take_at_cells
+from paradl.grids.inputs.groups import Groups, identify_numbers, reduce_new_groups
+from paradl.grids.inputs.values import Settings
+from paradl.grids.inputs.workload import Workload
+from paradl.kernels.arrays import use_numpy
+from paradl.kernels.configuration.case import Case, Points
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.oracle.formulas import Work
+from paradl.kernels.parallelism.layout import find_layout
+from paradl.kernels.work.group import Bounds
 
 Tree = TypeVar("Tree")
 

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sweep.exports.columns import describe_column
-from sweep.exports.tables import RowGroups
-from sweep.samples.columns import Columns, SampleColumn
-from sweep.samples.splits import TEST, TRAIN, name_split
+from paradl.sweep.exports.columns import describe_column
+from paradl.sweep.exports.tables import RowGroups
+from paradl.sweep.samples.columns import Columns, SampleColumn
+from paradl.sweep.samples.splits import TEST, TRAIN, name_split
 
 # Least rows per row group: with 100 columns 25 MB, which every folder buffers.
 GROUP_ROWS = 2**15

@@ -4,17 +4,17 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from grids.reading.errors import format_count
-from grids.reading.units import format_quantity
-from sweep.show.columns import format_percent
-from sweep.show.data import Format, Row
-from sweep.show.rows import show, show_one, show_sections
-from sweep.show.tables import print_table
-from sweep.show.visible import tell
+from paradl.grids.reading.errors import format_count
+from paradl.grids.reading.units import format_quantity
+from paradl.sweep.show.columns import format_percent
+from paradl.sweep.show.data import Format, Row
+from paradl.sweep.show.rows import show, show_one, show_sections
+from paradl.sweep.show.tables import print_table
+from paradl.sweep.show.visible import tell
 
 if TYPE_CHECKING:
-    from sweep.importing.machines.machine import ImportedMachine
-    from sweep.importing.networks.graph import ImportedNetwork
+    from paradl.sweep.importing.machines.machine import ImportedMachine
+    from paradl.sweep.importing.networks.graph import ImportedNetwork
 
 
 def show_entries(rows: Sequence[Row], form: Format) -> None:

@@ -7,12 +7,12 @@ from typing import Any, TypeGuard
 
 from rich.cells import cell_len
 
-from grids.entries.parameters import PARAMETERS
-from grids.reading.units import PREFIXES, format_quantity
-from kernels.names.layout_terms import EVERY_TERM
-from kernels.names.terms import TERMS
-from sweep.answers.types.schemas import ANSWERS, list_answer_fields
-from sweep.show.visible import escape_invisible
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.reading.units import PREFIXES, format_quantity
+from paradl.kernels.names.layout_terms import EVERY_TERM
+from paradl.kernels.names.terms import TERMS
+from paradl.sweep.answers.types.schemas import ANSWERS, list_answer_fields
+from paradl.sweep.show.visible import escape_invisible
 
 INTERVAL = "80 % interval"  # the header of its column
 PROSE = 20  # characters; text of several words wraps, but to no less than this

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from grids.entries.calibration import DETERMINED, CalibrationFile, LayoutTime, list_priors
-from grids.entries.transformer_rates import UNKNOWN, find_factor_spread, find_prior_spread
-from grids.reading.units import format_quantity
-from sweep.answers.reasons import keep_reasons
-from sweep.measured.runs import PARTS
-from sweep.show.columns import INTERVAL, format_interval, format_percent
-from sweep.show.data import Format, Row
-from sweep.show.rows import show_sections
-from sweep.show.tables import print_table
+from paradl.grids.entries.calibration import DETERMINED, CalibrationFile, LayoutTime, list_priors
+from paradl.grids.entries.transformer_rates import UNKNOWN, find_factor_spread, find_prior_spread
+from paradl.grids.reading.units import format_quantity
+from paradl.sweep.answers.reasons import keep_reasons
+from paradl.sweep.measured.runs import PARTS
+from paradl.sweep.show.columns import INTERVAL, format_interval, format_percent
+from paradl.sweep.show.data import Format, Row
+from paradl.sweep.show.rows import show_sections
+from paradl.sweep.show.tables import print_table
 
 PART_NAMES = {"total": "total", "comp": "compute", "comm": "communication"}
 

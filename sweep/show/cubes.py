@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from grids.reading.errors import format_count
-from sweep.cube.layout import DONE
-from sweep.show.columns import format_cell, format_coordinate
-from sweep.show.data import Format, Row
-from sweep.show.rows import show_sections
-from sweep.show.tables import print_record, print_table
-from sweep.show.visible import escape_invisible
+from paradl.grids.reading.errors import format_count
+from paradl.sweep.cube.layout import DONE
+from paradl.sweep.show.columns import format_cell, format_coordinate
+from paradl.sweep.show.data import Format, Row
+from paradl.sweep.show.rows import show_sections
+from paradl.sweep.show.tables import print_record, print_table
+from paradl.sweep.show.visible import escape_invisible
 
 
 def show_verified(verified: dict[str, Any], form: Format) -> None:

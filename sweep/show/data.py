@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from grids.reading.csvfile import quote_formula
-from sweep.show.visible import escape_invisible
+from paradl.grids.reading.csvfile import quote_formula
+from paradl.sweep.show.visible import escape_invisible
 
 Format = Literal["table", "json", "csv"]
 Row = Mapping[str, Any]

@@ -3,15 +3,15 @@
 from functools import partial
 from typing import Any
 
-from grids.entries.strategies import parse_strategy
-from grids.entries.strategy_names import LIMIT
-from grids.inputs.factors import divisors
-from grids.reading.errors import format_count
-from sweep.answers.reasons import keep_reasons
-from sweep.show.columns import format_cell
-from sweep.show.data import Format, Row
-from sweep.show.rows import show, show_sections
-from sweep.show.tables import print_record, print_table
+from paradl.grids.entries.strategies import parse_strategy
+from paradl.grids.entries.strategy_names import LIMIT
+from paradl.grids.inputs.factors import divisors
+from paradl.grids.reading.errors import format_count
+from paradl.sweep.answers.reasons import keep_reasons
+from paradl.sweep.show.columns import format_cell
+from paradl.sweep.show.data import Format, Row
+from paradl.sweep.show.rows import show, show_sections
+from paradl.sweep.show.tables import print_record, print_table
 
 TOP = (
     *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments"),

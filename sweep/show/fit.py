@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from grids.reading.errors import format_count
-from grids.reading.units import format_quantity
-from sweep.answers.types.fitting import TIGHT, UNSUPPORTED, FitAnswer, LayoutRow, TimeParts
-from sweep.show.columns import format_digits, format_duration, format_percent
-from sweep.show.data import Format, Row
-from sweep.show.rows import SCREENFUL, show_sections, tell_more
-from sweep.show.tables import print_table
-from sweep.show.visible import escape_lines
+from paradl.grids.reading.errors import format_count
+from paradl.grids.reading.units import format_quantity
+from paradl.sweep.answers.types.fitting import TIGHT, UNSUPPORTED, FitAnswer, LayoutRow, TimeParts
+from paradl.sweep.show.columns import format_digits, format_duration, format_percent
+from paradl.sweep.show.data import Format, Row
+from paradl.sweep.show.rows import SCREENFUL, show_sections, tell_more
+from paradl.sweep.show.tables import print_table
+from paradl.sweep.show.visible import escape_lines
 
 URGENT = (TIGHT, UNSUPPORTED)
 

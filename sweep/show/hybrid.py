@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from grids.reading.errors import format_count
-from sweep.show.columns import INTERVAL, format_cell, format_interval, format_percent
-from sweep.show.data import Format, Row
-from sweep.show.rows import show_sections
-from sweep.show.tables import print_table
-from sweep.show.visible import escape_lines
+from paradl.grids.reading.errors import format_count
+from paradl.sweep.show.columns import INTERVAL, format_cell, format_interval, format_percent
+from paradl.sweep.show.data import Format, Row
+from paradl.sweep.show.rows import show_sections
+from paradl.sweep.show.tables import print_table
+from paradl.sweep.show.visible import escape_lines
 
 AGAINST = {"same": "data on as many PEs", "best": "data at its best PE count so far"}
 BASIS = {"oracle": "predicted", "given": "given"}

@@ -5,13 +5,13 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from grids.reading.errors import format_count
-from grids.reading.units import format_quantity
-from sweep.show.columns import format_percent
-from sweep.show.data import Format, Row
-from sweep.show.rows import show_sections
-from sweep.show.tables import print_table
-from sweep.show.visible import escape_lines
+from paradl.grids.reading.errors import format_count
+from paradl.grids.reading.units import format_quantity
+from paradl.sweep.show.columns import format_percent
+from paradl.sweep.show.data import Format, Row
+from paradl.sweep.show.rows import show_sections
+from paradl.sweep.show.tables import print_table
+from paradl.sweep.show.visible import escape_lines
 
 
 def show_placement(answer: Mapping[str, Any], form: Format) -> None:

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from grids.entries.parameters import PARAMETERS
-from grids.grid import LABELS
-from grids.reading.units import format_quantity
-from sweep.cells.reader import CHOSEN
-from sweep.show.columns import INTERVAL, format_duration, format_odds, format_value
-from sweep.show.data import Format, Row
-from sweep.show.rows import shorten_label, show, show_rows
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.grid import LABELS
+from paradl.grids.reading.units import format_quantity
+from paradl.sweep.cells.reader import CHOSEN
+from paradl.sweep.show.columns import INTERVAL, format_duration, format_odds, format_value
+from paradl.sweep.show.data import Format, Row
+from paradl.sweep.show.rows import shorten_label, show, show_rows
 
 # Parameters listed per cell without --all: those of the largest effect.
 FIRST = 10

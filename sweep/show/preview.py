@@ -6,20 +6,20 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.grid import Grid
-from grids.notes import list_warnings
-from grids.outputs import INTERVALS
-from grids.reading.errors import format_count
-from grids.reading.units import format_quantity
-from sweep.cells.source import open_space
-from sweep.cube.extension import find_missing_blocks
-from sweep.cube.plan import Plan
-from sweep.engine.duration import estimate_duration
-from sweep.engine.progress import Advance, Progress
-from sweep.engine.resources import blocks_at_once, needed_memory
-from sweep.engine.start import choose_plan, find_start
-from sweep.show.columns import format_cell, format_duration
-from sweep.show.visible import tell
+from paradl.grids.grid import Grid
+from paradl.grids.notes import list_warnings
+from paradl.grids.outputs import INTERVALS
+from paradl.grids.reading.errors import format_count
+from paradl.grids.reading.units import format_quantity
+from paradl.sweep.cells.source import open_space
+from paradl.sweep.cube.extension import find_missing_blocks
+from paradl.sweep.cube.plan import Plan
+from paradl.sweep.engine.duration import estimate_duration
+from paradl.sweep.engine.progress import Advance, Progress
+from paradl.sweep.engine.resources import blocks_at_once, needed_memory
+from paradl.sweep.engine.start import choose_plan, find_start
+from paradl.sweep.show.columns import format_cell, format_duration
+from paradl.sweep.show.visible import tell
 
 # Cores of this process that a plan counts on; workers have one each.
 CORES = 2

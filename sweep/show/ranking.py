@@ -4,22 +4,22 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from grids.entries.parameters import GIVEN, PARAMETERS
-from grids.grid import LABELS
-from grids.reading.units import format_quantity
-from sweep.answers.system_settings import PLACES
-from sweep.cases.degrees import read_layout_words
-from sweep.cells.selection import write_value
-from sweep.show.columns import (
+from paradl.grids.entries.parameters import GIVEN, PARAMETERS
+from paradl.grids.grid import LABELS
+from paradl.grids.reading.units import format_quantity
+from paradl.sweep.answers.system_settings import PLACES
+from paradl.sweep.cases.degrees import read_layout_words
+from paradl.sweep.cells.selection import write_value
+from paradl.sweep.show.columns import (
     INTERVAL,
     format_coordinate,
     format_interval,
     format_odds,
     format_value,
 )
-from sweep.show.data import Format, Row
-from sweep.show.rows import SCREENFUL, shorten_label, show, show_rows, tell_more
-from sweep.show.tables import print_table
+from paradl.sweep.show.data import Format, Row
+from paradl.sweep.show.rows import SCREENFUL, shorten_label, show, show_rows, tell_more
+from paradl.sweep.show.tables import print_table
 
 # Columns after a row's labels and axes; JSON and CSV have all there are.
 SHOWN = (

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from sweep.show.data import Format, Row, print_csv, print_json
-from sweep.show.tables import print_record, print_table
-from sweep.show.visible import tell
+from paradl.sweep.show.data import Format, Row, print_csv, print_json
+from paradl.sweep.show.tables import print_record, print_table
+from paradl.sweep.show.visible import tell
 
 if TYPE_CHECKING:
     import pandas as pd

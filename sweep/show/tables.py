@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from grids.entries.parameters import PARAMETERS
-from grids.grid import LABELS
-from sweep.show.columns import Column, format_alone, make_column, measure_text
-from sweep.show.data import Format, Row, flatten_record, list_columns
-from sweep.show.visible import escape_invisible
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.grid import LABELS
+from paradl.sweep.show.columns import Column, format_alone, make_column, measure_text
+from paradl.sweep.show.data import Format, Row, flatten_record, list_columns
+from paradl.sweep.show.visible import escape_invisible
 
 MARGIN = " "
 GAPS = (3, 2)  # characters between two columns, and in a narrow table

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.reading.errors import InputError
-from kernels.names.arrays import Flags, Floats
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.arrays import Flags, Floats
 
 if TYPE_CHECKING:
     import pandas as pd

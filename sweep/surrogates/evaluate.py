@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from grids.reading.errors import InputError
-from kernels.names.arrays import Flags
-from kernels.names.stored import EPOCH
-from sweep.samples.read import open_samples
-from sweep.samples.splits import SPLITS
-from sweep.surrogates.encoding import Encoding, Singles, read_values
-from sweep.surrogates.rows import SampleRows, read_rows, read_targets
-from sweep.surrogates.scores import Answers, score_rows, score_slices
-from sweep.surrogates.surrogate import Surrogate, load_surrogate, read_outputs
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.arrays import Flags
+from paradl.kernels.names.stored import EPOCH
+from paradl.sweep.samples.read import open_samples
+from paradl.sweep.samples.splits import SPLITS
+from paradl.sweep.surrogates.encoding import Encoding, Singles, read_values
+from paradl.sweep.surrogates.rows import SampleRows, read_rows, read_targets
+from paradl.sweep.surrogates.scores import Answers, score_rows, score_slices
+from paradl.sweep.surrogates.surrogate import Surrogate, load_surrogate, read_outputs
 
 # About how many training rows are searched; how many rows are looked up at once.
 KEPT, AT_ONCE = 50_000, 2_000

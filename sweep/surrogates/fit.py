@@ -16,9 +16,9 @@ import numpy as np
 import optax
 from jax import Array
 
-from sweep.surrogates.encoding import Encoding, Singles, read_values
-from sweep.surrogates.network import OUTPUTS, SurrogateNetwork, fit_lines, make_network
-from sweep.surrogates.rows import (
+from paradl.sweep.surrogates.encoding import Encoding, Singles, read_values
+from paradl.sweep.surrogates.network import OUTPUTS, SurrogateNetwork, fit_lines, make_network
+from paradl.sweep.surrogates.rows import (
     SampleRows,
     list_followers,
     read_kinds,

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from kernels.names.arrays import Floats
-from kernels.names.stored import TARGETS
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.stored import TARGETS
 
 # Outputs of a learner: logarithms of the targets (compute, communication, memory), then the log
 # odds of being feasible.

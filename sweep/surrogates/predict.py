@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grids.reading.errors import InputError
-from kernels.names.stored import EPOCH
-from sweep.samples.read import open_samples
-from sweep.surrogates.rows import LABELS
-from sweep.surrogates.surrogate import Surrogate, expect_extra, load_surrogate
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.stored import EPOCH
+from paradl.sweep.samples.read import open_samples
+from paradl.sweep.surrogates.rows import LABELS
+from paradl.sweep.surrogates.surrogate import Surrogate, expect_extra, load_surrogate
 
 if TYPE_CHECKING:
     import pandas as pd

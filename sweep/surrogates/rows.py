@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grids.entries.parameters import DEGREES as PARALLELISMS
-from grids.reading.errors import InputError
-from kernels.names.arrays import Flags, Floats
-from kernels.names.stored import EPOCH, TARGETS
-from sweep.samples.columns import name_slope
-from sweep.samples.features import OUTER_LINKS
-from sweep.samples.splits import TRAIN, name_label, name_split
-from sweep.surrogates.encoding import Singles
+from paradl.grids.entries.parameters import DEGREES as PARALLELISMS
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.arrays import Flags, Floats
+from paradl.kernels.names.stored import EPOCH, TARGETS
+from paradl.sweep.samples.columns import name_slope
+from paradl.sweep.samples.features import OUTER_LINKS
+from paradl.sweep.samples.splits import TRAIN, name_label, name_split
+from paradl.sweep.surrogates.encoding import Singles
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sweep.samples.read import Samples
+    from paradl.sweep.samples.read import Samples
 
 # Communication is raised to at least this share of an epoch: 0 has no logarithm.
 LEAST_SHARE = 1e-4

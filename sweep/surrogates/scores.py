@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.names.arrays import Flags, Floats, Integers
+from paradl.kernels.names.arrays import Flags, Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import BaseModel, Field, FiniteFloat
 
-from grids.reading.errors import InputError
-from kernels.names.arrays import Flags, Floats
-from sweep.errors import expect_libraries
-from sweep.exports.target import write_beside
-from sweep.samples.features import FEATURES
-from sweep.surrogates.encoding import Encoding, read_values
-from sweep.surrogates.rows import DEGREES, ROOM, read_kinds, read_room
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.arrays import Flags, Floats
+from paradl.sweep.errors import expect_libraries
+from paradl.sweep.exports.target import write_beside
+from paradl.sweep.samples.features import FEATURES
+from paradl.sweep.surrogates.encoding import Encoding, read_values
+from paradl.sweep.surrogates.rows import DEGREES, ROOM, read_kinds, read_room
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +74,7 @@ class Surrogate:
 
     def apply(self, frame: "pd.DataFrame") -> Predictions:
         """Predict rows of features. InputError: a feature is missing, not numeric or negative."""
-        from sweep.surrogates.fit import apply_member
+        from paradl.sweep.surrogates.fit import apply_member
 
         read_values(frame, (*DEGREES, ROOM))  # columns that the encoding may lack
         features = self.encoding.encode(read_values(frame, self.encoding.names))
@@ -181,7 +181,7 @@ def _read(path: Path) -> Surrogate:
     if (numbers["scale"] <= 0).any() or not set(facts.splits) <= set(facts.splits_of_data):
         raise ValueError("a scale of 0, or an unknown split")
     if facts.learner == "trees":
-        from sweep.surrogates.trees import read_trees
+        from paradl.sweep.surrogates.trees import read_trees
 
         members = tuple(read_trees(trees, count) for trees in facts.trees)
     if len(members) != facts.members:
@@ -194,7 +194,7 @@ def _make_networks(facts: Facts, features: int) -> tuple[Any, ...]:
     """Make networks whose arrays have the shapes of those in a file."""
     if facts.learner == "trees":
         return ()
-    from sweep.surrogates.network import make_network
+    from paradl.sweep.surrogates.network import make_network
 
     network = make_network(np.random.default_rng(0), features, len(DEGREES), facts.width)
     return (network,) * facts.members

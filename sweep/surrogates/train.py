@@ -8,12 +8,12 @@ from typing import Any, get_args
 
 import numpy as np
 
-from grids.reading.errors import InputError, shorten
-from sweep.exports.target import check_target
-from sweep.samples.read import open_samples
-from sweep.surrogates.encoding import fit_encoding
-from sweep.surrogates.rows import SampleRows, read_rows
-from sweep.surrogates.surrogate import (
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.sweep.exports.target import check_target
+from paradl.sweep.samples.read import open_samples
+from paradl.sweep.surrogates.encoding import fit_encoding
+from paradl.sweep.surrogates.rows import SampleRows, read_rows
+from paradl.sweep.surrogates.surrogate import (
     MOST_MEMBERS,
     MOST_WIDTH,
     Learner,
@@ -81,8 +81,8 @@ def train_surrogate(
     rows = read_rows(samples, chosen, slopes=gradients)
     train, valid = _divide(rows, chosen, seed)
     encoding = fit_encoding(train.frame, rows.features)
-    from sweep.surrogates.fit import TrainingRecipe, fit_network, make_examples
-    from sweep.surrogates.trees import fit_trees
+    from paradl.sweep.surrogates.fit import TrainingRecipe, fit_network, make_examples
+    from paradl.sweep.surrogates.trees import fit_trees
 
     examples = make_examples(train, encoding, gradients=gradients)
     checked = make_examples(valid, encoding, gradients=False)

@@ -8,11 +8,11 @@ import lightgbm
 import numpy as np
 from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, model_validator
 
-from kernels.names.arrays import Flags
-from kernels.names.stored import TARGETS
-from sweep.surrogates.encoding import Singles
-from sweep.surrogates.fit import Examples, Report
-from sweep.surrogates.network import OUTPUTS
+from paradl.kernels.names.arrays import Flags
+from paradl.kernels.names.stored import TARGETS
+from paradl.sweep.surrogates.encoding import Singles
+from paradl.sweep.surrogates.fit import Examples, Report
+from paradl.sweep.surrogates.network import OUTPUTS
 
 ROUNDS, LEAVES, RATE, PATIENCE = 200, 63, 0.1, 20
 # Rounds between reports of progress.

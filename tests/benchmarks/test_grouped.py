@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import priors
-from grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.parameters import PARAMETERS
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks import priors
 from benchmarks.priors import PARAMETERS
-from grids.entries.names import list_names
-from grids.entries.parameters import PARAMETERS as SHIPPED
+from paradl.grids.entries.names import list_names
+from paradl.grids.entries.parameters import PARAMETERS as SHIPPED
 
 BY_NETWORK = attrgetter("model")
 

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-import sweep
+import paradl
 from examples.residual import RUNS, STRENGTHS, fit_ridge, main, predict_held, rate_parts
 
 
@@ -82,7 +82,7 @@ def test_a_table_of_the_catalogues_runs(tmp_path, monkeypatch, capsys):
     main()
     head, *lines = capsys.readouterr().out.splitlines()
     assert " ".join(head.split()) == "left out n uncalibrated calibrated corrected learnt alone"
-    overall = sweep.compare(path, calibration="none")["summary"]["overall"]
+    overall = paradl.compare(path, calibration="none")["summary"]["overall"]
     stated = "/".join(f"{100 * overall[part]['mean']:.1f}" for part in ("total", "comp", "comm"))
     scheme, runs, uncalibrated, *_ = lines[0].split()
     assert (scheme, int(runs), uncalibrated) == ("configuration", len(kept), stated)

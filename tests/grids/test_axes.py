@@ -5,9 +5,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grids.axes import GENERATORS, MOST_VALUES, expand_axis
-from grids.entries.parameters import PARAMETERS
-from grids.reading.errors import InputError
+from paradl.grids.axes import GENERATORS, MOST_VALUES, expand_axis
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.reading.errors import InputError
 
 PE, GAMMA, LATENCY = (PARAMETERS[name] for name in ("pe", "gamma", "intra_latency"))
 BANDWIDTH = PARAMETERS["inter_bandwidth"]

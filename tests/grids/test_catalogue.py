@@ -7,12 +7,12 @@ from typing import get_args
 
 import pytest
 
-from grids.entries.datasets import Dataset
-from grids.entries.names import Kind, list_names
-from grids.entries.precision import PRECISIONS
-from grids.library import find
-from grids.models.layers import LayerTable
-from grids.reading.errors import InputError, ShapeError
+from paradl.grids.entries.datasets import Dataset
+from paradl.grids.entries.names import Kind, list_names
+from paradl.grids.entries.precision import PRECISIONS
+from paradl.grids.library import find
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.reading.errors import InputError, ShapeError
 
 ENTRIES = [(kind, name) for kind in get_args(Kind) for name in list_names(kind)]
 

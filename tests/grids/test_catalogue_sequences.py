@@ -3,7 +3,7 @@
 import csv
 from pathlib import Path
 
-from grids.library import find
+from paradl.grids.library import find
 
 FACTS = Path(__file__).parents[1] / "data" / "facts" / "recurrent_models.csv"
 

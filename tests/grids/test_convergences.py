@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from grids.library import find, look_up_convergences
+from paradl.grids.library import find, look_up_convergences
 
 ROWS = (
     "model,dataset,target,global_batch,epochs",

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import yaml
 
-from grids.grid import Grid, Index
-from grids.reading.errors import InputError
-from grids.spec import Spec
-from kernels.configuration.answers import Answer
-from kernels.names.arrays import Floats
-from kernels.names.terms import Terms
-from kernels.options import Options
-from kernels.oracle.answer import answer_case
+from paradl.grids.grid import Grid, Index
+from paradl.grids.reading.errors import InputError
+from paradl.grids.spec import Spec
+from paradl.kernels.configuration.answers import Answer
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.terms import Terms
+from paradl.kernels.options import Options
+from paradl.kernels.oracle.answer import answer_case
 
 AUTHORS = Path(__file__).parents[1] / "data" / "paradl"
 

@@ -6,11 +6,11 @@ from typing import Any, get_args
 
 import pytest
 
-from grids.entries.names import CATALOGUE, Kind, list_names
-from grids.library import find
-from grids.models.architecture import Architecture
-from grids.models.files.netfile import NetModel
-from grids.reading.errors import InputError
+from paradl.grids.entries.names import CATALOGUE, Kind, list_names
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.files.netfile import NetModel
+from paradl.grids.reading.errors import InputError
 
 AUTHORS = Path(__file__).parents[1] / "data" / "paradl"
 ENTRIES = [(kind, name) for kind in get_args(Kind) for name in list_names(kind)]

@@ -8,11 +8,11 @@ from typing import Any, cast
 import pytest
 from calibrations import define_calibration
 
-from grids.entries.calibration import CalibrationFile
-from grids.grid import Grid
-from grids.library import look_up_calibrations
-from grids.reading.errors import InputError
-from grids.spec import validate_spec
+from paradl.grids.entries.calibration import CalibrationFile
+from paradl.grids.grid import Grid
+from paradl.grids.library import look_up_calibrations
+from paradl.grids.reading.errors import InputError
+from paradl.grids.spec import validate_spec
 
 AXES = {"model": "resnet50", "dataset": "imagenet", "strategy": "data", "pe": [4], "batch": [32]}
 KEY = "calibration"

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from grids.entries.parameters import CONTINUOUS, PARAMETERS
-from grids.outputs import ELASTICITIES, list_sloped
-from grids.reading.errors import InputError
-from grids.spec import Spec, validate_spec
-from kernels.names.stored import ELASTIC
+from paradl.grids.entries.parameters import CONTINUOUS, PARAMETERS
+from paradl.grids.outputs import ELASTICITIES, list_sloped
+from paradl.grids.reading.errors import InputError
+from paradl.grids.spec import Spec, validate_spec
+from paradl.kernels.names.stored import ELASTIC
 
 AXES = {"model": "alexnet", "dataset": "imagenet", "system": "abci", "pe": 4, "batch": 8}
 

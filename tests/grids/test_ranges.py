@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from grids.axes import Range
-from grids.grid import Grid
-from grids.reading.errors import InputError
-from grids.spec import Spec, validate_spec
+from paradl.grids.axes import Range
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError
+from paradl.grids.spec import Spec, validate_spec
 
 AXES = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "pe": 8, "batch": 8}
 PARTS = np.linspace(0, 1, 10_001)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from grids.grid import Grid, read_grid
-from grids.reading.errors import InputError
+from paradl.grids.grid import Grid, read_grid
+from paradl.grids.reading.errors import InputError
 
 AXES: dict[str, object] = {
     "model": "alexnet",

@@ -5,13 +5,13 @@ from typing import get_args
 
 import pytest
 
-from grids.entries.choices import Choices
-from grids.entries.parameters import PARAMETERS
-from grids.entries.quantity import Parameter
-from grids.entries.strategy_names import TABLE_III
-from grids.outputs import MAIN_OUTPUTS
-from grids.reading.errors import InputError
-from grids.spec import Spec, read_spec, validate_spec
+from paradl.grids.entries.choices import Choices
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.quantity import Parameter
+from paradl.grids.entries.strategy_names import TABLE_III
+from paradl.grids.outputs import MAIN_OUTPUTS
+from paradl.grids.reading.errors import InputError
+from paradl.grids.spec import Spec, read_spec, validate_spec
 
 SPEC = """\
 name: interconnect study

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grids.entries.precision import RECIPES
-from grids.library import find
-from grids.models.architecture import Architecture
-from grids.models.transformers import read_transformer
-from grids.reading.errors import InputError
-from kernels.layouts.memory import measure_memory
-from kernels.layouts.transformer import Layouts, Training
+from paradl.grids.entries.precision import RECIPES
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.transformers import read_transformer
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.layouts.memory import measure_memory
+from paradl.kernels.layouts.transformer import Layouts, Training
 
 IMAGES = find("dataset", "imagenet", Path())
 NAMES = (

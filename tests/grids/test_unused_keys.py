@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from grids.grid import Grid
-from grids.library import find_catalogued
-from grids.notes import list_warnings
-from grids.reading.errors import InputError
-from grids.spec import validate_spec
+from paradl.grids.grid import Grid
+from paradl.grids.library import find_catalogued
+from paradl.grids.notes import list_warnings
+from paradl.grids.reading.errors import InputError
+from paradl.grids.spec import validate_spec
 
 
 def define(kind: Any, name: str, **changes: object) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from grids.grid import Grid
-from grids.notes import list_warnings
-from grids.reading.errors import InputError
-from grids.spec import Spec
+from paradl.grids.grid import Grid
+from paradl.grids.notes import list_warnings
+from paradl.grids.reading.errors import InputError
+from paradl.grids.spec import Spec
 
 LSTM = {"name": "net", "rank": 1, "layers": [{"lstm": 4}, "softmax"]}
 WORDS = {"name": "words", "samples": 100, "shape": [4, 8], "targets": 4}

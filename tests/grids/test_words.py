@@ -2,10 +2,10 @@
 
 import pytest
 
-from grids.entries.parameters import FOLLOWS, FREE
-from grids.entries.strategies import parse_strategy
-from grids.reading.errors import InputError, suggest_name
-from grids.spec import validate_spec
+from paradl.grids.entries.parameters import FOLLOWS, FREE
+from paradl.grids.entries.strategies import parse_strategy
+from paradl.grids.reading.errors import InputError, suggest_name
+from paradl.grids.spec import validate_spec
 
 
 def test_numbers_are_no_neighbours_by_their_digits():

@@ -6,10 +6,10 @@ from typing import Any, get_args
 
 import pytest
 
-from grids.models.architecture import Architecture, read_architecture
-from grids.models.layers import LayerTable
-from grids.models.steps.step import Step
-from grids.reading.plainyaml import read_nodes
+from paradl.grids.models.architecture import Architecture, read_architecture
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.models.steps.step import Step
+from paradl.grids.reading.plainyaml import read_nodes
 
 PAGE = (Path(__file__).parents[2] / "docs" / "your-model.md").read_text()
 EXAMPLES: list[Any] = [

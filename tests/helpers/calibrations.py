@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from grids.entries.calibration import list_priors
+from paradl.grids.entries.calibration import list_priors
 
 ERROR = {
     "serial": 0.03,

@@ -9,14 +9,14 @@ import numpy as np
 import reference
 from hypothesis import strategies as st
 
-from grids.entries.connections import Connection
-from grids.entries.strategies import Strategy
-from grids.entries.systems import Contention, Level, ProcessingElement, System
-from grids.inputs.values import Settings
-from grids.inputs.workload import Workload
-from grids.models.flow import SAMPLE
-from grids.models.layers import Layer, LayerTable
-from grids.placing.group import PlacedGroup, PlacedGroups
+from paradl.grids.entries.connections import Connection
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.entries.systems import Contention, Level, ProcessingElement, System
+from paradl.grids.inputs.values import Settings
+from paradl.grids.inputs.workload import Workload
+from paradl.grids.models.flow import SAMPLE
+from paradl.grids.models.layers import Layer, LayerTable
+from paradl.grids.placing.group import PlacedGroup, PlacedGroups
 
 KINDS = (
     *("conv", "transposed_conv", "maxpool", "fc", "free", "relu", "norm", "add", "multiply"),

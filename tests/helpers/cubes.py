@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import zarr
 
-from grids.outputs import OUTPUTS
-from sweep.cube.store import open_cube
+from paradl.grids.outputs import OUTPUTS
+from paradl.sweep.cube.store import open_cube
 
-COMMAND = (sys.executable, "-c", "from sweep.cli.main import main; main()")
+COMMAND = (sys.executable, "-c", "from paradl.sweep.cli.main import main; main()")
 
 # Epochs of two networks; the second never reaches its target with more than 400 samples.
 LAWS: list[dict[str, Any]] = [

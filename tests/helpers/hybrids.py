@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import sweep
-from grids.convergence.entry import Convergence, Point
+import paradl
+from paradl.grids.convergence.entry import Convergence, Point
 
 NAMES: Any = {"name": "mine", "model": "inception_v3", "dataset": "mine", "target": "all of it"}
 MACHINE: Any = {"dataset": "imagenet-299", "system": "dgx1-v100"}
@@ -20,7 +20,7 @@ def tabulate(points: Any, **more: Any) -> Convergence:
 def ask(law: Convergence, pe: Any, speedups: dict[int, float], **more: Any) -> dict[str, Any]:
     """Ask with given speed-ups; scaling efficiency is 1 by default."""
     options = {"batch": 64, "scaling_efficiency": 1.0} | more
-    return sweep.hybrid("inception_v3", pe=pe, speedups=speedups, convergence=law, **options)
+    return paradl.hybrid("inception_v3", pe=pe, speedups=speedups, convergence=law, **options)
 
 
 def pick_row(answer: dict[str, Any], strategy: str, pe: int) -> dict[str, Any]:

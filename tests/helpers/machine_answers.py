@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from grids.grid import Grid
-from grids.spec import Spec
-from kernels.arrays import use_numpy
-from kernels.configuration.answers import Answer
-from kernels.configuration.case import Case
-from kernels.names.arrays import Floats
-from kernels.oracle.answer import answer_case
+from paradl.grids.grid import Grid
+from paradl.grids.spec import Spec
+from paradl.kernels.arrays import use_numpy
+from paradl.kernels.configuration.answers import Answer
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.oracle.answer import answer_case
 
 Definition = dict[str, Any]
 STRATEGIES = (

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from grids.grid import Grid
-from grids.spec import validate_spec
-from kernels.arrays import use_numpy
-from kernels.configuration.answers import Answer
-from kernels.names.arrays import Floats
-from kernels.names.terms import TERMS
-from kernels.oracle.answer import answer_case
+from paradl.grids.grid import Grid
+from paradl.grids.spec import validate_spec
+from paradl.kernels.arrays import use_numpy
+from paradl.kernels.configuration.answers import Answer
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.terms import TERMS
+from paradl.kernels.oracle.answer import answer_case
 
 # PEs and samples per replica of each column; ABCI has 4 PEs per node, the groups of hybrids.
 LIMITS: dict[str, tuple[int, int]] = {

@@ -5,7 +5,7 @@ from typing import Any
 
 from calibrations import define_calibration
 
-import sweep
+import paradl
 
 Row = dict[str, str]
 Configuration = tuple[str, str, int, int]  # model, strategy, PEs, samples a replica
@@ -29,7 +29,7 @@ def _predict_row(configuration: Configuration, system: str, calibration: object)
     model, strategy, p, batch = configuration
     dataset = DATASETS.get(model, "imagenet")
     settings = {"calibration": calibration}
-    prediction = sweep.predict(
+    prediction = paradl.predict(
         model, strategy, p, batch, dataset=dataset, system=system, settings=settings
     )
     run = {"model": model, "dataset": dataset, "strategy": strategy, "p": str(p)}

@@ -18,9 +18,9 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from grids.grid import read_grid
-from sweep.cells.memory_cube import compute_cells
-from sweep.engine.run import run
+from paradl.grids.grid import read_grid
+from paradl.sweep.cells.memory_cube import compute_cells
+from paradl.sweep.engine.run import run
 
 STRATEGIES = [
     "serial",

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
-from grids.graphs.links import Links
+from paradl.grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
+from paradl.grids.graphs.links import Links
 
 
 def diamond(branch: float = 3.0, size: float = 1.0) -> Graph:

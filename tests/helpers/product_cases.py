@@ -52,7 +52,7 @@ class Degrees:
 
 @dataclass(frozen=True)
 class Case:
-    """Arguments of `sweep.predict`, and what the reference needs of them."""
+    """Arguments of `paradl.predict`, and what the reference needs of them."""
 
     model: dict[str, Any]
     dataset: dict[str, Any]
@@ -72,7 +72,7 @@ class Case:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The arguments of `sweep.predict`."""
+        """The arguments of `paradl.predict`."""
         return {
             "model": self.model,
             "strategy": self.strategy,

@@ -10,9 +10,9 @@ from reference_parts import Layer, Machine, Run
 from reference_products import Product, cut_product
 from reference_products_parts import fits_rows
 
-from grids.models.architecture import Architecture
-from grids.models.kinds import KINDS
-from grids.models.layers import LayerTable
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.kinds import KINDS
+from paradl.grids.models.layers import LayerTable
 
 ITEMS = {"fp32": 4.0, "tf32": 4.0, "amp": 2.0, "bf16": 2.0}  # bytes; a gradient's are as many
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kernels.machine.network import Network, Ring
+from paradl.kernels.machine.network import Network, Ring
 
 RACKS = Network(
     span=np.array([4.0, 16, 64]),

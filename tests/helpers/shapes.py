@@ -22,7 +22,7 @@ check = partial(jaxtyping.jaxtyped, typechecker=beartype(conf=BeartypeConf(is_pe
 def install_checks() -> None:
     """Make the kernels' functions check shapes; call before anything imports the kernels."""
     vars(jaxtyping)["jaxtyped"] = _decorate
-    jaxtyping.install_import_hook("kernels", "beartype.beartype")
+    jaxtyping.install_import_hook("paradl.kernels", "beartype.beartype")
 
 
 def _decorate(typechecker: object) -> Callable[[Any], Any]:

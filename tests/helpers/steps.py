@@ -1,7 +1,7 @@
 """Networks of a few steps."""
 
-from grids.models.architecture import Architecture
-from grids.models.layers import LayerTable
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.layers import LayerTable
 
 SEQUENCE = (6, 5)  # 5 positions of 6 features
 IMAGE = (3, 4, 4)

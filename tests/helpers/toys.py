@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from kernels.configuration.run import Run
-from kernels.machine.device import PE
-from kernels.machine.network import Network
-from kernels.parallelism.layout import find_layout
-from kernels.work.division import Division, Placement
-from kernels.work.group import Bounds
-from kernels.work.layers import Layers, LayerTimes
+from paradl.kernels.configuration.run import Run
+from paradl.kernels.machine.device import PE
+from paradl.kernels.machine.network import Network
+from paradl.kernels.parallelism.layout import find_layout
+from paradl.kernels.work.division import Division, Placement
+from paradl.kernels.work.group import Bounds
+from paradl.kernels.work.layers import Layers, LayerTimes
 
 LAYERS = Layers(
     x=np.array([32.0, 64, 128]),

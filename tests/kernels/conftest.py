@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kernels.arrays import use_numpy
+from paradl.kernels.arrays import use_numpy
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -8,10 +8,10 @@ from jaxtyping import TypeCheckError
 from shapes import ARE_CHECKED
 from toys import LAYERS
 
-from kernels.arrays import xp
-from kernels.machine.collectives import point_to_point
-from kernels.machine.network import Link
-from kernels.work.group import share
+from paradl.kernels.arrays import xp
+from paradl.kernels.machine.collectives import point_to_point
+from paradl.kernels.machine.network import Link
+from paradl.kernels.work.group import share
 
 where_checked = pytest.mark.skipif(not ARE_CHECKED, reason="PARADL_CHECK_SHAPES is not set")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.cache_files import read_file, write_file
+from paradl.kernels.cache_files import read_file, write_file
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="modes say nothing of who may write")
 ROOT = pytest.mark.skipif(

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.machine.collectives import all_gather, all_reduce, point_to_point
-from kernels.machine.network import Link
+from paradl.kernels.machine.collectives import all_gather, all_reduce, point_to_point
+from paradl.kernels.machine.network import Link
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

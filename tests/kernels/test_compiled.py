@@ -7,9 +7,9 @@ import jax
 import numpy as np
 import pytest
 
-import kernels.compiled as compiler
-from kernels.arrays import in_numpy, xp
-from kernels.compiled import MOST_IN_NUMPY, compiled
+import paradl.kernels.compiled as compiler
+from paradl.kernels.arrays import in_numpy, xp
+from paradl.kernels.compiled import MOST_IN_NUMPY, compiled
 
 
 def test_a_program_a_static_value() -> None:

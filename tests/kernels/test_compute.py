@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from toys import LAYERS, PROCESSOR
 
-from kernels.options import Options
-from kernels.oracle.formulas import find_slowdown, time_layers
-from kernels.paper.layers import time_forward
-from kernels.work.compute import (
+from paradl.kernels.options import Options
+from paradl.kernels.oracle.formulas import find_slowdown, time_layers
+from paradl.kernels.paper.layers import time_forward
+from paradl.kernels.work.compute import (
     count_fetched,
     roofline,
     wait_for_launches,
     without_launches,
 )
-from kernels.work.layers import Sequence
+from paradl.kernels.work.layers import Sequence
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.configuration.convergence import Law, count_epochs, spread_epochs
+from paradl.kernels.configuration.convergence import Law, count_epochs, spread_epochs
 
 EPOCHS = st.floats(0.01, 1e4)
 BATCHES = st.floats(1, 1e9)

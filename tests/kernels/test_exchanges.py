@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, divide, placement, run
 
-from kernels.configuration.case import Case
-from kernels.machine.software import Software
-from kernels.names.terms import Terms, list_terms
-from kernels.options import Options
-from kernels.oracle.formulas import time_iteration
-from kernels.oracle.reduction import reduce_part
-from kernels.work.group import share
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.machine.software import Software
+from paradl.kernels.names.terms import Terms, list_terms
+from paradl.kernels.options import Options
+from paradl.kernels.oracle.formulas import time_iteration
+from paradl.kernels.oracle.reduction import reduce_part
+from paradl.kernels.work.group import share
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from toys import TIMES, divide, placement
 
-from kernels.options import Options
-from kernels.paper.table import TableWork
-from kernels.paper.work import reduce_table
-from kernels.work.group import mark_exchanged
+from paradl.kernels.options import Options
+from paradl.kernels.paper.table import TableWork
+from paradl.kernels.paper.work import reduce_table
+from paradl.kernels.work.group import mark_exchanged
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

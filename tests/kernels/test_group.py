@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from toys import TIMES, divide, placement
 
-from kernels.options import Options
-from kernels.oracle.reduction import reduce_part
-from kernels.paper.work import reduce_table
-from kernels.work.group import held, share
-from kernels.work.layers import merged, total
+from paradl.kernels.options import Options
+from paradl.kernels.oracle.reduction import reduce_part
+from paradl.kernels.paper.work import reduce_table
+from paradl.kernels.work.group import held, share
+from paradl.kernels.work.layers import merged, total
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

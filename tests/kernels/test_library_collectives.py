@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from racks import RACKS, make_ring
 
-from kernels.machine.library_collectives import (
+from paradl.kernels.machine.library_collectives import (
     gather_costs,
     reduce_costs,
     time_fastest,
     whole_costs,
 )
-from kernels.options import Algorithm
+from paradl.kernels.options import Algorithm
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from toys import NETWORK, TIMES, bounds, divide, placement, run
 
-from kernels.names.flags import FORBIDS, MARKS, Limit
-from kernels.oracle.limits import find_invariant_flags, limits
-from kernels.paper.work import reduce_table
+from paradl.kernels.names.flags import FORBIDS, MARKS, Limit
+from paradl.kernels.oracle.limits import find_invariant_flags, limits
+from paradl.kernels.paper.work import reduce_table
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

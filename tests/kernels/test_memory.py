@@ -3,10 +3,10 @@
 import pytest
 from toys import TIMES, divide, placement
 
-from kernels.options import Options
-from kernels.oracle.reduction import reduce_part
-from kernels.paper.work import reduce_table
-from kernels.work.group import find_fullest
+from paradl.kernels.options import Options
+from paradl.kernels.oracle.reduction import reduce_part
+from paradl.kernels.paper.work import reduce_table
+from paradl.kernels.work.group import find_fullest
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

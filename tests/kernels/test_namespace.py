@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from kernels.arrays import (
+from paradl.kernels.arrays import (
     empty_last,
     find_quantile,
     in_numpy,
@@ -16,7 +16,7 @@ from kernels.arrays import (
     use_numpy,
     xp,
 )
-from kernels.compiled import compiled
+from paradl.kernels.compiled import compiled
 
 ITEMS = {"few": np.arange(3.0), "many": np.arange(6.0).reshape(3, 2)}
 

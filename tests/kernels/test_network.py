@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.machine.network import Link, Network, link, shared_links, staged_link
+from paradl.kernels.machine.network import Link, Network, link, shared_links, staged_link
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toys import LAYERS, NETWORK, PROCESSOR, bounds, divide, placement, run
 
-from kernels.configuration.answers import Answer
-from kernels.configuration.case import Case
-from kernels.names.flags import FORBIDS, Limit
-from kernels.names.terms import Terms
-from kernels.oracle.answer import choose_answer, evaluate
-from kernels.oracle.formulas import reduce_layers
+from paradl.kernels.configuration.answers import Answer
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.names.flags import FORBIDS, Limit
+from paradl.kernels.names.terms import Terms
+from paradl.kernels.oracle.answer import choose_answer, evaluate
+from paradl.kernels.oracle.formulas import reduce_layers
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from toys import LAYERS, divide, placement
 
-from kernels.options import Options
-from kernels.parallelism.layout import find_layout
-from kernels.work.layers import Layers
-from kernels.work.rows import row_share
+from paradl.kernels.options import Options
+from paradl.kernels.parallelism.layout import find_layout
+from paradl.kernels.work.layers import Layers
+from paradl.kernels.work.rows import row_share
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from toys import LAYERS, TIMES, divide, placement
 
-from kernels.options import Options
-from kernels.oracle.reduction import reduce_part
-from kernels.paper.work import reduce_table
-from kernels.work.division import Division
-from kernels.work.stages import largest, passed_on, stage_sums
+from paradl.kernels.options import Options
+from paradl.kernels.oracle.reduction import reduce_part
+from paradl.kernels.paper.work import reduce_table
+from paradl.kernels.work.division import Division
+from paradl.kernels.work.stages import largest, passed_on, stage_sums
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from toys import TIMES, divide, placement
 
-from kernels.options import Options
-from kernels.oracle.reduction import hold, reduce_part
-from kernels.parallelism.placement import find_peaks, sum_devices
-from kernels.work.division import Division, Placed
+from paradl.kernels.options import Options
+from paradl.kernels.oracle.reduction import hold, reduce_part
+from paradl.kernels.parallelism.placement import find_peaks, sum_devices
+from paradl.kernels.work.division import Division, Placed
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels import programs
-from kernels.cache_files import write_file
-from kernels.compiled import Compiled, compiled
+from paradl.kernels import programs
+from paradl.kernels.cache_files import write_file
+from paradl.kernels.compiled import Compiled, compiled
 
 TRACED: list[int] = []
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from racks import RACKS, make_ring, oversubscribe
 
-from kernels.machine.network import (
+from paradl.kernels.machine.network import (
     Network,
     count_chains,
     count_flows,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.source_digest import digest_sources
+from paradl.kernels.source_digest import digest_sources
 
 SOURCE = '''"""Times."""
 

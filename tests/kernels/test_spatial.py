@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from toys import LAYERS, TIMES, divide, placement
 
-from kernels.paper.work import reduce_table
-from kernels.work.division import Division, Placement
-from kernels.work.layers import Layers
-from kernels.work.rows import halo, layer_halo, split_point
+from paradl.kernels.paper.work import reduce_table
+from paradl.kernels.work.division import Division, Placement
+from paradl.kernels.work.layers import Layers
+from paradl.kernels.work.rows import halo, layer_halo, split_point
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

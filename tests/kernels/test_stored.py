@@ -2,9 +2,9 @@
 
 from dataclasses import fields
 
-from kernels.configuration.answers import Answer
-from kernels.names.layout_terms import EVERY_TERM
-from kernels.names.stored import STORED
+from paradl.kernels.configuration.answers import Answer
+from paradl.kernels.names.layout_terms import EVERY_TERM
+from paradl.kernels.names.stored import STORED
 
 
 def test_every_output_is_another_part_of_an_answer() -> None:

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from toys import NETWORK, PROCESSOR, TIMES, bounds, divide, placement, run
 
-from kernels.configuration.case import Case
-from kernels.configuration.run import add_terms, extend_to_epoch
-from kernels.names.terms import TERMS, Terms, list_terms
-from kernels.options import Options
-from kernels.oracle.formulas import time_iteration
-from kernels.paper.work import reduce_table
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.run import add_terms, extend_to_epoch
+from paradl.kernels.names.terms import TERMS, Terms, list_terms
+from paradl.kernels.options import Options
+from paradl.kernels.oracle.formulas import time_iteration
+from paradl.kernels.paper.work import reduce_table
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

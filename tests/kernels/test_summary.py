@@ -8,10 +8,16 @@ import jax
 import numpy as np
 import pytest
 
-from kernels.arrays import AnyArray, use_numpy
-from kernels.blocks.summary import Line, extend_summary, summarise_nothing, tabulate, tabulate_line
-from kernels.names.flags import FORBIDS, Limit
-from kernels.names.statistics import BEST, STATISTICS
+from paradl.kernels.arrays import AnyArray, use_numpy
+from paradl.kernels.blocks.summary import (
+    Line,
+    extend_summary,
+    summarise_nothing,
+    tabulate,
+    tabulate_line,
+)
+from paradl.kernels.names.flags import FORBIDS, Limit
+from paradl.kernels.names.statistics import BEST, STATISTICS
 
 TABULATE = jax.jit(tabulate_line)
 TABULATE_PARTS, EXTEND = jax.jit(tabulate), jax.jit(extend_summary)

@@ -6,8 +6,8 @@ import sys
 import jax
 import numpy as np
 
-from kernels.configuration.run import add_terms
-from kernels.names.terms import TERMS, Terms, list_terms
+from paradl.kernels.configuration.run import add_terms
+from paradl.kernels.names.terms import TERMS, Terms, list_terms
 
 
 def test_a_row_is_what_its_field_says() -> None:
@@ -33,5 +33,6 @@ def test_each_is_added_once_but_what_is_hidden() -> None:
 
 
 def test_terms_and_outputs_are_named_without_jax() -> None:
-    code = "import sys, kernels.names.terms, kernels.names.stored; sys.exit('jax' in sys.modules)"
+    names = "paradl.kernels.names.terms, paradl.kernels.names.stored"
+    code = f"import sys, {names}; sys.exit('jax' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

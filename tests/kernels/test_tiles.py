@@ -8,8 +8,8 @@ from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.arrays import Cells, repeat
-from kernels.blocks.tiles import tiles
+from paradl.kernels.arrays import Cells, repeat
+from paradl.kernels.blocks.tiles import tiles
 
 shapes = st.lists(st.integers(1, 9), min_size=2, max_size=3).map(tuple)
 

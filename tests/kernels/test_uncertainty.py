@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, divide, placement, run
 
-from kernels.arrays import use_numpy
-from kernels.compiled import compiled
-from kernels.configuration.answers import Spread
-from kernels.configuration.case import Case, Uncertainty
-from kernels.machine.software import Software
-from kernels.names.stored import PERCENTILES
-from kernels.options import Options
-from kernels.oracle import uncertainty
-from kernels.oracle.formulas import time_iteration
-from kernels.oracle.reduction import reduce_part
-from kernels.oracle.uncertainty import draw_times, percentiles, quantile
+from paradl.kernels.arrays import use_numpy
+from paradl.kernels.compiled import compiled
+from paradl.kernels.configuration.answers import Spread
+from paradl.kernels.configuration.case import Case, Uncertainty
+from paradl.kernels.machine.software import Software
+from paradl.kernels.names.stored import PERCENTILES
+from paradl.kernels.options import Options
+from paradl.kernels.oracle import uncertainty
+from paradl.kernels.oracle.formulas import time_iteration
+from paradl.kernels.oracle.reduction import reduce_part
+from paradl.kernels.oracle.uncertainty import draw_times, percentiles, quantile
 
 MACHINE = Options(oracle="machine")
 draw = compiled(numpy=True)(draw_times)

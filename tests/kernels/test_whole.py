@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.arrays import divides, is_whole
+from paradl.kernels.arrays import divides, is_whole
 
 COUNTS = st.integers(1, 2**53 - 1)
 

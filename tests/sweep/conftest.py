@@ -10,20 +10,20 @@ import yaml
 from cubes import DATA, MIXED, SMALL
 from shared import copy_shared
 
-import sweep
-from grids.grid import Grid
-from sweep.cli.main import main
+import paradl
+from paradl.grids.grid import Grid
+from paradl.sweep.cli.main import main
 
 
 @pytest.fixture(scope="session")
 def mixed_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store with the whole of MIXED."""
-    return str(copy_shared(tmp_path_factory, "mixed.zarr", lambda path: sweep.run(MIXED, path)))
+    return str(copy_shared(tmp_path_factory, "mixed.zarr", lambda path: paradl.run(MIXED, path)))
 
 
 @pytest.fixture(scope="session")
 def mixed_read(mixed_url: str) -> xr.Dataset:
-    return sweep.open_dataset(mixed_url).load()
+    return paradl.open_dataset(mixed_url).load()
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def mixed(mixed_read: xr.Dataset) -> xr.Dataset:
 
 @pytest.fixture(scope="session")
 def mixed_grid() -> Grid:
-    from sweep.engine.run import read_grid
+    from paradl.sweep.engine.run import read_grid
 
     return read_grid(MIXED)
 
@@ -48,7 +48,7 @@ def small() -> dict:
 @pytest.fixture(scope="session")
 def small_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store with the whole of SMALL."""
-    return str(copy_shared(tmp_path_factory, "small.zarr", lambda path: sweep.run(SMALL, path)))
+    return str(copy_shared(tmp_path_factory, "small.zarr", lambda path: paradl.run(SMALL, path)))
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def data_spec() -> dict:
 @pytest.fixture(scope="session")
 def data_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store with the whole of DATA, filled by one process."""
-    return str(copy_shared(tmp_path_factory, "data.zarr", lambda path: sweep.run(DATA, path)))
+    return str(copy_shared(tmp_path_factory, "data.zarr", lambda path: paradl.run(DATA, path)))
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def spec_file(tmp_path: Path) -> Callable[[object], str]:
 
 
 @pytest.fixture
-def paradl(
+def cli(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:
     """Runs a command in this process: exit code, stdout, stderr."""

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.accessor import QUESTIONS
-from sweep.cube.variables import DERIVED
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.accessor import QUESTIONS
+from paradl.sweep.cube.variables import DERIVED
 
 # After it xarray is itself. In these tests xarray is imported first.
 SWEEP_FIRST = (
@@ -30,14 +30,14 @@ def test_importing_sweep_is_enough() -> None:
 
 
 def test_every_question_of_a_cube_is_offered(mixed: xr.Dataset) -> None:
-    functions = {name: getattr(sweep, name) for name in sweep.__all__}
+    functions = {name: getattr(paradl, name) for name in paradl.__all__}
     of_cubes = {
         name
         for name, function in functions.items()
         if inspect.isfunction(function)
         and next(iter(inspect.signature(function).parameters)) == "cube"
     }
-    # `ds.paradl.bottleneck` is what binds each cell, an array; the question is `sweep.bottleneck`.
+    # `ds.paradl.bottleneck` is what binds each cell, an array; the question is `paradl.bottleneck`.
     assert {*of_cubes, "diff"} - {"bottleneck"} == set(QUESTIONS)
     assert set(QUESTIONS) <= set(dir(mixed.paradl))
 
@@ -45,10 +45,10 @@ def test_every_question_of_a_cube_is_offered(mixed: xr.Dataset) -> None:
 def test_questions_are_those_of_the_package(mixed: xr.Dataset) -> None:
     # Of what is nowhere allowed it is explained why: few strategies are asked about.
     part = mixed.sel(model="alexnet", strategy=["serial", "data"])
-    assert part.paradl.best().equals(sweep.best(part))
-    assert part.paradl.limits(0.3).equals(sweep.limits(part, 0.3))
-    assert part.paradl.pareto(against="memory") == sweep.pareto(part, against="memory")
-    assert part.paradl.regret() == sweep.regret(part)
+    assert part.paradl.best().equals(paradl.best(part))
+    assert part.paradl.limits(0.3).equals(paradl.limits(part, 0.3))
+    assert part.paradl.pareto(against="memory") == paradl.pareto(part, against="memory")
+    assert part.paradl.regret() == paradl.regret(part)
     assert part.paradl.diff(part)["same"]
     with pytest.raises(AttributeError, match="'paradl' has no 'bets'"):
         _ = part.paradl.bets
@@ -59,17 +59,17 @@ def test_a_slice_is_no_keyword(name: str, mixed: xr.Dataset) -> None:
     given = ("cube.csv",) if name == "export" else ()
     message = rf"^{name}\(\) .*'pe'; to select values: selection={{'pe': 64}}$"
     with pytest.raises(TypeError, match=message):
-        getattr(sweep, name)(mixed, *given, pe=64)
+        getattr(paradl, name)(mixed, *given, pe=64)
     with pytest.raises(TypeError, match=message):
         getattr(mixed.paradl, name)(*given, pe=64)
     with pytest.raises(TypeError, match=rf"^{name}\(\) missing"):
-        getattr(sweep, name)()
+        getattr(paradl, name)()
 
 
 def test_numbers_are_texts_too(mixed: xr.Dataset) -> None:
     part = mixed.sel(model="alexnet", strategy=["serial", "data"])
-    assert sweep.limits(part, "30%").equals(sweep.limits(part, 0.3))
-    assert sweep.best(part, {"pe": "pow2:4-8"}).equals(sweep.best(part, {"pe": [4, 8]}))
+    assert paradl.limits(part, "30%").equals(paradl.limits(part, 0.3))
+    assert paradl.best(part, {"pe": "pow2:4-8"}).equals(paradl.best(part, {"pe": [4, 8]}))
 
 
 def test_hours_cost_and_memory_by_hand(mixed: xr.Dataset) -> None:

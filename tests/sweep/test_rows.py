@@ -11,16 +11,16 @@ import zarr
 from cubes import arrays
 from jsonschema import Draft202012Validator
 
-import sweep
-from grids.grid import LABELS, read_grid
-from grids.reading.errors import InputError
-from sweep.answers.types.schemas import ANSWERS, build_schemas, list_answer_fields
-from sweep.cells.memory_cube import compute_cells
-from sweep.cube.creation import create_cube
-from sweep.cube.plan import plan_cube
-from sweep.cube.store import open_cube
-from sweep.engine.block import run_block
-from sweep.engine.verification import verify
+import paradl
+from paradl.grids.grid import LABELS, read_grid
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.answers.types.schemas import ANSWERS, build_schemas, list_answer_fields
+from paradl.sweep.cells.memory_cube import compute_cells
+from paradl.sweep.cube.creation import create_cube
+from paradl.sweep.cube.plan import plan_cube
+from paradl.sweep.cube.store import open_cube
+from paradl.sweep.engine.block import run_block
+from paradl.sweep.engine.verification import verify
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "links.yaml"
 AXES: dict[str, Any] = {
@@ -57,7 +57,7 @@ LINKS: dict[str, Any] = {
 def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store with the whole of SPEC."""
     path = tmp_path_factory.mktemp("rows") / "rows.zarr"
-    sweep.run(SPEC, path)
+    paradl.run(SPEC, path)
     return str(path)
 
 
@@ -65,7 +65,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
 def links(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store with the whole of LINKS."""
     path = tmp_path_factory.mktemp("links") / "links.zarr"
-    sweep.run(LINKS, path)
+    paradl.run(LINKS, path)
     return str(path)
 
 
@@ -91,7 +91,7 @@ def test_a_cube_of_rows_is_the_diagonal_of_the_dense_one(oracle):
 
 
 def test_a_store_has_the_cells_of_its_rows(url):
-    stored, computed = sweep.open_dataset(url), compute_cells(read_grid(SPEC))
+    stored, computed = paradl.open_dataset(url), compute_cells(read_grid(SPEC))
     for name, values in computed.data_vars.items():
         np.testing.assert_allclose(stored[name], values, rtol=1e-6, err_msg=str(name))
 
@@ -106,7 +106,7 @@ def test_a_plain_reader_has_the_values_of_rows(url):
 
 
 def test_a_dataset_selects_by_values(url):
-    cube = sweep.open_dataset(url)
+    cube = paradl.open_dataset(url)
     assert cube.sel(group=4).segments.values.tolist() == [8, 2]
     assert cube.sel(segments=2).layout.item() == 2
 
@@ -122,8 +122,8 @@ def test_a_dataset_selects_by_values(url):
     ],
 )
 def test_questions_select_by_rows_and_by_values(url, selection, rows):
-    for source in (url, sweep.open_dataset(url)):
-        answer = sweep.limits(source, selection={**selection, "strategy": "data"})
+    for source in (url, paradl.open_dataset(url)):
+        answer = paradl.limits(source, selection={**selection, "strategy": "data"})
         assert sorted({*answer["layout"]}) == rows
         assert {*answer["group"]} == {LAYOUT[row]["group"] for row in rows}
 
@@ -133,63 +133,63 @@ def test_questions_select_by_rows_and_by_values(url, selection, rows):
 )
 def test_a_value_that_no_row_has_is_refused(url, selection):
     with pytest.raises(InputError, match="selection"):
-        sweep.limits(url, selection=selection)
+        paradl.limits(url, selection=selection)
 
 
 def test_each_machine_has_a_ranking(links):
-    machines = sweep.best(links)
+    machines = paradl.best(links)
     assert [*machines.groupby("link")["inter_bandwidth"].first()] == [12.5e9, 25e9]
     assert machines[machines["rank"] == 1]["link"].tolist() == [0, 1]
-    slices = sweep.best(sweep.open_dataset(links))
+    slices = paradl.best(paradl.open_dataset(links))
     assert slices.drop(columns="rejection").equals(machines.drop(columns="rejection"))
 
 
 def test_a_slice_answers_as_its_store_does(url):
-    cube = sweep.open_dataset(url)
+    cube = paradl.open_dataset(url)
     for row in range(len(LAYOUT)):
-        stored = sweep.limits(url, selection={"layout": row})
-        assert sweep.limits(cube.isel(layout=row)).equals(stored)
+        stored = paradl.limits(url, selection={"layout": row})
+        assert paradl.limits(cube.isel(layout=row)).equals(stored)
 
 
 def test_what_follows_from_the_group_is_that_of_its_row(url):
-    cube = sweep.open_dataset(url).sel(strategy="data+filter", pe=8, drop=False)
+    cube = paradl.open_dataset(url).sel(strategy="data+filter", pe=8, drop=False)
     assert cube.paradl.replicas.values.squeeze().tolist() == [2, 4, 2]
 
 
 @pytest.mark.parametrize("verb", ["best", "limits", "bottleneck", "pareto", "sensitivity"])
-def test_answers_have_the_values_of_rows(links, paradl, verb):
+def test_answers_have_the_values_of_rows(links, cli, verb):
     cell = ("--sel", "pe=8", "--sel", "batch=32") if verb in ("bottleneck", "sensitivity") else ()
     chosen = ("--sel", "strategy=data", "--sel", "inter_bandwidth=25 GB/s", *cell)
-    code, out, err = paradl(verb, links, *chosen, "--format", "json")
+    code, out, err = cli(verb, links, *chosen, "--format", "json")
     assert code == 0, err
     rows = json.loads(out)
     assert [*Draft202012Validator(build_schemas()[verb]).iter_errors(rows)] == []
     assert {(row["link"], row["inter_latency"]) for row in rows} == {(1, 2e-6)}
-    code, out, err = paradl(verb, links, *chosen)
+    code, out, err = cli(verb, links, *chosen)
     assert (code, "25" in out) == (0, True), err
 
 
 def test_crossovers_and_needs_vary_what_rows_hold(links):
     cell = {"pe": 8, "batch": 32}
-    crossed = sweep.crossovers(links, "inter_bandwidth", cell)
+    crossed = paradl.crossovers(links, "inter_bandwidth", cell)
     assert "inter_bandwidth" not in crossed
     assert {*crossed["inter_latency"]} == {4e-6, 2e-6}
-    needs = sweep.needs(links, "inter_bandwidth", {**cell, "strategy": "data"}, efficiency=0.5)
+    needs = paradl.needs(links, "inter_bandwidth", {**cell, "strategy": "data"}, efficiency=0.5)
     assert needs["own"].tolist() == [12.5e9, 25e9]
     assert needs["needed"].nunique() == 2  # by latency
 
 
 def test_provisions_and_regrets_of_machines(links):
-    fewest = sweep.provision(links, "20 h", epochs=50)
+    fewest = paradl.provision(links, "20 h", epochs=50)
     assert {*fewest["link"]} == {0, 1}
-    losses = sweep.regret(links, over="link")
+    losses = paradl.regret(links, over="link")
     assert losses[0]["worst_loss"] == 0
 
 
-def test_what_a_command_says_of_rows(links, paradl):
-    code, _, err = paradl("limits", links, "--sel", "inter_bandwidth=13 GB/s")
+def test_what_a_command_says_of_rows(links, cli):
+    code, _, err = cli("limits", links, "--sel", "inter_bandwidth=13 GB/s")
     assert (code, "12.5 GB/s" in err) == (2, True)
-    code, _, err = paradl("limits", links, "--sel", "inter_bandwidth=13 GB/s", "--nearest")
+    code, _, err = cli("limits", links, "--sel", "inter_bandwidth=13 GB/s", "--nearest")
     assert (code, "12.5 GB/s" in err) == (0, True)
 
 
@@ -197,7 +197,7 @@ def test_what_a_command_says_of_rows(links, paradl):
 def test_exports_have_the_values_of_rows(url, tmp_path, ending):
     pd = pytest.importorskip("pandas")
     path = tmp_path / f"cube.{ending}"
-    sweep.export(url, path, {"group": 4, "strategy": "data"})
+    paradl.export(url, path, {"group": 4, "strategy": "data"})
     if ending == "nc":
         with xr.open_dataset(path) as cube:
             assert cube.segments.values.tolist() == [8, 2]
@@ -210,14 +210,14 @@ def test_exports_have_the_values_of_rows(url, tmp_path, ending):
 
 
 @pytest.mark.parametrize("picture", ["scaling", "map", "breakdown"])
-def test_pictures_take_rows(links, paradl, tmp_path, picture):
+def test_pictures_take_rows(links, cli, tmp_path, picture):
     pytest.importorskip("matplotlib")
     chosen = {
         "scaling": ("--sel", "link=1", "--sel", "batch=16"),
         "map": ("--sel", "batch=16", "--over", "link"),
         "breakdown": ("--sel", "inter_latency=2 us", "--sel", "batch=16", "--sel", "strategy=data"),
     }[picture]
-    code, _, err = paradl("plot", picture, links, *chosen, "--output", tmp_path / "picture.png")
+    code, _, err = cli("plot", picture, links, *chosen, "--output", tmp_path / "picture.png")
     assert code == 0, err
 
 
@@ -225,37 +225,37 @@ def test_a_sweep_is_resumed_and_grows_by_rows(tmp_path):
     whole, grown = tmp_path / "whole.zarr", tmp_path / "grown.zarr"
     one = {**SPEC, "axes": AXES | {"strategy": "data", "layout": LAYOUT[:2]}}
     more = {**SPEC, "axes": AXES | {"strategy": "data", "layout": LAYOUT}}
-    sweep.run(one, grown)
+    paradl.run(one, grown)
     open_cube(str(grown), "r+").mark([0], done=False)
-    sweep.run(one, grown)
+    paradl.run(one, grown)
     # The stored rows keep their places, wherever the spec lists them.
     reordered = {**more, "axes": more["axes"] | {"layout": [LAYOUT[2], *LAYOUT[:2]]}}
     with pytest.raises(InputError, match="extend"):
-        sweep.run(reordered, grown)
-    sweep.run(reordered, grown, extend=True)
-    sweep.run(reordered, grown, extend=True)
-    sweep.run(more, whole)
+        paradl.run(reordered, grown)
+    paradl.run(reordered, grown, extend=True)
+    paradl.run(reordered, grown, extend=True)
+    paradl.run(more, whole)
     assert arrays(grown) == arrays(whole)
-    assert sweep.diff(grown, whole)["same"]
+    assert paradl.diff(grown, whole)["same"]
     with pytest.raises(InputError, match="layout"):
-        sweep.run(one, grown, extend=True)
+        paradl.run(one, grown, extend=True)
 
 
 def test_cubes_of_other_rows_are_not_compared(url):
     other = read_grid({**SPEC, "axes": AXES | {"layout": LAYOUT[::-1]}})
     with pytest.raises(InputError, match="layout"):
-        sweep.diff(url, other)
+        paradl.diff(url, other)
 
 
 def test_damaged_values_of_rows_are_written_anew(tmp_path):
     path = tmp_path / "cube.zarr"
-    sweep.run({**SPEC, "axes": SPEC["axes"] | {"strategy": "data"}}, path)
+    paradl.run({**SPEC, "axes": SPEC["axes"] | {"strategy": "data"}}, path)
     group = zarr.open_group(path, mode="r+")["group"]
     assert isinstance(group, zarr.Array)
     group[:] = np.array([1, 1, 1])
     (damage,) = verify(str(path)).damaged
     assert damage.variable == "group"
-    assert sweep.open_dataset(path).group.values.tolist() == [4, 2, 4]
+    assert paradl.open_dataset(path).group.values.tolist() == [4, 2, 4]
 
 
 def test_a_worker_has_the_rows_from_the_store(url, tmp_path):
@@ -270,10 +270,10 @@ def test_summaries_alone_answer_for_many_rows(tmp_path):
     factors = {"group": [1, 2, 4, 8], "segments": {"range": [1, 32]}, "accumulate": [1, 2]}
     layout = {"product": factors, "where": "divides"}
     spec = {"axes": AXES | {"strategy": "data+pipeline", "layout": layout, "batch": 32}}
-    cube = sweep.run(spec, tmp_path / "many.zarr", reduce_only=True)
+    cube = paradl.run(spec, tmp_path / "many.zarr", reduce_only=True)
     assert cube.sizes["layout"] == 4 * 6 * 2
-    kept = sweep.best(str(tmp_path / "many.zarr"))
-    whole = sweep.best(read_grid(spec))
+    kept = paradl.best(str(tmp_path / "many.zarr"))
+    whole = paradl.best(read_grid(spec))
     same = ["layout", "group", "segments", "accumulate", "pe"]
     assert len(kept) == 1  # one chooses among layouts
     assert kept[same].equals(whole[same])
@@ -303,9 +303,9 @@ def test_no_rows_have_the_name_of_an_answers_key():
 def test_samples_have_no_rows():
     drawn = {"inter_bandwidth": {"loguniform": ["1 GB/s", "100 GB/s"]}}
     with pytest.raises(InputError, match="layout"):
-        sweep.sample({"axes": AXES | drawn | {"layout": LAYOUT}}, "never.zarr", rows=10)
+        paradl.sample({"axes": AXES | drawn | {"layout": LAYOUT}}, "never.zarr", rows=10)
 
 
-def test_the_example_has_a_plan(paradl, tmp_path):
-    code, out, err = paradl("sweep", EXAMPLE, tmp_path / "links.zarr", "--dry-run")
+def test_the_example_has_a_plan(cli, tmp_path):
+    code, out, err = cli("sweep", EXAMPLE, tmp_path / "links.zarr", "--dry-run")
     assert (code, "3 rows of link" in out) == (0, True), err

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import jax
 
-import sweep
+import paradl
 
 
 def network(weights, x):
@@ -16,4 +16,4 @@ def network(weights, x):
 
 shapes = {"conv": (7, 7, 3, 64), "matrix": (64, 1000)}
 weights = {name: jax.ShapeDtypeStruct(shape, "float32") for name, shape in shapes.items()}
-Path("mine.yaml").write_text(sweep.trace_model(network, weights, (224, 224, 3)).text)
+Path("mine.yaml").write_text(paradl.trace_model(network, weights, (224, 224, 3)).text)

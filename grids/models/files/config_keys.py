@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from grids.models.files.template import MOST_TIMES
-from grids.reading.errors import InputError, format_count, shorten
+from paradl.grids.models.files.template import MOST_TIMES
+from paradl.grids.reading.errors import InputError, format_count, shorten
 
 Config = Mapping[str, Any]
 MOST_SIZE = 2**31

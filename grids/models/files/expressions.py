@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from grids.reading.errors import InputError, shorten
+from paradl.grids.reading.errors import InputError, shorten
 
 MOST_TEXT = 200  # characters; longer expressions are hostile, and might exceed Python's recursion
 MOST_NUMBER = 2**53  # float64 is exact up to here

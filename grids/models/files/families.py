@@ -18,13 +18,13 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from grids.entries.entry import Record
-from grids.entries.names import CATALOGUE
-from grids.models.files.forms import fill_settings, is_required
-from grids.models.files.template import Template
-from grids.models.steps.step import Steps
-from grids.reading.errors import InputError
-from grids.reading.yamlfile import KeyLocation, explain_error, join_keys, load
+from paradl.grids.entries.entry import Record
+from paradl.grids.entries.names import CATALOGUE
+from paradl.grids.models.files.forms import fill_settings, is_required
+from paradl.grids.models.files.template import Template
+from paradl.grids.models.steps.step import Steps
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.yamlfile import KeyLocation, explain_error, join_keys, load
 
 FAMILIES = CATALOGUE / "families"
 _STEPS: TypeAdapter[Steps] = TypeAdapter(Steps)

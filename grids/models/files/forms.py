@@ -9,9 +9,9 @@ mapping with a required key is the form of each item of a list.
 from collections.abc import Mapping
 from typing import Any
 
-from grids.models.files.expressions import fill_in
-from grids.reading.errors import InputError, shorten, suggest_name
-from grids.reading.yamlfile import Where
+from paradl.grids.models.files.expressions import fill_in
+from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.grids.reading.yamlfile import Where
 
 REQUIRED = "required"
 

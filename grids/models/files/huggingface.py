@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grids.models.files.config_keys import (
+from paradl.grids.models.files.config_keys import (
     EXPERTS,
     Config,
     find_key,
@@ -23,9 +23,9 @@ from grids.models.files.config_keys import (
     read_flag,
     read_size,
 )
-from grids.models.steps.settings import describe_heads
-from grids.reading.errors import InputError, add_place, shorten
-from grids.reading.textfile import read_text
+from paradl.grids.models.steps.settings import describe_heads
+from paradl.grids.reading.errors import InputError, add_place, shorten
+from paradl.grids.reading.textfile import read_text
 
 # Activations of Transformers whose backward pass reads their input. With a product in one kernel
 # any other costs as much: its inputs are what is kept.

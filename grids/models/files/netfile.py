@@ -22,15 +22,15 @@ from pathlib import Path
 
 import numpy as np
 
-from grids.entries.datasets import Dataset
-from grids.entries.entry import MOST_NAME, Name, Record
-from grids.entries.precision import PrecisionName
-from grids.entries.quantity import SECONDS
-from grids.models.kinds import KIND_OF_PREFIX, LayerKind, Sizes
-from grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
-from grids.models.profiles import Profile
-from grids.models.tensors import format_sizes
-from grids.reading.errors import (
+from paradl.grids.entries.datasets import Dataset
+from paradl.grids.entries.entry import MOST_NAME, Name, Record
+from paradl.grids.entries.precision import PrecisionName
+from paradl.grids.entries.quantity import SECONDS
+from paradl.grids.models.kinds import KIND_OF_PREFIX, LayerKind, Sizes
+from paradl.grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
+from paradl.grids.models.profiles import Profile
+from paradl.grids.models.tensors import format_sizes
+from paradl.grids.reading.errors import (
     InputError,
     ShapeError,
     add_place,
@@ -39,9 +39,9 @@ from grids.reading.errors import (
     shorten,
     suggest_name,
 )
-from grids.reading.textfile import digest_text, read_text
-from grids.reading.yamlfile import validate
-from kernels.names.arrays import Floats
+from paradl.grids.reading.textfile import digest_text, read_text
+from paradl.grids.reading.yamlfile import validate
+from paradl.kernels.names.arrays import Floats
 
 HEADERS = ("Dataset", "Input", "Model")
 FIELDS = 5  # NAME|x|w|y|seconds

@@ -31,12 +31,12 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from grids.entries.entry import Record
-from grids.models.files.expressions import fill_in
-from grids.models.files.forms import Form, fill_settings, go_below, refuse_unknown
-from grids.reading.errors import InputError, shorten
-from grids.reading.plainyaml import DEEPEST
-from grids.reading.yamlfile import KeyPath, Where
+from paradl.grids.entries.entry import Record
+from paradl.grids.models.files.expressions import fill_in
+from paradl.grids.models.files.forms import Form, fill_settings, go_below, refuse_unknown
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.plainyaml import DEEPEST
+from paradl.grids.reading.yamlfile import KeyPath, Where
 
 MOST_TIMES = 1000
 # A network has at most 5,000 layers, few of them with more than 20 values.

@@ -19,8 +19,8 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
-from grids.entries.entry import Count, Name
-from grids.models.steps.settings import (
+from paradl.grids.entries.entry import Count, Name
+from paradl.grids.models.steps.settings import (
     BuildingSettings,
     Site,
     collect,
@@ -33,8 +33,8 @@ from grids.models.steps.settings import (
     split_heads,
     weigh,
 )
-from grids.models.tensors import Counts, LayerOutput, Passage, Reading, Role
-from grids.reading.errors import format_count
+from paradl.grids.models.tensors import Counts, LayerOutput, Passage, Reading, Role
+from paradl.grids.reading.errors import format_count
 
 
 class MatMul(BuildingSettings):

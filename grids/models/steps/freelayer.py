@@ -8,10 +8,17 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, Tag
 
-from grids.entries.entry import Count, refuse_bool
-from grids.models.steps.settings import BY_FORM, LIST, LayerSettings, Number, Targets, count_outputs
-from grids.models.tensors import Counts, Passage, Shape
-from grids.reading.errors import InputError
+from paradl.grids.entries.entry import Count, refuse_bool
+from paradl.grids.models.steps.settings import (
+    BY_FORM,
+    LIST,
+    LayerSettings,
+    Number,
+    Targets,
+    count_outputs,
+)
+from paradl.grids.models.tensors import Counts, Passage, Shape
+from paradl.grids.reading.errors import InputError
 
 # The bound of a layer table; more is a typo.
 Amount = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False), BeforeValidator(refuse_bool)]

@@ -8,16 +8,16 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from grids.models.flow import SAMPLE
-from grids.models.kinds import KINDS, LayerKind
-from grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
-from grids.models.steps.settings import (
+from paradl.grids.models.flow import SAMPLE
+from paradl.grids.models.kinds import KINDS, LayerKind
+from paradl.grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
+from paradl.grids.models.steps.settings import (
     BuildingSettings,
     LayerSettings,
     expect_sequence,
     make_sequence,
 )
-from grids.models.steps.step import (
+from paradl.grids.models.steps.step import (
     Concat,
     Experts,
     Flatten,
@@ -29,8 +29,8 @@ from grids.models.steps.step import (
     Step,
     Steps,
 )
-from grids.models.tensors import Counts, LayerOutput, Passage, Role, Shape
-from grids.reading.errors import InputError, ShapeError, add_place, shorten, suggest_name
+from paradl.grids.models.tensors import Counts, LayerOutput, Passage, Role, Shape
+from paradl.grids.reading.errors import InputError, ShapeError, add_place, shorten, suggest_name
 
 # Nested repetitions can exceed any time limit, even of views, which make no layers.
 MOST_STEPS = 20 * MOST_LAYERS

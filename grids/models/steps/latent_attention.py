@@ -12,8 +12,8 @@ rotary part of the key is shared by all heads.
 from dataclasses import replace
 from typing import ClassVar
 
-from grids.entries.entry import Count
-from grids.models.steps.settings import (
+from paradl.grids.entries.entry import Count
+from paradl.grids.models.steps.settings import (
     BuildingSettings,
     Site,
     collect,
@@ -24,7 +24,7 @@ from grids.models.steps.settings import (
     project,
     weigh,
 )
-from grids.models.tensors import LayerOutput, Passage, Reading, Role
+from paradl.grids.models.tensors import LayerOutput, Passage, Reading, Role
 
 # Recomputed from latent features when Megatron recomputes this module.
 UP = Role(module="mla_up_proj")

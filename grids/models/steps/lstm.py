@@ -22,9 +22,14 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from grids.entries.entry import Count, refuse_bool
-from grids.models.steps.settings import BuildingSettings, Site, expect_sequence, make_sequence
-from grids.models.tensors import Counts, LayerOutput, Passage
+from paradl.grids.entries.entry import Count, refuse_bool
+from paradl.grids.models.steps.settings import (
+    BuildingSettings,
+    Site,
+    expect_sequence,
+    make_sequence,
+)
+from paradl.grids.models.tensors import Counts, LayerOutput, Passage
 
 GATES = 4
 

@@ -17,8 +17,8 @@ vocabularies.py.
 from dataclasses import replace
 from typing import ClassVar, Literal
 
-from grids.entries.entry import Count
-from grids.models.steps.settings import (
+from paradl.grids.entries.entry import Count
+from paradl.grids.models.steps.settings import (
     BuildingSettings,
     LayerSettings,
     Site,
@@ -27,8 +27,8 @@ from grids.models.steps.settings import (
     make_sequence,
     project,
 )
-from grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Role, Shape
-from grids.reading.errors import ShapeError
+from paradl.grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Role, Shape
+from paradl.grids.reading.errors import ShapeError
 
 
 class LinearSettings(LayerSettings):

@@ -16,9 +16,9 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from grids.entries.entry import Count, Name, Record, refuse_bool
-from grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Reading, Role, Shape
-from grids.reading.errors import InputError, ShapeError, format_count
+from paradl.grids.entries.entry import Count, Name, Record, refuse_bool
+from paradl.grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Reading, Role, Shape
+from paradl.grids.reading.errors import InputError, ShapeError, format_count
 
 MOST_APART = 1000  # heads of a number that is wrong and of one that fits, to name it
 

@@ -44,13 +44,13 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from grids.entries.entry import Count, Name, Record
-from grids.models.kinds import KIND_OF_STEP, LayerKind
-from grids.models.steps.attention import Attention, MatMul
-from grids.models.steps.freelayer import Free
-from grids.models.steps.latent_attention import LatentAttention
-from grids.models.steps.lstm import Lstm
-from grids.models.steps.sequences import (
+from paradl.grids.entries.entry import Count, Name, Record
+from paradl.grids.models.kinds import KIND_OF_STEP, LayerKind
+from paradl.grids.models.steps.attention import Attention, MatMul
+from paradl.grids.models.steps.freelayer import Free
+from paradl.grids.models.steps.latent_attention import LatentAttention
+from paradl.grids.models.steps.lstm import Lstm
+from paradl.grids.models.steps.sequences import (
     ClassToken,
     FirstToken,
     Gated,
@@ -58,11 +58,11 @@ from grids.models.steps.sequences import (
     Positions,
     ToSequence,
 )
-from grids.models.steps.settings import LayerSettings, StepSettings, count_outputs
-from grids.models.steps.vocabularies import EmbeddingSettings, Logits, SampledSoftmaxSettings
-from grids.models.steps.windows import AdaptivePool, Conv, Pool, TransposedConv
-from grids.models.tensors import Passage, Shape
-from grids.reading.errors import shorten
+from paradl.grids.models.steps.settings import LayerSettings, StepSettings, count_outputs
+from paradl.grids.models.steps.vocabularies import EmbeddingSettings, Logits, SampledSoftmaxSettings
+from paradl.grids.models.steps.windows import AdaptivePool, Conv, Pool, TransposedConv
+from paradl.grids.models.tensors import Passage, Shape
+from paradl.grids.reading.errors import shorten
 
 
 class Fc(LayerSettings):

@@ -13,8 +13,8 @@ fully written, as in PyTorch; with `sparse: true` it has only the rows in use, a
 import math
 from typing import ClassVar, Literal
 
-from grids.entries.entry import Count, Name
-from grids.models.steps.settings import (
+from paradl.grids.entries.entry import Count, Name
+from paradl.grids.models.steps.settings import (
     BuildingSettings,
     Site,
     count_outputs,
@@ -22,8 +22,8 @@ from grids.models.steps.settings import (
     keep_sizes,
     make_sequence,
 )
-from grids.models.tensors import Counts, LayerOutput, Passage, Role
-from grids.reading.errors import InputError, shorten
+from paradl.grids.models.tensors import Counts, LayerOutput, Passage, Role
+from paradl.grids.reading.errors import InputError, shorten
 
 # Of the three times that a pass reads or writes weights, only the gradient's.
 GRADIENT = 1 / 3

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Tag
 
-from grids.models.steps.settings import (
+from paradl.grids.models.steps.settings import (
     BY_FORM,
     WORD,
     LayerSettings,
@@ -20,8 +20,8 @@ from grids.models.steps.settings import (
     Targets,
     count_outputs,
 )
-from grids.models.tensors import Passage, Shape, size_dimensions, slide, spread
-from grids.reading.errors import InputError, format_count
+from paradl.grids.models.tensors import Passage, Shape, size_dimensions, slide, spread
+from paradl.grids.reading.errors import InputError, format_count
 
 EachChannel = Annotated[Literal["channels"], Tag(WORD)]  # one group per channel
 

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Any, Literal, TypedDict
 
-from sweep.answers.types import words
-from sweep.answers.types.facts import AnswerType, Bytes, Fact, state_parameter
+from paradl.sweep.answers.types import words
+from paradl.sweep.answers.types.facts import AnswerType, Bytes, Fact, state_parameter
 
 PeakFlops = Annotated[float, state_parameter("peak_flops")]
 MemoryBandwidth = Annotated[float, state_parameter("memory_bandwidth")]

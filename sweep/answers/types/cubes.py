@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from sweep.answers.types.facts import AnswerType, Fact
+from paradl.sweep.answers.types.facts import AnswerType, Fact
 
 Records = list[dict[str, Any]]
 

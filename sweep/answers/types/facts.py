@@ -20,9 +20,9 @@ from typing import (
     is_typeddict,
 )
 
-from grids.entries.parameters import PARAMETERS
-from sweep.answers.numbers import PERCENTS, name_percentiles
-from sweep.cube.variables import DERIVED, VARIABLES
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.sweep.answers.numbers import PERCENTS, name_percentiles
+from paradl.sweep.cube.variables import DERIVED, VARIABLES
 
 Schema = dict[str, Any]
 

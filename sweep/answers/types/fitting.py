@@ -2,8 +2,8 @@
 
 from typing import Annotated, TypedDict
 
-from sweep.answers.types.facts import AnswerType, Bytes, Fact, Seconds
-from sweep.answers.types.words import (
+from paradl.sweep.answers.types.facts import AnswerType, Bytes, Fact, Seconds
+from paradl.sweep.answers.types.words import (
     PE,
     Cost,
     Feasible,

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Literal, TypedDict
 
-from sweep.answers.types import words
-from sweep.answers.types.facts import AnswerType, Seconds
+from paradl.sweep.answers.types import words
+from paradl.sweep.answers.types.facts import AnswerType, Seconds
 
 PEsOfGroup = Annotated[int, "PEs per group"]
 Speedup = Annotated[float, "speed-up of the training over one PE"]

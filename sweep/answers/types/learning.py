@@ -2,8 +2,8 @@
 
 from typing import Annotated, NotRequired, TypedDict
 
-from sweep.answers.types import words
-from sweep.answers.types.facts import AnswerType
+from paradl.sweep.answers.types import words
+from paradl.sweep.answers.types.facts import AnswerType
 
 Split = Annotated[str, "the held-out part: random, model, system, strategy, scale or size"]
 

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from kernels.names.layout_terms import EVERY_TERM
-from sweep.answers.types import words
-from sweep.answers.types.facts import AnswerType, Bytes, Fact, Seconds
+from paradl.kernels.names.layout_terms import EVERY_TERM
+from paradl.sweep.answers.types import words
+from paradl.sweep.answers.types.facts import AnswerType, Bytes, Fact, Seconds
 
 
 class Prediction(words.PlaceLabels):

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from sweep.answers.types import words
-from sweep.answers.types.facts import RANGED, AnswerType, Fact
+from paradl.sweep.answers.types import words
+from paradl.sweep.answers.types.facts import RANGED, AnswerType, Fact
 
 Value = Annotated[float, Fact(unit=words.OF_PARAMETER)]
 FastestTime = Annotated[float, Fact("least epoch time", "s/epoch")]

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from grids.entries.calibration import CalibrationFile, ModelError
-from grids.entries.entry import Record
-from sweep.answers.types import words
-from sweep.answers.types.facts import AnswerType, Fact, Seconds
+from paradl.grids.entries.calibration import CalibrationFile, ModelError
+from paradl.grids.entries.entry import Record
+from paradl.sweep.answers.types import words
+from paradl.sweep.answers.types.facts import AnswerType, Fact, Seconds
 
 
 class RunRow(words.PlaceLabels):

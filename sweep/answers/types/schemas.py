@@ -3,8 +3,8 @@
 from importlib import import_module
 from pathlib import Path
 
-from grids.entries.parameters import PARAMETERS
-from sweep.answers.types.facts import (
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.sweep.answers.types.facts import (
     AnswerType,
     Field,
     Schema,
@@ -12,7 +12,7 @@ from sweep.answers.types.facts import (
     list_fields,
     state_parameter,
 )
-from sweep.answers.types.words import Extras
+from paradl.sweep.answers.types.words import Extras
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from kernels.names.terms import TERMS
-from sweep.answers.types.facts import Bytes, Fact, state_parameter, state_variable
-from sweep.cube.variables import name_limits
+from paradl.kernels.names.terms import TERMS
+from paradl.sweep.answers.types.facts import Bytes, Fact, state_parameter, state_variable
+from paradl.sweep.cube.variables import name_limits
 
 # Units that depend on another field, or on an option.
 OF_PARAMETER, OF_AXIS = "SI, of the parameter", "SI, of the axis that --over names"

@@ -13,9 +13,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from grids.models.kinds import KINDS
-from grids.models.layers import LayerTable
-from grids.reading.errors import InputError
+from paradl.grids.models.kinds import KINDS
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.reading.errors import InputError
 
 TYPES = {"fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "amp": "float16"}
 PATIENCE = 0.3  # [s] of repeated calls

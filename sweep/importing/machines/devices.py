@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from grids.entries.systems import ProcessingElement, System
-from grids.library import find
-from grids.reading.csvfile import read_rows
-from grids.reading.errors import InputError, shorten
+from paradl.grids.entries.systems import ProcessingElement, System
+from paradl.grids.library import find
+from paradl.grids.reading.csvfile import read_rows
+from paradl.grids.reading.errors import InputError, shorten
 
 # Patterns in a name, and the catalogue's machine with this PE; the first that fits counts. None:
 # peaks, memory or links differ from those of the modules below.

@@ -14,21 +14,21 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares
 
-from grids.entries.connections import Collectives, Connection
-from grids.entries.systems import System
-from grids.inputs.layout_machine import read_network
-from grids.inputs.machine import build_lines
-from grids.reading.errors import InputError
-from kernels.arrays import use_numpy
-from kernels.machine.library_collectives import (
+from paradl.grids.entries.connections import Collectives, Connection
+from paradl.grids.entries.systems import System
+from paradl.grids.inputs.layout_machine import read_network
+from paradl.grids.inputs.machine import build_lines
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.arrays import use_numpy
+from paradl.kernels.machine.library_collectives import (
     gather_costs,
     reduce_costs,
     time_all_to_all,
     time_fastest,
 )
-from kernels.machine.network import Ring
-from kernels.names.arrays import Floats
-from sweep.importing.machines.measurements import STEPS, Measurement
+from paradl.kernels.machine.network import Ring
+from paradl.kernels.names.arrays import Floats
+from paradl.sweep.importing.machines.measurements import STEPS, Measurement
 
 MOST_LINES = 3
 # A further line has to lower the residual to this part of it.

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from grids.reading.errors import InputError, shorten
-from grids.reading.textfile import open_file, remove_escapes
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.textfile import open_file, remove_escapes
 
 # [B] No benchmark writes longer lines; what does is no log.
 MOST_LINE = 2**16

@@ -11,22 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from grids.entries.connections import Connection
-from grids.entries.systems import Level, ProcessingElement, System
-from grids.entries.yamltext import format_entry
-from grids.reading.errors import InputError, format_count
-from grids.reading.textfile import write_text
-from grids.reading.units import format_quantity
-from sweep.importing.machines.devices import (
+from paradl.grids.entries.connections import Connection
+from paradl.grids.entries.systems import Level, ProcessingElement, System
+from paradl.grids.entries.yamltext import format_entry
+from paradl.grids.reading.errors import InputError, format_count
+from paradl.grids.reading.textfile import write_text
+from paradl.grids.reading.units import format_quantity
+from paradl.sweep.importing.machines.devices import (
     CAPABILITIES,
     Device,
     expect_one_device,
     find_machine,
     with_memory,
 )
-from sweep.importing.machines.fit import MISFIT, Fitted, LineFitter, rate_run, with_lines
-from sweep.importing.machines.measurements import STEPS, Measurement
-from sweep.importing.machines.topology import Topology
+from paradl.sweep.importing.machines.fit import MISFIT, Fitted, LineFitter, rate_run, with_lines
+from paradl.sweep.importing.machines.measurements import STEPS, Measurement
+from paradl.sweep.importing.machines.topology import Topology
 
 # Whose lines stand for messages from PE to PE, the first that there is. An all-reduce comes last:
 # switches that reduce carry more than a link.

@@ -8,8 +8,8 @@ m / time x `find_bus_factor`: on a ring, what each link carries.
 import math
 from dataclasses import dataclass
 
-from grids.reading.errors import InputError, format_count, shorten
-from grids.reading.units import format_quantity
+from paradl.grids.reading.errors import InputError, format_count, shorten
+from paradl.grids.reading.units import format_quantity
 
 # A ring's steps, as a multiple of q - 1; each moves m / q bytes.
 STEPS = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 1}

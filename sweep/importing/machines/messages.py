@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grids.reading.errors import InputError, shorten
-from sweep.importing.machines.loglines import MOST_ROWS, parse_figure, read_lines
-from sweep.importing.machines.measurements import Measurement, Sample, find_collective
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.sweep.importing.machines.loglines import MOST_ROWS, parse_figure, read_lines
+from paradl.sweep.importing.machines.measurements import Measurement, Sample, find_collective
 
 OSU_TITLE = re.compile(r"#\s*OSU (.*?)\s+(?:Test\s+)?v[\d.]+")
 OSU_UNITS = {"us": 1e-6, "mb/s": 1e6}

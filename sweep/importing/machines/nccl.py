@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
-from grids.reading.errors import InputError, shorten
-from sweep.importing.machines.loglines import MOST_ROWS, parse_figure, read_lines
-from sweep.importing.machines.measurements import (
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.sweep.importing.machines.loglines import MOST_ROWS, parse_figure, read_lines
+from paradl.sweep.importing.machines.measurements import (
     Measurement,
     Sample,
     count_ranks,

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from grids.reading.errors import InputError
-from grids.reading.textfile import parse_json, read_text
-from sweep.importing.machines.loglines import MOST_ROWS
-from sweep.importing.machines.measurements import Measurement, find_collective
-from sweep.importing.machines.nccl import LoggedRun, add_sample, finish
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.textfile import parse_json, read_text
+from paradl.sweep.importing.machines.loglines import MOST_ROWS
+from paradl.sweep.importing.machines.measurements import Measurement, find_collective
+from paradl.sweep.importing.machines.nccl import LoggedRun, add_sample, finish
 
 MOST_BYTES = 2**26
 # Keys without case and separators.

@@ -4,15 +4,15 @@ import re
 from itertools import islice
 from pathlib import Path
 
-from grids.reading.errors import InputError
-from grids.reading.textfile import open_file
-from sweep.importing.machines.devices import read_devices
-from sweep.importing.machines.loglines import read_lines
-from sweep.importing.machines.machine import Evidence
-from sweep.importing.machines.messages import read_messages
-from sweep.importing.machines.nccl import ROW, WANTED, read_nccl
-from sweep.importing.machines.nccl_json import read_json
-from sweep.importing.machines.topology import read_topology
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.textfile import open_file
+from paradl.sweep.importing.machines.devices import read_devices
+from paradl.sweep.importing.machines.loglines import read_lines
+from paradl.sweep.importing.machines.machine import Evidence
+from paradl.sweep.importing.machines.messages import read_messages
+from paradl.sweep.importing.machines.nccl import ROW, WANTED, read_nccl
+from paradl.sweep.importing.machines.nccl_json import read_json
+from paradl.sweep.importing.machines.topology import read_topology
 
 READERS = {"nccl": read_nccl, "json": read_json, "messages": read_messages}
 OSU_HEADER = re.compile(r"#\s*size\s+.*(latency|bandwidth|mb/s)")

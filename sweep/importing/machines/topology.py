@@ -16,9 +16,9 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from grids.reading.errors import InputError, format_count, shorten
-from grids.reading.textfile import read_text
-from grids.reading.units import format_quantity
+from paradl.grids.reading.errors import InputError, format_count, shorten
+from paradl.grids.reading.textfile import read_text
+from paradl.grids.reading.units import format_quantity
 
 # [B/s] of one NVLink, one direction, by the first compute capability that has it: data sheets of
 # P100, V100 (and A100, H100), B200.

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grids.entries.names import list_names
-from grids.library import find
-from grids.models.architecture import Architecture
-from grids.models.layers import LayerTable
-from grids.reading.errors import InputError, ShapeError, format_count, shorten
-from grids.reading.plainyaml import write_flow
-from grids.reading.yamlfile import validate
+from paradl.grids.entries.names import list_names
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.reading.errors import InputError, ShapeError, format_count, shorten
+from paradl.grids.reading.plainyaml import write_flow
+from paradl.grids.reading.yamlfile import validate
 
 Sizes = tuple[int, ...]
 SAMPLE = "sample"

@@ -13,8 +13,8 @@ from typing import Any
 import jax
 from jax.extend.core import Literal
 
-from grids.reading.errors import InputError, format_count
-from sweep.importing.networks.graph import (
+from paradl.grids.reading.errors import InputError, format_count
+from paradl.sweep.importing.networks.graph import (
     BATCH,
     ImportedNetwork,
     Sizes,
@@ -23,7 +23,7 @@ from sweep.importing.networks.graph import (
     expect_sizes,
     finish,
 )
-from sweep.importing.networks.operator_steps import (
+from paradl.sweep.importing.networks.operator_steps import (
     OperatorSite,
     OperatorSteps,
     short,

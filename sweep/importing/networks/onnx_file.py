@@ -10,8 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from grids.reading.errors import InputError, add_place, format_text, shorten
-from sweep.importing.networks.graph import (
+from paradl.grids.reading.errors import InputError, add_place, format_text, shorten
+from paradl.sweep.importing.networks.graph import (
     BATCH,
     ImportedNetwork,
     Sizes,
@@ -20,10 +20,15 @@ from sweep.importing.networks.graph import (
     expect_sizes,
     finish,
 )
-from sweep.importing.networks.onnx_model import load_model
-from sweep.importing.networks.onnx_shapes import GraphShapes
-from sweep.importing.networks.onnx_window import Window
-from sweep.importing.networks.operator_steps import OperatorSite, OperatorSteps, ones, unusual
+from paradl.sweep.importing.networks.onnx_model import load_model
+from paradl.sweep.importing.networks.onnx_shapes import GraphShapes
+from paradl.sweep.importing.networks.onnx_window import Window
+from paradl.sweep.importing.networks.operator_steps import (
+    OperatorSite,
+    OperatorSteps,
+    ones,
+    unusual,
+)
 
 WORDS = {
     **{"Relu": "relu", "LeakyRelu": "leaky_relu", "Elu": "elu", "Sigmoid": "sigmoid"},

@@ -9,8 +9,8 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
-from grids.reading.errors import InputError, add_place, shorten
-from grids.reading.textfile import open_file
+from paradl.grids.reading.errors import InputError, add_place, shorten
+from paradl.grids.reading.textfile import open_file
 
 # [B] Longer texts and data are left out: weights, and traces of the exporter. The shape arithmetic
 # of a network has shorter ones.

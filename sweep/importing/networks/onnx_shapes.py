@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from grids.models.layers import MOST_COUNT
-from grids.reading.errors import InputError, shorten
-from sweep.importing.networks.graph import Sizes
-from sweep.importing.networks.onnx_model import describe
+from paradl.grids.models.layers import MOST_COUNT
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.sweep.importing.networks.graph import Sizes
+from paradl.sweep.importing.networks.onnx_model import describe
 
 MOST_VALUES = 100  # of a tensor that is computed
 MOST_DIMENSIONS = 16

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grids.reading.errors import InputError
-from sweep.importing.networks.graph import Sizes
-from sweep.importing.networks.operator_steps import short, unusual
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.importing.networks.graph import Sizes
+from paradl.sweep.importing.networks.operator_steps import short, unusual
 
 SAME = (b"SAME_UPPER", b"SAME_LOWER")
 

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sweep.importing.networks.graph import BATCH, Sizes, TracedGraph, TracedTensor
+from paradl.sweep.importing.networks.graph import BATCH, Sizes, TracedGraph, TracedTensor
 
 
 @dataclass(frozen=True)

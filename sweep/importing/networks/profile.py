@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from grids.entries.precision import PrecisionName
-from grids.library import find
-from grids.models.architecture import Architecture
-from grids.models.profiles import Profile
-from grids.reading.errors import InputError
-from grids.reading.plainyaml import write_plain
-from grids.reading.textfile import write_text
-from grids.reading.yamlfile import validate
-from sweep.importing.machines.device_times import describe_device, time_layers
+from paradl.grids.entries.precision import PrecisionName
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.profiles import Profile
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.plainyaml import write_plain
+from paradl.grids.reading.textfile import write_text
+from paradl.grids.reading.yamlfile import validate
+from paradl.sweep.importing.machines.device_times import describe_device, time_layers
 
 
 def profile_model(

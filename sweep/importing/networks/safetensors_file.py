@@ -8,9 +8,9 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from grids.models.layers import MOST_COUNT
-from grids.reading.errors import InputError, shorten
-from grids.reading.textfile import open_file, parse_json
+from paradl.grids.models.layers import MOST_COUNT
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.textfile import open_file, parse_json
 
 # [B] The format allows 100 MB. That of 100,000 tensors has 10; the most hostile of 16 take 400 MB.
 MOST_HEADER = 2**24

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
-from grids.reading.errors import InputError, shorten
-from sweep.importing.networks.graph import ImportedNetwork
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.sweep.importing.networks.graph import ImportedNetwork
 
 EXAMPLE = "such as torchvision.models:resnet18 --shape 3,224,224"
 
@@ -15,7 +15,7 @@ EXAMPLE = "such as torchvision.models:resnet18 --shape 3,224,224"
 def import_network(source: str, shape: str | None, name: str, allow: bool) -> ImportedNetwork:
     """Return the network of an .onnx file, or of a module that PACKAGE.MODULE:FUNCTION returns."""
     if source.endswith(".onnx"):
-        from sweep.importing.networks.onnx_file import read_onnx
+        from paradl.sweep.importing.networks.onnx_file import read_onnx
 
         sizes = None if shape is None else _read_shape(shape)
         return read_onnx(Path(source), sizes, name=name, allow_unknown=allow)
@@ -27,7 +27,7 @@ def import_network(source: str, shape: str | None, name: str, allow: bool) -> Im
         )
     if shape is None:
         raise InputError("the shape of a sample is not given", where="--shape", advice=EXAMPLE)
-    from sweep.importing.networks.torch_module import trace_torch
+    from paradl.sweep.importing.networks.torch_module import trace_torch
 
     try:
         # Files of the folder, which a script's own path does not have.

@@ -13,9 +13,9 @@ from importlib import import_module
 from io import StringIO
 from typing import Any
 
-from grids.models.kinds import KIND_OF_STEP
-from grids.reading.errors import InputError, format_count
-from sweep.importing.networks.graph import (
+from paradl.grids.models.kinds import KIND_OF_STEP
+from paradl.grids.reading.errors import InputError, format_count
+from paradl.sweep.importing.networks.graph import (
     BATCH,
     ImportedNetwork,
     TracedGraph,
@@ -23,8 +23,8 @@ from sweep.importing.networks.graph import (
     expect_sizes,
     finish,
 )
-from sweep.importing.networks.operator_steps import OperatorSite, view
-from sweep.importing.networks.torch_operators import NORMS, TorchOperators
+from paradl.sweep.importing.networks.operator_steps import OperatorSite, view
+from paradl.sweep.importing.networks.torch_operators import NORMS, TorchOperators
 
 # Names of ATen, by what they do. Views move nothing: a framework may copy, but need not. Shapes
 # take only the shape of a tensor. Parts are views of several. Scalars go item by item, by a number

@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-from sweep.importing.networks.graph import BATCH, TracedGraph, TracedTensor
-from sweep.importing.networks.operator_steps import (
+from paradl.sweep.importing.networks.graph import BATCH, TracedGraph, TracedTensor
+from paradl.sweep.importing.networks.operator_steps import (
     OperatorSite,
     OperatorSteps,
     short,

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
-from grids.entries.strategies import Strategy, parse_strategy
-from grids.library import find
-from grids.reading.errors import InputError, shorten
-from grids.reading.units import parse_count
-from kernels.names.parallelisms import LAYOUT_DEGREES
-from sweep.questions.hybrid.epochs import MOST_CONTENDERS
+from paradl.grids.entries.strategies import Strategy, parse_strategy
+from paradl.grids.library import find
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.units import parse_count
+from paradl.kernels.names.parallelisms import LAYOUT_DEGREES
+from paradl.sweep.questions.hybrid.epochs import MOST_CONTENDERS
 
 # Draws for this many PE counts take 67 MB per contender; the catalogue's largest machine has 4,480
 # PEs.
@@ -56,7 +56,7 @@ def propose_pairs(model: str, system: str, settings: Mapping[str, object]) -> tu
 
     Placements need the machine oracle, no recomputing, and an even number of PEs per node.
     """
-    from grids.models.transformers import is_transformer  # late: reads the network's layers
+    from paradl.grids.models.transformers import is_transformer  # late: reads the network's layers
 
     if settings.get("oracle", "machine") == "machine" and is_transformer(
         find("model", model, Path())

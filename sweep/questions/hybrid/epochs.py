@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.convergence.catalogue import explain_missing, find_convergence, list_known_pairs
-from grids.convergence.entry import Convergence
-from grids.convergence.fit import fit
-from grids.convergence.points import pick_series, read_points
-from grids.convergence.table import interpolate_epochs
-from grids.entries.names import is_path, list_names, split_reference
-from grids.inputs.draws import draw_normals
-from grids.library import find
-from grids.reading.errors import InputError, shorten
-from kernels.configuration.convergence import Law, count_epochs
-from kernels.names.arrays import Floats
+from paradl.grids.convergence.catalogue import explain_missing, find_convergence, list_known_pairs
+from paradl.grids.convergence.entry import Convergence
+from paradl.grids.convergence.fit import fit
+from paradl.grids.convergence.points import pick_series, read_points
+from paradl.grids.convergence.table import interpolate_epochs
+from paradl.grids.entries.names import is_path, list_names, split_reference
+from paradl.grids.inputs.draws import draw_normals
+from paradl.grids.library import find
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.kernels.configuration.convergence import Law, count_epochs
+from paradl.kernels.names.arrays import Floats
 
 # With 512 draws, chances vary by 1.4 percentage points (standard deviation) between sets of draws,
 # 0.9 to 2.1 over nine questions; with 32 draws by 20. A question takes 3.0 s of CPU.

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.convergence.entry import Convergence
-from kernels.names.arrays import Floats
-from kernels.names.flags import FORBIDS, Limit
-from sweep.answers.numbers import PERCENTS, finite, pick_percentiles
-from sweep.cube.variables import name_limits
-from sweep.questions.hybrid.contenders import Contender
-from sweep.questions.hybrid.epochs import Draws, draw_epochs
+from paradl.grids.convergence.entry import Convergence
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.flags import FORBIDS, Limit
+from paradl.sweep.answers.numbers import PERCENTS, finite, pick_percentiles
+from paradl.sweep.cube.variables import name_limits
+from paradl.sweep.questions.hybrid.contenders import Contender
+from paradl.sweep.questions.hybrid.epochs import Draws, draw_epochs
 
 if TYPE_CHECKING:
-    from sweep.questions.hybrid.times import ContenderTimes
+    from paradl.sweep.questions.hybrid.times import ContenderTimes
 
 
 SHOWN = (10, 50, 90)  # percentiles over the draws behind the first, the expected one

@@ -4,21 +4,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grids.convergence.entry import Convergence
-from grids.notes import list_warnings
-from grids.reading.errors import InputError, shorten
-from grids.reading.units import parse_count, parse_quantity
-from kernels.names.flags import Limit
-from sweep.answers.numbers import finite
-from sweep.cube.variables import name_limits
-from sweep.questions.hybrid.contenders import (
+from paradl.grids.convergence.entry import Convergence
+from paradl.grids.notes import list_warnings
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.units import parse_count, parse_quantity
+from paradl.kernels.names.flags import Limit
+from paradl.sweep.answers.numbers import finite
+from paradl.sweep.cube.variables import name_limits
+from paradl.sweep.questions.hybrid.contenders import (
     Contender,
     list_contenders,
     list_counts,
     propose_pairs,
 )
-from sweep.questions.hybrid.epochs import choose_convergence, count_samples, make_draws
-from sweep.questions.hybrid.lines import (
+from paradl.sweep.questions.hybrid.epochs import choose_convergence, count_samples, make_draws
+from paradl.sweep.questions.hybrid.lines import (
     AGAINST,
     SpeedupLine,
     describe_convergence,
@@ -30,8 +30,8 @@ from sweep.questions.hybrid.lines import (
 )
 
 if TYPE_CHECKING:
-    from grids.grid import Grid
-    from sweep.questions.hybrid.times import ContenderTimes
+    from paradl.grids.grid import Grid
+    from paradl.sweep.questions.hybrid.times import ContenderTimes
 
 # Keys of an answer that state the basis of its times.
 BASIS = ("oracle", "precision", "software", "times", "profile")
@@ -70,7 +70,7 @@ def hybrid(
     _check_numbers(batch, scaling_efficiency)
     grid = None
     if scaling_efficiency is None or any(contender.split is None for contender in contenders):
-        from sweep.questions.hybrid.times import build_grid  # late: imports JAX
+        from paradl.sweep.questions.hybrid.times import build_grid  # late: imports JAX
 
         named = [contender.strategy for contender in contenders if contender.strategy]
         axes: dict[str, object] = {"model": model, "system": system, "batch": batch}
@@ -147,7 +147,7 @@ def _time_contenders(
     """Return times by strategy up to `most` PEs, seconds on one, and samples per replica."""
     if grid is None:
         return {}, None, float(batch)
-    from sweep.questions.hybrid.times import time_strategies  # late: imports JAX
+    from paradl.sweep.questions.hybrid.times import time_strategies  # late: imports JAX
 
     times = time_strategies(grid, most)
     return times, finite(float(times["data"].seconds[0, 0])), times["data"].samples
@@ -197,7 +197,7 @@ def _name_basis(grid: "Grid | None") -> dict[str, Any]:
     """
     if grid is None:
         return {**dict.fromkeys(BASIS), "notes": []}
-    from sweep.questions.predict import describe_basis  # late: imports JAX
+    from paradl.sweep.questions.predict import describe_basis  # late: imports JAX
 
     basis = describe_basis(grid)
     return {name: basis[name] for name in (*BASIS, "notes")}

@@ -8,20 +8,20 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from grids.grid import Grid
-from grids.reading.errors import InputError
-from grids.spec import validate_spec
-from kernels.arrays import xp
-from kernels.compiled import compiled, fetch
-from kernels.configuration.answers import AnyCase, LayoutCase
-from kernels.configuration.case import Case
-from kernels.names.arrays import Floats
-from kernels.oracle.answer import find_limits, settle_choices
-from kernels.oracle.formulas import time_iteration
-from kernels.oracle.uncertainty import draw_times
-from sweep.answers.numbers import number
-from sweep.engine.compile_cache import keep_programs
-from sweep.questions.hybrid.epochs import COUNT
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError
+from paradl.grids.spec import validate_spec
+from paradl.kernels.arrays import xp
+from paradl.kernels.compiled import compiled, fetch
+from paradl.kernels.configuration.answers import AnyCase, LayoutCase
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.oracle.answer import find_limits, settle_choices
+from paradl.kernels.oracle.formulas import time_iteration
+from paradl.kernels.oracle.uncertainty import draw_times
+from paradl.sweep.answers.numbers import number
+from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.questions.hybrid.epochs import COUNT
 
 # Fewest PE counts evaluated at once; counts are padded to powers of two to share programs.
 LEAST = 64

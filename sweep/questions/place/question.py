@@ -5,19 +5,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from grids.graphs.graph import Graph
-from grids.graphs.links import Links, link_devices
-from grids.inputs.partition import place_stages
-from grids.library import find
-from grids.placing.highs import SolverError
-from grids.placing.packing import count_devices
-from grids.placing.problem import Problem
-from grids.placing.solve import PlacementResult, Tell, count_nodes, solve
-from grids.reading.errors import InputError, shorten
-from grids.reading.units import parse_count
-from kernels.options import Optimizer
-from sweep.errors import RunError
-from sweep.questions.place.timed_graph import (
+from paradl.grids.graphs.graph import Graph
+from paradl.grids.graphs.links import Links, link_devices
+from paradl.grids.inputs.partition import place_stages
+from paradl.grids.library import find
+from paradl.grids.placing.highs import SolverError
+from paradl.grids.placing.packing import count_devices
+from paradl.grids.placing.problem import Problem
+from paradl.grids.placing.solve import PlacementResult, Tell, count_nodes, solve
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.units import parse_count
+from paradl.kernels.options import Optimizer
+from paradl.sweep.errors import RunError
+from paradl.sweep.questions.place.timed_graph import (
     PosedStep,
     Sizes,
     TimedGraph,

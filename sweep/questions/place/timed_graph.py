@@ -6,19 +6,19 @@ from pathlib import Path
 
 import numpy as np
 
-from grids.entries.names import list_names
-from grids.entries.parameters import PARAMETERS
-from grids.entries.precision import PRECISIONS
-from grids.entries.systems import System
-from grids.graphs.graph import MOST_OPERATORS, Graph
-from grids.graphs.graphfile import find_graph, list_graphs
-from grids.graphs.links import Links
-from grids.models.layers import LayerTable
-from grids.placing.pipelined_steps import Piped, divide_graph, unroll_graph
-from grids.placing.problem import pose_problem
-from grids.reading.errors import InputError, shorten
-from kernels.options import Optimizer
-from sweep.answers.numbers import number
+from paradl.grids.entries.names import list_names
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.precision import PRECISIONS
+from paradl.grids.entries.systems import System
+from paradl.grids.graphs.graph import MOST_OPERATORS, Graph
+from paradl.grids.graphs.graphfile import find_graph, list_graphs
+from paradl.grids.graphs.links import Links
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.placing.pipelined_steps import Piped, divide_graph, unroll_graph
+from paradl.grids.placing.problem import pose_problem
+from paradl.grids.reading.errors import InputError, shorten
+from paradl.kernels.options import Optimizer
+from paradl.sweep.answers.numbers import number
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ def _ask_oracle(
     model: str, system: str, batch: int | None, dataset: str | None, optimizer: Optimizer
 ) -> TimedGraph:
     """Return the graph of a model's layers, with the oracle's times for one batch on one device."""
-    from grids.inputs.find_placed import graph_layers  # late: imports JAX
-    from sweep.cells.design_space import ONLY, Configuration
-    from sweep.engine.compile_cache import keep_programs
+    from paradl.grids.inputs.find_placed import graph_layers  # late: imports JAX
+    from paradl.sweep.cells.design_space import ONLY, Configuration
+    from paradl.sweep.engine.compile_cache import keep_programs
 
     if batch is None:
         raise InputError("expected the samples of a step", where="batch", advice="such as 32")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from grids.convergence.entry import Convergence
-from grids.convergence.fit import fit
-from grids.convergence.points import Series, read_points
+from paradl.grids.convergence.entry import Convergence
+from paradl.grids.convergence.fit import fit
+from paradl.grids.convergence.points import Series, read_points
 
 HEAD = "model,dataset,target,global_batch,epochs,steps"
 

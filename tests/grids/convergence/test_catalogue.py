@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from grids.convergence.catalogue import EPOCHS, explain_missing, find_convergence, list_known_pairs
-from grids.convergence.points import MEASURED_AS, read_points
-from grids.entries.names import list_names
-from grids.library import find
-from grids.reading.errors import InputError
-from kernels.configuration.convergence import count_epochs
+from paradl.grids.convergence.catalogue import (
+    EPOCHS,
+    explain_missing,
+    find_convergence,
+    list_known_pairs,
+)
+from paradl.grids.convergence.points import MEASURED_AS, read_points
+from paradl.grids.entries.names import list_names
+from paradl.grids.library import find
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.configuration.convergence import count_epochs
 
 
 def test_the_shipped_rows_read():
@@ -165,7 +170,7 @@ def test_targets():
 
 def test_looking_one_up_needs_neither_jax_nor_units():
     code = (
-        "import sys; from grids.convergence.catalogue import find_convergence; "
+        "import sys; from paradl.grids.convergence.catalogue import find_convergence; "
         "find_convergence('resnet50', 'imagenet'); "
         "print(*{name.partition('.')[0] for name in sys.modules})"
     )

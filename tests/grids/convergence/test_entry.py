@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from grids.convergence.entry import STATED_ERROR, Convergence
-from grids.inputs.draws import draw_normals
-from kernels.configuration.convergence import count_epochs, spread_epochs
+from paradl.grids.convergence.entry import STATED_ERROR, Convergence
+from paradl.grids.inputs.draws import draw_normals
+from paradl.kernels.configuration.convergence import count_epochs, spread_epochs
 
 STATED = {
     "name": "mine",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grids.reading.errors import InputError
+from paradl.grids.reading.errors import InputError
 
 
 def test_an_entry_keeps_its_points(fit_points):

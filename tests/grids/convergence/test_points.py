@@ -2,8 +2,8 @@
 
 import pytest
 
-from grids.convergence.points import MeasuredPoint
-from grids.reading.errors import InputError
+from paradl.grids.convergence.points import MeasuredPoint
+from paradl.grids.reading.errors import InputError
 
 HEAD = "model,dataset,target,global_batch,epochs,steps,optimizer"
 ROW = "toy,small,90 %,1024,12.5,,sgd"

@@ -6,9 +6,9 @@ from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grids.convergence.entry import Convergence, Point
-from grids.convergence.table import interpolate_epochs
-from kernels.configuration.convergence import count_epochs
+from paradl.grids.convergence.entry import Convergence, Point
+from paradl.grids.convergence.table import interpolate_epochs
+from paradl.kernels.configuration.convergence import count_epochs
 
 STATED = Convergence(
     name="mine", model="toy", dataset="small", target="90 %", epochs_min=2.0, critical_batch=2000.0

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from calibrations import ERROR, define_calibration
 
-from grids.entries.calibration import CALIBRATED, LEAST, STAGED, CalibrationFile, list_priors
-from grids.entries.names import list_names
-from grids.entries.parameters import PARAMETERS
-from grids.entries.precision import PRECISIONS
-from grids.entries.software import SOFTWARE, SoftwareName
-from grids.library import find
-from grids.reading.errors import InputError
+from paradl.grids.entries.calibration import CALIBRATED, LEAST, STAGED, CalibrationFile, list_priors
+from paradl.grids.entries.names import list_names
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.precision import PRECISIONS
+from paradl.grids.entries.software import SOFTWARE, SoftwareName
+from paradl.grids.library import find
+from paradl.grids.reading.errors import InputError
 
 SIZE = len(CALIBRATED)
 INDEPENDENT = [[0.0] * row + [1.0] for row in range(SIZE)]

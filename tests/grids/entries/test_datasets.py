@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from grids.entries.datasets import Dataset
+from paradl.grids.entries.datasets import Dataset
 
 
 def test_rank() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from grids.entries.names import check_name, split_labels
-from grids.reading.errors import InputError
+from paradl.grids.entries.names import check_name, split_labels
+from paradl.grids.reading.errors import InputError
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from grids.entries.parameters import DEFAULTS, PARAMETERS
-from grids.entries.quantity import MOST
-from grids.reading.errors import InputError
+from paradl.grids.entries.parameters import DEFAULTS, PARAMETERS
+from paradl.grids.entries.quantity import MOST
+from paradl.grids.reading.errors import InputError
 
 
 @pytest.mark.parametrize(

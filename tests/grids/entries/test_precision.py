@@ -5,9 +5,9 @@ from typing import get_args
 import pytest
 from pydantic import TypeAdapter
 
-from grids.entries.choices import Choices
-from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS, AnyPrecision, PrecisionName
-from kernels.options import Optimizer
+from paradl.grids.entries.choices import Choices
+from paradl.grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS, AnyPrecision, PrecisionName
+from paradl.kernels.options import Optimizer
 
 # Precision, bytes per item, per gradient in messages, of states with none, sgd and adam.
 STATED: list[tuple[PrecisionName, int, int, tuple[int, int, int]]] = [

@@ -2,9 +2,9 @@
 
 import pytest
 
-from grids.entries.strategies import Strategy, parse_strategy
-from grids.entries.strategy_names import LIMIT, MEANING, TABLE_III
-from grids.reading.errors import InputError
+from paradl.grids.entries.strategies import Strategy, parse_strategy
+from paradl.grids.entries.strategy_names import LIMIT, MEANING, TABLE_III
+from paradl.grids.reading.errors import InputError
 
 
 @pytest.mark.parametrize(

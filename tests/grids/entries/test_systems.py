@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from grids.entries.systems import Contention, System
-from grids.library import find
-from grids.reading.errors import InputError
+from paradl.grids.entries.systems import Contention, System
+from paradl.grids.library import find
+from paradl.grids.reading.errors import InputError
 
 SYSTEM: dict[str, Any] = {
     "name": "small",

@@ -6,10 +6,10 @@ from cases import systems
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from grids.entries.connections import Connection
-from grids.entries.systems import Contention, Level, ProcessingElement, System
-from grids.entries.yamltext import format_entry
-from grids.reading.plainyaml import read_nodes
+from paradl.grids.entries.connections import Connection
+from paradl.grids.entries.systems import Contention, Level, ProcessingElement, System
+from paradl.grids.entries.yamltext import format_entry
+from paradl.grids.reading.plainyaml import read_nodes
 
 SMALLEST = System.model_validate(
     {

@@ -2,8 +2,8 @@
 
 import pytest
 
-from grids.graphs.graph import NamedTensor, Operator, link_operators
-from grids.reading.errors import InputError
+from paradl.grids.graphs.graph import NamedTensor, Operator, link_operators
+from paradl.grids.reading.errors import InputError
 
 
 def link(names, *tensors):

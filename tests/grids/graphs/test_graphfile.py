@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from grids.graphs.graph import GraphTensor, Operator
-from grids.graphs.graphfile import find_graph
-from grids.reading.errors import InputError
+from paradl.grids.graphs.graph import GraphTensor, Operator
+from paradl.grids.graphs.graphfile import find_graph
+from paradl.grids.reading.errors import InputError
 
 DIAMOND = """name: diamond
 batch: 32

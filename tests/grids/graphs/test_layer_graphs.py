@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from grids.entries.datasets import Dataset
-from grids.graphs.graph import GraphTensor, Operator
-from grids.graphs.layer_graphs import make_graph
-from grids.library import find
+from paradl.grids.entries.datasets import Dataset
+from paradl.grids.graphs.graph import GraphTensor, Operator
+from paradl.grids.graphs.layer_graphs import make_graph
+from paradl.grids.library import find
 
 NET = {
     "name": "block",

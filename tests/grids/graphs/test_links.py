@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from grids.entries.connections import Mesh
-from grids.graphs.links import link_devices
-from grids.library import find
-from grids.reading.errors import InputError
+from paradl.grids.entries.connections import Mesh
+from paradl.grids.graphs.links import link_devices
+from paradl.grids.library import find
+from paradl.grids.reading.errors import InputError
 
 # `nvidia-smi topo -m` of a DGX-1 with V100, as published: NV1, NV2, or SYS, a way through the host.
 TOPOLOGY = """

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from grids.graphs.graphfile import find_graph, list_graphs
-from grids.graphs.pipedream import read_profile
-from grids.reading.errors import InputError
+from paradl.grids.graphs.graphfile import find_graph, list_graphs
+from paradl.grids.graphs.pipedream import read_profile
+from paradl.grids.reading.errors import InputError
 
 FIELDS = "forward_compute_time=1.5, backward_compute_time=3.0, activation_size={}, parameter_size=8"
 TOY = f"""# batch: 4

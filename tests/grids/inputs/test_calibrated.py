@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from calibrations import define_calibration
 
-from grids.entries.calibration import CalibrationFile
-from grids.entries.strategies import parse_strategy
-from grids.inputs.calibrated import Calibrated
+from paradl.grids.entries.calibration import CalibrationFile
+from paradl.grids.entries.strategies import parse_strategy
+from paradl.grids.inputs.calibrated import Calibrated
 
 ERROR = {"serial": 0.1, "group": 0.1, "reduce": 0.1, "exchange": 0.1, "unseen": 0.5, "distance": 1}
 

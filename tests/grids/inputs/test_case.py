@@ -5,19 +5,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grids.entries.strategies import parse_strategy
-from grids.inputs.case import build_case, divide_rows
-from grids.inputs.factors import divisors
-from grids.inputs.values import Settings
-from grids.inputs.workload import Workload
-from grids.library import find
-from kernels.arrays import Cells
-from kernels.configuration.answers import Answer
-from kernels.configuration.case import Case
-from kernels.names.flags import FORBIDS
-from kernels.names.terms import TERMS
-from kernels.oracle.answer import answer_case
-from kernels.work.layers import Layers
+from paradl.grids.entries.strategies import parse_strategy
+from paradl.grids.inputs.case import build_case, divide_rows
+from paradl.grids.inputs.factors import divisors
+from paradl.grids.inputs.values import Settings
+from paradl.grids.inputs.workload import Workload
+from paradl.grids.library import find
+from paradl.kernels.arrays import Cells
+from paradl.kernels.configuration.answers import Answer
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.names.flags import FORBIDS
+from paradl.kernels.names.terms import TERMS
+from paradl.kernels.oracle.answer import answer_case
+from paradl.kernels.work.layers import Layers
 
 
 def workload(model="resnet50", dataset="imagenet-226", system="abci", measured=True) -> Workload:

@@ -6,8 +6,8 @@ In other processes: tests/test_pins.py, whose intervals follow from draws.
 import numpy as np
 import pytest
 
-from grids.inputs.draws import DRAWS, draw_normals
-from grids.inputs.uncertainty import NAMES, SERIAL
+from paradl.grids.inputs.draws import DRAWS, draw_normals
+from paradl.grids.inputs.uncertainty import NAMES, SERIAL
 
 DRAWN = (*NAMES, SERIAL)
 

@@ -10,9 +10,9 @@ from budgets import limit_examples
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from grids.inputs.factors import DividedLayers, Storage, divisors, find_factors
-from grids.library import find
-from grids.models.layers import Layer, LayerTable
+from paradl.grids.inputs.factors import DividedLayers, Storage, divisors, find_factors
+from paradl.grids.library import find
+from paradl.grids.models.layers import Layer, LayerTable
 
 Extents = tuple[int, int, int]
 KINDS = ("conv", "relu", "norm")

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from jax.tree_util import tree_leaves
 
-from grids.graphs.links import link_devices
-from grids.grid import Grid
-from grids.inputs.find_placed import BATCH
-from grids.placing.pipelined_steps import unroll_graph
-from grids.placing.problem import pose_problem
-from grids.placing.schedule import schedule_step
-from grids.placing.solve import search_plan
-from grids.reading.errors import InputError
-from grids.spec import validate_spec
-from kernels.names.flags import Limit
-from kernels.oracle.answer import answer_case
+from paradl.grids.graphs.links import link_devices
+from paradl.grids.grid import Grid
+from paradl.grids.inputs.find_placed import BATCH
+from paradl.grids.placing.pipelined_steps import unroll_graph
+from paradl.grids.placing.problem import pose_problem
+from paradl.grids.placing.schedule import schedule_step
+from paradl.grids.placing.solve import search_plan
+from paradl.grids.reading.errors import InputError
+from paradl.grids.spec import validate_spec
+from paradl.kernels.names.flags import Limit
+from paradl.kernels.oracle.answer import answer_case
 
 BRANCH = {"conv": {"filters": 256, "kernel": 3, "padding": "same"}}
 TWINS: dict[str, Any] = {

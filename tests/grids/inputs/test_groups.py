@@ -6,10 +6,10 @@ import jax
 import numpy as np
 import pytest
 
-import grids.inputs.groups
-from grids.grid import Grid
-from grids.inputs.groups import Groups, reduce_groups, reduce_new_groups
-from grids.spec import Spec
+import paradl.grids.inputs.groups
+from paradl.grids.grid import Grid
+from paradl.grids.inputs.groups import Groups, reduce_groups, reduce_new_groups
+from paradl.grids.spec import Spec
 
 AXES = {
     "model": "alexnet",
@@ -74,6 +74,6 @@ def test_sizes_that_are_reduced_in_parts_have_the_same_work(strategy, monkeypatc
         axes |= {"filter": [1, 2, 3, 4, 6], "pipeline": [1, 2, 4]}
     grid = Grid.from_spec(Spec.model_validate({"axes": axes}))
     whole, _ = reduce_new_groups(groups(grid))
-    monkeypatch.setattr(grids.inputs.groups, "SIZES", 5)
+    monkeypatch.setattr(paradl.grids.inputs.groups, "SIZES", 5)
     parts, _ = reduce_new_groups(groups(grid))
     jax.tree.map(np.testing.assert_array_equal, parts, whole)

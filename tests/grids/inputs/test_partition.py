@@ -10,10 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from placement_toys import diamond, join_devices
 
-from grids.graphs.links import link_devices
-from grids.inputs.partition import place_stages, stage_ends
-from grids.library import find
-from grids.placing.problem import pose_problem
+from paradl.grids.graphs.links import link_devices
+from paradl.grids.inputs.partition import place_stages, stage_ends
+from paradl.grids.library import find
+from paradl.grids.placing.problem import pose_problem
 
 
 def largest(costs, ends) -> float:

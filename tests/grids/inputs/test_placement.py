@@ -10,16 +10,16 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from grids.entries.strategies import parse_strategy
-from grids.inputs.layers import kernel_layers
-from grids.inputs.placement import Rules, place
-from grids.library import find
-from grids.models.architecture import Architecture
-from grids.models.layers import LayerTable
-from kernels.names.parallelisms import KINDS
-from kernels.options import Cuts
-from kernels.work.division import Placement
-from kernels.work.group import Bounds
+from paradl.grids.entries.strategies import parse_strategy
+from paradl.grids.inputs.layers import kernel_layers
+from paradl.grids.inputs.placement import Rules, place
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.layers import LayerTable
+from paradl.kernels.names.parallelisms import KINDS
+from paradl.kernels.options import Cuts
+from paradl.kernels.work.division import Placement
+from paradl.kernels.work.group import Bounds
 
 CUTS: tuple[Cuts, ...] = get_args(Cuts)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from grids.entries.strategies import Strategy
-from grids.inputs.runs import list_segments
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.inputs.runs import list_segments
 
 
 @pytest.mark.parametrize(

@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 from calibrations import ERROR, define_calibration
 
-from grids.entries.parameters import PARAMETERS
-from grids.grid import Grid
-from grids.inputs.uncertainty import (
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.grid import Grid
+from paradl.grids.inputs.uncertainty import (
     GROUPED_SPREAD,
     NAMES,
     PRIOR_ERROR,
     PROFILE_SPREAD,
     ROOFLINE_SPREAD,
 )
-from grids.spec import validate_spec
-from kernels.arrays import use_numpy
-from kernels.configuration.answers import Spread
-from kernels.configuration.case import Case, Uncertainty
-from kernels.oracle.formulas import time_iteration
-from kernels.oracle.uncertainty import spread
+from paradl.grids.spec import validate_spec
+from paradl.kernels.arrays import use_numpy
+from paradl.kernels.configuration.answers import Spread
+from paradl.kernels.configuration.case import Case, Uncertainty
+from paradl.kernels.oracle.formulas import time_iteration
+from paradl.kernels.oracle.uncertainty import spread
 
 KEYS = ("compute", "communication", "total")
 

@@ -6,10 +6,10 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from grids.models.architecture import Architecture
-from grids.models.steps import step
-from grids.reading.errors import InputError
-from grids.reading.yamlfile import explain_error
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.steps import step
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.yamlfile import explain_error
 
 
 def architecture(*layers: object) -> Architecture:

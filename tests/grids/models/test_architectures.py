@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from grids.models.architecture import Architecture
-from grids.models.layers import LayerTable
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.layers import LayerTable
 
 
 def resnet(*stages: int) -> LayerTable:

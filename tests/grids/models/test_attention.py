@@ -8,11 +8,11 @@ import pytest
 from pydantic import ValidationError
 from steps import infer_table, list_column
 
-from grids.library import find
-from grids.models.architecture import Architecture
-from grids.models.layers import LayerTable
-from grids.reading.errors import InputError, ShapeError
-from grids.reading.yamlfile import explain_error
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.reading.errors import InputError, ShapeError
+from paradl.grids.reading.yamlfile import explain_error
 
 T, C = 5, 6  # positions, features
 ENCODER = {"linear": {"features": 6, "name": "encoder"}}

@@ -3,7 +3,7 @@
 import pytest
 from steps import infer_table, list_column
 
-from grids.reading.errors import InputError
+from paradl.grids.reading.errors import InputError
 
 
 def test_reading_goes_on_from_an_earlier_step() -> None:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grids.library import find
-from grids.models.architecture import Architecture
-from grids.models.layers import LayerTable
-from grids.reading.errors import InputError, ShapeError
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.reading.errors import InputError, ShapeError
 
 
 def table(*layers: object, shape: tuple[int, ...] = (8, 6, 6)) -> LayerTable:

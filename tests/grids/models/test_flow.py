@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grids.library import find
-from grids.models.architecture import Architecture
-from grids.models.files.netfile import read_net
-from grids.models.flow import count_crossing, find_depth
-from grids.models.layers import LayerTable
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.files.netfile import read_net
+from paradl.grids.models.flow import count_crossing, find_depth
+from paradl.grids.models.layers import LayerTable
 
 AUTHORS = Path(__file__).parents[2] / "data" / "paradl"
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from grids.library import find
-from grids.models.transformers import read_transformer
-from grids.reading.errors import InputError
-from kernels.layouts.transformer import Transformer
+from paradl.grids.library import find
+from paradl.grids.models.transformers import read_transformer
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.layouts.transformer import Transformer
 
 LLAMA = {
     "model_type": "llama",

@@ -4,10 +4,17 @@ from itertools import permutations
 
 import pytest
 
-from grids.models.architecture import Architecture
-from grids.models.files.netfile import parse_net
-from grids.models.kinds import BY_ARGUMENT, BY_VALUE, KIND_OF_PREFIX, KIND_OF_STEP, KINDS, LayerKind
-from grids.models.steps.step import Step
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.files.netfile import parse_net
+from paradl.grids.models.kinds import (
+    BY_ARGUMENT,
+    BY_VALUE,
+    KIND_OF_PREFIX,
+    KIND_OF_STEP,
+    KINDS,
+    LayerKind,
+)
+from paradl.grids.models.steps.step import Step
 
 C, F, K, Y = 3, 5, (3, 4), (5, 8, 9)  # channels in, filters, kernel, F x extents out
 ITEMS = 5 * 8 * 9

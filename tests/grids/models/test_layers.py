@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grids.models.kinds import KINDS
-from grids.models.layers import MOST_LAYERS, Layer, LayerTable
-from grids.models.tensors import NO_ROLE
-from grids.reading.errors import InputError
+from paradl.grids.models.kinds import KINDS
+from paradl.grids.models.layers import MOST_LAYERS, Layer, LayerTable
+from paradl.grids.models.tensors import NO_ROLE
+from paradl.grids.reading.errors import InputError
 
 
 def layer(name: str, kind: str, **counts: float) -> Layer:

@@ -5,10 +5,10 @@ from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grids.models.architecture import Architecture
-from grids.models.files.netfile import parse_net
-from grids.models.kinds import KINDS
-from grids.models.layers import LayerTable
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.files.netfile import parse_net
+from paradl.grids.models.kinds import KINDS
+from paradl.grids.models.layers import LayerTable
 
 SHAPE, ITEMS = (4, 8, 8), 256
 CONV = {"conv": {"filters": 4, "kernel": 3, "padding": "same"}}  # keeps the shape

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from grids.library import find
-from grids.models.architecture import Architecture, read_architecture
-from grids.models.files.template import __doc__ as page
-from grids.reading.errors import InputError
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture, read_architecture
+from paradl.grids.models.files.template import __doc__ as page
+from paradl.grids.reading.errors import InputError
 
 
 def read(**parts: Any) -> Architecture:

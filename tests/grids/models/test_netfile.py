@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from grids.entries.datasets import Dataset
-from grids.library import find
-from grids.models.files.netfile import NetModel, parse_net, read_net
-from grids.reading.errors import InputError, ShapeError
+from paradl.grids.entries.datasets import Dataset
+from paradl.grids.library import find
+from paradl.grids.models.files.netfile import NetModel, parse_net, read_net
+from paradl.grids.reading.errors import InputError, ShapeError
 
 AUTHORS = Path(__file__).parents[2] / "data" / "paradl"
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from grids.models.files.netfile import read_layers, read_net
-from grids.models.layers import LayerTable
-from grids.reading.errors import InputError
+from paradl.grids.models.files.netfile import read_layers, read_net
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.reading.errors import InputError
 
 AUTHORS = Path(__file__).parents[2] / "data" / "paradl"
 

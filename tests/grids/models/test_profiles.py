@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from grids.entries.datasets import Dataset
-from grids.library import find
-from grids.models.profiles import find_nearest_profile
+from paradl.grids.entries.datasets import Dataset
+from paradl.grids.library import find
+from paradl.grids.models.profiles import find_nearest_profile
 
 
 def model(name):

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grids.library import find
-from grids.models.architecture import Architecture
-from grids.models.kinds import KINDS
-from grids.models.layers import LayerTable
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.kinds import KINDS
+from paradl.grids.models.layers import LayerTable
 
 MIB = 2**20
 FP32 = 4  # bytes an item

@@ -3,7 +3,7 @@
 import pytest
 from steps import IMAGE, infer_table, list_column
 
-from grids.reading.errors import InputError
+from paradl.grids.reading.errors import InputError
 
 
 def test_a_matrix_for_each_position() -> None:

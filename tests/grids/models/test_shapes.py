@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grids.models.architecture import Architecture
-from grids.models.layers import LayerTable
-from grids.reading.errors import InputError, ShapeError
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.layers import LayerTable
+from paradl.grids.reading.errors import InputError, ShapeError
 
 
 def table(*layers: object, shape: tuple[int, ...] = (3, 8, 8), targets: int = 10) -> LayerTable:

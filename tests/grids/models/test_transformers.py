@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from grids.library import find
-from grids.models.architecture import Architecture
-from grids.models.files.netfile import NetModel
-from grids.models.transformers import read_transformer
-from grids.reading.errors import ShapeError
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.files.netfile import NetModel
+from paradl.grids.models.transformers import read_transformer
+from paradl.grids.reading.errors import ShapeError
 
 
 def count(model: str, length: int = 2048):

@@ -3,7 +3,7 @@
 import pytest
 from steps import infer_table, list_column
 
-from grids.reading.errors import InputError
+from paradl.grids.reading.errors import InputError
 
 T = 5
 WORDS, PAIRS = (1, T), (2, T)

@@ -6,10 +6,10 @@ import random
 import numpy as np
 import pytest
 
-from grids.graphs.graph import GraphTensor
-from grids.placing.critical_path import trace_path
-from grids.placing.problem import Problem
-from grids.placing.schedule import find_length, schedule_step
+from paradl.grids.graphs.graph import GraphTensor
+from paradl.grids.placing.critical_path import trace_path
+from paradl.grids.placing.problem import Problem
+from paradl.grids.placing.schedule import find_length, schedule_step
 
 DEVICES = 3
 

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 
-from grids.placing.highs import IntegerProgram, solve_rows
+from paradl.grids.placing.highs import IntegerProgram, solve_rows
 
 
 def market_split(constraints: int = 5, items: int = 40) -> IntegerProgram:

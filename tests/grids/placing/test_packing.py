@@ -5,9 +5,9 @@ import math
 import pytest
 from placement_toys import diamond, join_devices
 
-from grids.graphs.graph import NamedTensor, Operator, link_operators
-from grids.placing.packing import count_devices, pack
-from grids.placing.problem import Problem, pose_problem
+from paradl.grids.graphs.graph import NamedTensor, Operator, link_operators
+from paradl.grids.placing.packing import count_devices, pack
+from paradl.grids.placing.problem import Problem, pose_problem
 
 NODES = 1000
 

@@ -9,11 +9,11 @@ import pytest
 from placement_toys import draw_graph, draw_links, join_devices, unpack, wire
 from reference_placement import brute_force, replay_micro_batches
 
-from grids.graphs.graph import NamedTensor, Operator, link_operators
-from grids.placing.pipelined_steps import Piped, divide_graph, unroll_graph
-from grids.placing.problem import pose_problem
-from grids.placing.schedule import time_step
-from grids.placing.solve import solve
+from paradl.grids.graphs.graph import NamedTensor, Operator, link_operators
+from paradl.grids.placing.pipelined_steps import Piped, divide_graph, unroll_graph
+from paradl.grids.placing.problem import pose_problem
+from paradl.grids.placing.schedule import time_step
+from paradl.grids.placing.solve import solve
 
 LIMIT = 30.0  # [s]; none of these needs a tenth of it
 

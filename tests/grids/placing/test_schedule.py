@@ -6,8 +6,8 @@ import pytest
 from placement_toys import diamond, draw_graph, draw_links, join_devices
 from reference_placement import list_orders, play_order
 
-from grids.placing.problem import pose_problem
-from grids.placing.schedule import find_length, follow_order, rank_operators, schedule_pass
+from paradl.grids.placing.problem import pose_problem
+from paradl.grids.placing.schedule import find_length, follow_order, rank_operators, schedule_pass
 
 PASS = [1.0, 3.0, 3.0, 1.0]
 

@@ -9,14 +9,14 @@ import pytest
 from placement_toys import diamond, draw_graph, draw_links, join_devices, unpack, wire
 from reference_placement import brute_force, replay_step
 
-from grids.graphs.graph import NamedTensor, Operator, link_operators
-from grids.graphs.graphfile import find_graph
-from grids.graphs.links import link_devices
-from grids.library import find
-from grids.placing.parts import Parts
-from grids.placing.pipelined_steps import Piped
-from grids.placing.problem import pose_problem
-from grids.placing.solve import search_plan, solve
+from paradl.grids.graphs.graph import NamedTensor, Operator, link_operators
+from paradl.grids.graphs.graphfile import find_graph
+from paradl.grids.graphs.links import link_devices
+from paradl.grids.library import find
+from paradl.grids.placing.parts import Parts
+from paradl.grids.placing.pipelined_steps import Piped
+from paradl.grids.placing.problem import pose_problem
+from paradl.grids.placing.solve import search_plan, solve
 
 LIMIT = 30.0  # [s]; none of these needs a tenth of it
 SAME = 1e-6

@@ -2,8 +2,8 @@
 
 import pytest
 
-from grids.reading.csvfile import quote_formula, read_records
-from grids.reading.errors import InputError
+from paradl.grids.reading.csvfile import quote_formula, read_records
+from paradl.grids.reading.errors import InputError
 
 
 @pytest.fixture

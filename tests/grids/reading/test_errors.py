@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 import pytest
 
-from grids.entries.parameters import FREE
-from grids.entries.precision import PRECISIONS
-from grids.reading.errors import (
+from paradl.grids.entries.parameters import FREE
+from paradl.grids.entries.precision import PRECISIONS
+from paradl.grids.reading.errors import (
     MOST_TEXT,
     InputError,
     ShapeError,

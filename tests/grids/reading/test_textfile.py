@@ -5,8 +5,8 @@ import stat
 
 import pytest
 
-from grids.reading.errors import InputError
-from grids.reading.textfile import write_text
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.textfile import write_text
 
 
 def test_a_pipe_is_left_where_it_is(tmp_path):

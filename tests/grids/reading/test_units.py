@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grids.reading.errors import InputError
-from grids.reading.units import format_quantity, parse_duration, parse_quantity
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.units import format_quantity, parse_duration, parse_quantity
 
 
 @pytest.mark.parametrize(

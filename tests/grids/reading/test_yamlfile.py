@@ -7,10 +7,10 @@ from typing import Annotated
 import pytest
 from pydantic import Field, ValidationError
 
-from grids.entries.entry import Count, Record
-from grids.library import find
-from grids.reading.errors import InputError
-from grids.reading.yamlfile import explain_error, load
+from paradl.grids.entries.entry import Count, Record
+from paradl.grids.library import find
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.yamlfile import explain_error, load
 
 TEXT = """\
 name: study   # line 1

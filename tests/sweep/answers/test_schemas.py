@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-import sweep
-from grids.library import find
-from sweep.answers.types.facts import holds_numbers
-from sweep.answers.types.schemas import ROWS, build_schemas
+import paradl
+from paradl.grids.library import find
+from paradl.sweep.answers.types.facts import holds_numbers
+from paradl.sweep.answers.types.schemas import ROWS, build_schemas
 
 SCHEMAS = build_schemas()
 LABELS = ("--model", "alexnet", "--dataset", "imagenet", "--system", "abci")
@@ -26,11 +26,11 @@ CELL = ("--sel", "model=alexnet", "--sel", "strategy=data", "--sel", "pe=4", "--
 GOAL = ("--need", "inter_bandwidth", "--efficiency", 0.5)
 
 
-def ask(paradl, verb, *arguments):
+def ask(cli, verb, *arguments):
     """What a verb prints, and what of it is not as its schema has it."""
     command, *options = verb.split()
     shown = [option for option in options if option == "--layers-table"]  # others take a value
-    code, out, err = paradl(command, *arguments, *shown, "--format", "json")
+    code, out, err = cli(command, *arguments, *shown, "--format", "json")
     assert code in (0, 4), err
     answer = json.loads(out, parse_constant=pytest.fail)  # no NaN, no Infinity
     validator = Draft202012Validator(SCHEMAS[verb])
@@ -74,8 +74,8 @@ def test_a_schema_is_one_and_tells_every_key(verb):
         ("status", ("--verify",)),
     ],
 )
-def test_a_store_of_many_kinds(verb, arguments, mixed_url, paradl):
-    answer, errors = ask(paradl, verb, mixed_url, *arguments)
+def test_a_store_of_many_kinds(verb, arguments, mixed_url, cli):
+    answer, errors = ask(cli, verb, mixed_url, *arguments)
     assert answer
     assert not errors
 
@@ -94,26 +94,26 @@ def test_a_store_of_many_kinds(verb, arguments, mixed_url, paradl):
         ("pareto", SPACE),
     ],
 )
-def test_a_space_of_the_machine_oracle(verb, arguments, paradl):
+def test_a_space_of_the_machine_oracle(verb, arguments, cli):
     """With percentiles, probabilities and losers that are explained."""
-    answer, errors = ask(paradl, verb, *arguments)
+    answer, errors = ask(cli, verb, *arguments)
     assert answer
     assert not errors
 
 
 @pytest.mark.parametrize("verb", ["best", "limits", "predict"])
-def test_a_training(verb, tmp_path, paradl):
+def test_a_training(verb, tmp_path, cli):
     path = tmp_path / "epochs.csv"
     path.write_text(EPOCHS)
     objective = () if verb == "predict" else ("--objective", "train-time")
-    answer, errors = ask(paradl, verb, *ONE, "--convergence", path, *objective)
+    answer, errors = ask(cli, verb, *ONE, "--convergence", path, *objective)
     row = answer if verb == "predict" else answer[0]
     assert {"train_time", "soonest_time"} & set(row)
     assert not errors
 
 
-def test_sensitivities(small_url, paradl):
-    answer, errors = ask(paradl, "sensitivity", small_url, *CELL)
+def test_sensitivities(small_url, cli):
+    answer, errors = ask(cli, "sensitivity", small_url, *CELL)
     assert answer
     assert not errors
 
@@ -131,19 +131,19 @@ def test_sensitivities(small_url, paradl):
         ("--scaling", "strong"),
     ],
 )
-def test_one_configuration(verb, changes, paradl):
-    answer, errors = ask(paradl, verb, *ONE, *changes)
+def test_one_configuration(verb, changes, cli):
+    answer, errors = ask(cli, verb, *ONE, *changes)
     assert isinstance(answer, dict | list)
     assert not errors
 
 
-def test_two_cubes(small_url, small, tmp_path, paradl):
-    same, errors = ask(paradl, "diff", small_url, small_url)
+def test_two_cubes(small_url, small, tmp_path, cli):
+    same, errors = ask(cli, "diff", small_url, small_url)
     assert same["same"]
     assert not errors
     small["axes"] |= {"model": ["alexnet"], "dataset": ["imagenet"], "batch": [16, 64]}
-    sweep.run(small | {"parameters": {"inter_bandwidth": 1e9}}, tmp_path / "other.zarr")
-    other, errors = ask(paradl, "diff", small_url, tmp_path / "other.zarr")
+    paradl.run(small | {"parameters": {"inter_bandwidth": 1e9}}, tmp_path / "other.zarr")
+    other, errors = ask(cli, "diff", small_url, tmp_path / "other.zarr")
     assert other["axes"]
     assert any(row["where"] for row in other["answers"])
     assert not errors
@@ -162,20 +162,20 @@ RUNS = [
 
 
 @pytest.mark.parametrize("calibration", ["abci", "none"])
-def test_measured_runs(calibration, tmp_path, paradl):
+def test_measured_runs(calibration, tmp_path, cli):
     path = tmp_path / "runs.csv"
     with path.open("w", newline="") as file:
         lines = csv.DictWriter(file, list(RUNS[0]))
         lines.writeheader()
         lines.writerows(RUNS)
-    answer, errors = ask(paradl, "compare", path, "--calibration", calibration)
+    answer, errors = ask(cli, "compare", path, "--calibration", calibration)
     assert len(answer["rows"]) == len(RUNS)
     assert not errors
 
 
 @pytest.mark.parametrize("kind", ["models", "datasets", "systems", "strategies", "parameters"])
-def test_the_catalogue(kind, paradl):
-    answer, errors = ask(paradl, kind)
+def test_the_catalogue(kind, cli):
+    answer, errors = ask(cli, kind)
     assert answer
     assert not errors
 
@@ -191,23 +191,23 @@ HYBRID = ("--model", "resnet50", "--dataset", "imagenet", "--batch", 32, "--pe",
         ("--strategy", "data+filter:group=64", "--set", "memory_capacity=2 GB"),
     ],
 )
-def test_hybrids(options, paradl):
-    answer, errors = ask(paradl, "hybrid", *HYBRID, *options)
+def test_hybrids(options, cli):
+    answer, errors = ask(cli, "hybrid", *HYBRID, *options)
     assert answer["rows"]
     assert not errors
 
 
 @pytest.mark.parametrize("options", [("--devices", 2, "--micro-batches", 2), ("--devices", 1)])
-def test_placements(options, paradl):
+def test_placements(options, cli):
     answer, errors = ask(
-        paradl, "place", "alexnet", "--dataset", "imagenet", "--batch", 4096, *options
+        cli, "place", "alexnet", "--dataset", "imagenet", "--batch", 4096, *options
     )
     assert "feasible" in answer
     assert not errors
 
 
-def test_layouts_that_fit(paradl):
-    answer, errors = ask(paradl, "fit", "--model", "llama2_7b", "--pe", 8)
+def test_layouts_that_fit(cli):
+    answer, errors = ask(cli, "fit", "--model", "llama2_7b", "--pe", 8)
     assert answer["layouts"]
     assert not errors
 
@@ -219,25 +219,25 @@ def test_a_calibration():
     assert not [error.message for error in validator.iter_errors(answer)]
 
 
-def test_a_key_that_no_schema_has_is_found(mixed_url, paradl):
-    answer, _ = ask(paradl, "best", mixed_url)
+def test_a_key_that_no_schema_has_is_found(mixed_url, cli):
+    answer, _ = ask(cli, "best", mixed_url)
     validator = Draft202012Validator(SCHEMAS["best"])
     assert not validator.is_valid([answer[0] | {"mine": 1.5}])
     assert not validator.is_valid([{key: answer[0][key] for key in answer[0] if key != "pe"}])
     assert not validator.is_valid([answer[0] | {"pe": "4"}])
 
 
-def test_the_command_prints_all_or_one(paradl):
-    code, out, err = paradl("schema", "--answers")
+def test_the_command_prints_all_or_one(cli):
+    code, out, err = cli("schema", "--answers")
     assert (code, err) == (0, "")
     assert json.loads(out) == SCHEMAS
     for query in (("best",), ("--answers", "best")):
-        assert json.loads(paradl("schema", *query)[1]) == SCHEMAS["best"]
+        assert json.loads(cli("schema", *query)[1]) == SCHEMAS["best"]
 
 
 @pytest.mark.parametrize("query", [("bset",), ("--answers", "bset")])
-def test_an_unknown_verb(query, paradl):
-    code, out, err = paradl("schema", *query)
+def test_an_unknown_verb(query, cli):
+    code, out, err = cli("schema", *query)
     assert (code, out) == (2, "")
     assert "did you mean 'best'?" in err
     assert len(err.splitlines()) == 1

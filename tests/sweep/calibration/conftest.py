@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from measured_runs import list_runs
 
-from grids.entries.names import CATALOGUE
-from sweep.calibration.observations import Observations, observe
-from sweep.measured.runs import read_runs
+from paradl.grids.entries.names import CATALOGUE
+from paradl.sweep.calibration.observations import Observations, observe
+from paradl.sweep.measured.runs import read_runs
 
 SHIPPED = CATALOGUE / "measured" / "abci.csv"
 Row = dict[str, str]

@@ -8,17 +8,17 @@ import pytest
 from jsonschema import Draft202012Validator
 from measured_runs import list_runs
 
-import sweep
-from grids.entries.calibration import ASSUMED, STAGED, CalibrationFile, list_priors
-from grids.library import find
-from grids.reading.errors import InputError
-from sweep.answers.types.schemas import build_schemas
-from sweep.calibration.calibrate import format_file
-from sweep.calibration.cross_validation import leave_out
-from sweep.calibration.model_error import find_unseen_spread
-from sweep.calibration.residuals import find_residuals
-from sweep.cli.main import main as run_command
-from sweep.show.comparison import show_calibration
+import paradl
+from paradl.grids.entries.calibration import ASSUMED, STAGED, CalibrationFile, list_priors
+from paradl.grids.library import find
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.answers.types.schemas import build_schemas
+from paradl.sweep.calibration.calibrate import format_file
+from paradl.sweep.calibration.cross_validation import leave_out
+from paradl.sweep.calibration.model_error import find_unseen_spread
+from paradl.sweep.calibration.residuals import find_residuals
+from paradl.sweep.cli.main import main as run_command
+from paradl.sweep.show.comparison import show_calibration
 
 
 def main(monkeypatch, *arguments) -> int:
@@ -31,7 +31,7 @@ def main(monkeypatch, *arguments) -> int:
 
 @pytest.fixture(scope="module")
 def calibrated(measured, shipped) -> CalibrationFile:
-    return sweep.calibrate(measured(shipped), cross_validation=False)
+    return paradl.calibrate(measured(shipped), cross_validation=False)
 
 
 def test_the_file_is_what_was_fitted(calibrated, tmp_path) -> None:
@@ -158,7 +158,7 @@ def test_other_machines_can_be_calibrated_from_seven_runs(measured, tmp_path) ->
     system = "dgx1-v100:precision=amp"
     rows = [row | {"system": ""} for row in list_runs(system)]
     first, again = (
-        format_file(sweep.calibrate(measured(rows), system=system, cross_validation=False))
+        format_file(paradl.calibrate(measured(rows), system=system, cross_validation=False))
         for _ in range(2)
     )
     assert first == again
@@ -175,7 +175,7 @@ def test_runs_far_from_their_prediction_are_met(measured, seven) -> None:
         else row
         for row in seven
     ]
-    file = sweep.calibrate(measured(rows), cross_validation=False, keep_anomalies=True)
+    file = paradl.calibrate(measured(rows), cross_validation=False, keep_anomalies=True)
     assert file.accuracy["fit"]["total"] > 0.9
 
 
@@ -194,10 +194,10 @@ def test_runs_of_an_own_network_on_a_slow_machine(measured, tmp_path) -> None:
     for row in rows:
         row |= {name: repr(1.2 * float(row[name])) for name in ("total_s", "comp_s", "comm_s")}
     path, written = measured(rows), tmp_path / "calibration.yaml"
-    fitted = sweep.calibrate(path, cross_validation=False)
+    fitted = paradl.calibrate(path, cross_validation=False)
     written.write_text(format_file(fitted))
     before, after = (
-        sweep.compare(path, calibration=name)["summary"]["overall"]
+        paradl.compare(path, calibration=name)["summary"]["overall"]
         for name in ("none", str(written))
     )
     for part in ("total", "comp", "comm"):
@@ -215,7 +215,7 @@ def predict_unseen(calibration: str) -> dict[str, float]:
     """Percentiles of an iteration of a network that did not run."""
     settings = {"calibration": calibration}
     where: dict[str, Any] = {"dataset": "imagenet", "system": P100, "settings": settings}
-    return sweep.predict("vgg16", "data", 8, 32, **where)["intervals"]["iteration_comp_time"]
+    return paradl.predict("vgg16", "data", 8, 32, **where)["intervals"]["iteration_comp_time"]
 
 
 @pytest.mark.parametrize(("first", "second"), [(4.5, 1.2), (1.0, 3.0)])
@@ -228,7 +228,7 @@ def test_networks_that_err_differently_leave_others_as_unsure_as_they_are(
         for row in seven
         for factor in [first if row["model"] == "resnet50" else second]
     ]
-    file = sweep.calibrate(measured(rows), keep_anomalies=True)
+    file = paradl.calibrate(measured(rows), keep_anomalies=True)
     path = tmp_path / "mine.yaml"
     path.write_text(format_file(file))
     rated = file.accuracy["model"]
@@ -238,7 +238,7 @@ def test_networks_that_err_differently_leave_others_as_unsure_as_they_are(
     def predict(model: str, dataset: str) -> dict[str, float]:
         settings = {"calibration": str(path)}
         where: dict[str, Any] = {"dataset": dataset, "system": "dgx-a100", "settings": settings}
-        return sweep.predict(model, "data", 8, 32, **where)["intervals"]["iteration_time"]
+        return paradl.predict(model, "data", 8, 32, **where)["intervals"]["iteration_time"]
 
     third, known = predict("inception_v3", "imagenet-299"), predict("vgg16", "imagenet")
     assert third["p50"] / third["p10"] > 1 / rated["total"]
@@ -252,7 +252,7 @@ def test_networks_of_one_name_are_refused(measured, shipped, tmp_path) -> None:
     network.write_text(json.dumps(other))
     data = next(row for row in shipped if row["model"] == "resnet50" and row["strategy"] == "data")
     with pytest.raises(InputError, match=r"measured\.csv:3: model"):
-        sweep.calibrate(measured([data, data | {"model": str(network)}]))
+        paradl.calibrate(measured([data, data | {"model": str(network)}]))
 
 
 def expect_for_its_machine(path: Path, system: str) -> None:
@@ -265,7 +265,7 @@ def expect_for_its_machine(path: Path, system: str) -> None:
     assert not {*STAGED, "log_open"} & set(file.parameters)  # it has neither
     assert len(file.correlation) == len(file.parameters)
     options: dict[str, Any] = {"dataset": "imagenet", "system": system}
-    prediction = sweep.predict(
+    prediction = paradl.predict(
         "resnet50", "data", 8, 32, **options, settings={"calibration": str(path)}
     )
     assert prediction["calibration"] == system

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-import sweep
-from grids.entries.calibration import ASSUMED, CalibrationFile
-from kernels.names.stored import PERCENTILES
-from sweep.calibration.cross_validation import FITTED, leave_out, list_folds, predict_fitted
-from sweep.calibration.posterior import calibrate_machine
-from sweep.calibration.residuals import find_residuals, rate_schemes
-from sweep.measured.compare import rate_prediction
-from sweep.measured.runs import PARTS
+import paradl
+from paradl.grids.entries.calibration import ASSUMED, CalibrationFile
+from paradl.kernels.names.stored import PERCENTILES
+from paradl.sweep.calibration.cross_validation import FITTED, leave_out, list_folds, predict_fitted
+from paradl.sweep.calibration.posterior import calibrate_machine
+from paradl.sweep.calibration.residuals import find_residuals, rate_schemes
+from paradl.sweep.measured.compare import rate_prediction
+from paradl.sweep.measured.runs import PARTS
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,9 @@ def test_a_scheme_that_leaves_nothing_is_none(observed, shipped) -> None:
 def test_what_is_left_out_has_no_say(observed, seven, monkeypatch) -> None:
     """Whatever the left-out runs measured, their predictions are the same."""
     own = np.array([row["model"] == "vgg16" for row in seven])
-    monkeypatch.setattr("sweep.calibration.cross_validation.list_folds", lambda _: {"model": [own]})
+    monkeypatch.setattr(
+        "paradl.sweep.calibration.cross_validation.list_folds", lambda _: {"model": [own]}
+    )
     off = []
     for factor in (1.0, 3.0):
         slower = dict.fromkeys(("total_s", "comp_s", "comm_s"), factor)
@@ -134,7 +136,7 @@ def test_spreads_of_left_out_runs_are_those_of_predictions(observed, seven, cali
     residuals = find_residuals(observations, predict_fitted(observations, calibrated))
     sigma = residuals.spread(ASSUMED)
     for n, run in enumerate(observations.runs):
-        prediction = sweep.predict(
+        prediction = paradl.predict(
             run.model,
             run.strategy,
             run.p,

@@ -11,13 +11,19 @@ import pytest
 from jax import Array
 from measured_runs import predict_rows, set_parameters
 
-from grids.entries.calibration import ASSUMED, CALIBRATED, CalibrationFile, SerialTime, list_priors
-from kernels.derivatives.density import FitData, apply_parameters, find_surprise, log_times
-from sweep.calibration.fit import PROFILE, fit
-from sweep.calibration.observations import Observations
-from sweep.calibration.posterior import calibrate_machine
-from sweep.errors import RunError
-from sweep.measured.runs import MeasuredRun, RunTimes
+from paradl.grids.entries.calibration import (
+    ASSUMED,
+    CALIBRATED,
+    CalibrationFile,
+    SerialTime,
+    list_priors,
+)
+from paradl.kernels.derivatives.density import FitData, apply_parameters, find_surprise, log_times
+from paradl.sweep.calibration.fit import PROFILE, fit
+from paradl.sweep.calibration.observations import Observations
+from paradl.sweep.calibration.posterior import calibrate_machine
+from paradl.sweep.errors import RunError
+from paradl.sweep.measured.runs import MeasuredRun, RunTimes
 
 PRIORS = list_priors("fp32", "plain")
 SEVEN = [
@@ -241,7 +247,7 @@ def test_slopes_of_the_density_are_its_differences(observed, shipped, monkeypatc
 
             return ask
 
-    monkeypatch.setattr("sweep.calibration.fit.find_surprise", Heard)
+    monkeypatch.setattr("paradl.sweep.calibration.fit.find_surprise", Heard)
     fit(observed(shipped), ALL, starts=0)
     step = 1e-6
     for program, at, data in asked[20::20]:

@@ -12,16 +12,16 @@ import pytest
 from jsonschema import Draft202012Validator
 from measured_runs import list_runs
 
-import sweep
-from grids.entries.calibration import CalibrationFile
-from grids.entries.transformer_rates import find_spread
-from grids.notes import list_warnings
-from grids.reading.errors import InputError
-from kernels.names.stored import PERCENTILES
-from sweep.answers.types.schemas import build_schemas
-from sweep.calibration.calibrate import format_file
-from sweep.calibration.layouts import fit_times
-from sweep.cells.design_space import SpaceValues, make_grid
+import paradl
+from paradl.grids.entries.calibration import CalibrationFile
+from paradl.grids.entries.transformer_rates import find_spread
+from paradl.grids.notes import list_warnings
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.stored import PERCENTILES
+from paradl.sweep.answers.types.schemas import build_schemas
+from paradl.sweep.calibration.calibrate import format_file
+from paradl.sweep.calibration.layouts import fit_times
+from paradl.sweep.cells.design_space import SpaceValues, make_grid
 
 SYSTEM = "dgx-a100:precision=bf16,software=megatron"
 HEAD = "model,dataset,system,strategy,p,samples_per_replica,total_s"
@@ -35,7 +35,7 @@ NOTHING = (0.0,) * len(RUNS)
 
 
 def ask(strategy: str, p: int, batch: int, calibration: str = "none", model: str = "llama2_7b"):
-    return sweep.predict(
+    return paradl.predict(
         *(model, strategy, p, batch),
         dataset="pile:length=4096",
         system=SYSTEM,
@@ -63,7 +63,7 @@ def write(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def calibrated(write) -> CalibrationFile:
-    return sweep.calibrate(write(1.3, (0.05, -0.02, 0.03, -0.06)))
+    return paradl.calibrate(write(1.3, (0.05, -0.02, 0.03, -0.06)))
 
 
 def test_the_factor_is_the_mean_of_runs_drawn_to_one(calibrated) -> None:
@@ -88,7 +88,7 @@ def test_a_file_moves_predictions_of_layouts_and_of_nothing_else(calibrated, tmp
     def ask_network(calibration: str):
         settings = {"calibration": calibration}
         place = ("resnet50", "data", 16, 32)
-        return sweep.predict(*place, dataset="imagenet", system=SYSTEM, settings=settings)
+        return paradl.predict(*place, dataset="imagenet", system=SYSTEM, settings=settings)
 
     assert ask_network(str(path)) == ask_network("none")
 
@@ -131,11 +131,11 @@ def test_software_that_runs_have_measured_widens_no_interval(write, tmp_path) ->
     unstated = SYSTEM.removesuffix(",software=megatron")
     runs = write(1.0)
     runs.write_text(runs.read_text().replace(SYSTEM, unstated))
-    file = sweep.calibrate(runs, cross_validation=False)
+    file = paradl.calibrate(runs, cross_validation=False)
     path = tmp_path / "mine.yaml"
     path.write_text(format_file(file))
     narrow, wide = (
-        sweep.predict(
+        paradl.predict(
             *("llama2_7b", *RUNS[0]),
             dataset="pile:length=4096",
             system=unstated,
@@ -173,9 +173,9 @@ def test_only_cross_validation_leaves_runs_out(write, tmp_path) -> None:
     rows = path.read_text().splitlines(keepends=True)
     alone = tmp_path / "alone.csv"
     alone.write_text("".join(rows[:2]))
-    assert "layouts, run" in sweep.calibrate(path).accuracy
-    assert "layouts, run" not in sweep.calibrate(path, cross_validation=False).accuracy
-    file = sweep.calibrate(alone)  # of a single run, none would remain
+    assert "layouts, run" in paradl.calibrate(path).accuracy
+    assert "layouts, run" not in paradl.calibrate(path, cross_validation=False).accuracy
+    file = paradl.calibrate(alone)  # of a single run, none would remain
     assert file.accuracy.keys() == {"layouts, uncalibrated", "layouts, fit"}
 
 
@@ -189,7 +189,7 @@ def test_networks_that_err_differently_leave_others_as_unsure_as_they_are(tmp_pa
         for seconds in [factor * ask(*RUNS[n], model=model)["iteration_time"]]
     ]
     path.write_text("\n".join([HEAD, *rows]) + "\n")
-    file = sweep.calibrate(path)
+    file = paradl.calibrate(path)
     written.write_text(format_file(file))
     rated = file.accuracy["layouts, model"]
     assert rated["total"] < file.accuracy["layouts, run"]["total"] < 0.8
@@ -199,17 +199,17 @@ def test_networks_that_err_differently_leave_others_as_unsure_as_they_are(tmp_pa
     assert interval["p90"] / interval["p50"] > 1 / rated["total"]
     # Left-out networks are what says so.
     assert file.layouts
-    assumed = sweep.calibrate(path, cross_validation=False).layouts
+    assumed = paradl.calibrate(path, cross_validation=False).layouts
     assert assumed
     assert file.layouts.scatter > 1.1 * assumed.scatter
 
 
-def test_the_answer_has_the_factor(write, paradl, tmp_path) -> None:
+def test_the_answer_has_the_factor(write, cli, tmp_path) -> None:
     arguments = ("calibrate", write(1.3), "-o", tmp_path / "mine.yaml", "--format")
-    code, out, err = paradl(*arguments, "json")
+    code, out, err = cli(*arguments, "json")
     assert code == 0, err
     Draft202012Validator(build_schemas()["calibrate"]).validate(answer := json.loads(out))
-    code, out, err = paradl(*arguments, "csv")
+    code, out, err = cli(*arguments, "csv")
     assert code == 0, err
     (row,) = csv.DictReader(io.StringIO(out))
     assert float(row["value"]) == answer["layouts"]["factor"]
@@ -220,7 +220,7 @@ def test_both_kinds_of_runs_make_one_file(write) -> None:
     names = HEAD.split(",")
     networks = [[f'"{row[name]}"' for name in names] for row in list_runs(SYSTEM)]
     more = "\n".join(map(",".join, networks))
-    file = sweep.calibrate(write(1.3, more=more), cross_validation=False)
+    file = paradl.calibrate(write(1.3, more=more), cross_validation=False)
     assert file.parameters
     assert file.layouts
     assert file.layouts.runs == len(RUNS)
@@ -238,12 +238,12 @@ def test_both_kinds_of_runs_make_one_file(write) -> None:
 )
 def test_runs_that_do_not_belong_are_refused_with_their_line(write, row: str, why: str) -> None:
     with pytest.raises(InputError, match=why) as refused:
-        sweep.calibrate(write(1.0, more=row + "\n"))
+        paradl.calibrate(write(1.0, more=row + "\n"))
     assert "runs.csv:6" in str(refused.value)
 
 
 def test_a_run_far_from_its_prediction_stands_out(write) -> None:
-    compared = sweep.compare(write(1.0, (0.0, 0.0, 1.2, 0.0)))
+    compared = paradl.compare(write(1.0, (0.0, 0.0, 1.2, 0.0)))
     anomalies = [row["anomaly"] for row in compared["rows"]]
     assert [bool(anomaly) for anomaly in anomalies] == [False, False, True, False]
     assert anomalies[2]["term"] in compared["rows"][2]["anomaly"]["what"]
@@ -255,7 +255,7 @@ def test_fit_takes_a_calibration_of_its_system(calibrated, tmp_path) -> None:
     path.write_text(format_file(calibrated))
     place: dict[str, Any] = {"global_batch": 256, "length": 4096, "system": SYSTEM}
     plain, moved = (
-        sweep.fit("llama2_7b", 64, by="time", calibration=given, **place)["layouts"][0]
+        paradl.fit("llama2_7b", 64, by="time", calibration=given, **place)["layouts"][0]
         for given in (None, str(path))
     )
     assert plain["time"]
@@ -264,11 +264,11 @@ def test_fit_takes_a_calibration_of_its_system(calibrated, tmp_path) -> None:
     assert factor == pytest.approx(calibrated.layouts.factor, rel=1e-3)
     # As in every question, `none` and `auto` are calibrations, too.
     for given in ("none", "auto"):
-        same = sweep.fit("llama2_7b", 64, by="time", calibration=given, **place)["layouts"][0]
+        same = paradl.fit("llama2_7b", 64, by="time", calibration=given, **place)["layouts"][0]
         assert same == plain
     with pytest.raises(InputError, match="calibration"):
-        sweep.fit("llama2_7b", 64, calibration=str(path), **place)
+        paradl.fit("llama2_7b", 64, calibration=str(path), **place)
     with pytest.raises(InputError, match="calibration"):
-        sweep.fit(
+        paradl.fit(
             "llama2_7b", 64, by="time", calibration=str(path), **(place | {"system": "dgx-h100"})
         )

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sweep.calibration.fit import MACHINE, build_root, predict_unseen
+from paradl.sweep.calibration.fit import MACHINE, build_root, predict_unseen
 
 
 def test_networks_share_the_machines_factor() -> None:

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from measured_runs import DATASETS, predict_rows, set_parameters
 
-from grids.entries.calibration import list_priors
-from grids.entries.names import CATALOGUE
-from grids.reading.errors import InputError
-from kernels.derivatives.density import apply_parameters, log_times
-from sweep.calibration.observations import Observations, observe
-from sweep.measured.runs import PARTS, read_runs
+from paradl.grids.entries.calibration import list_priors
+from paradl.grids.entries.names import CATALOGUE
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.derivatives.density import apply_parameters, log_times
+from paradl.sweep.calibration.observations import Observations, observe
+from paradl.sweep.measured.runs import PARTS, read_runs
 
 RUN = {"model": "resnet50", "dataset": "imagenet", "strategy": "data", "p": "8"}
 RUN |= {"samples_per_replica": "32", "total_s": "0.2", "system": ""}

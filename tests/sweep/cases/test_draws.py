@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grids.entries.parameters import PARAMETERS
-from grids.inputs.draws import DRAWS, draw_normals
-from grids.inputs.uncertainty import NAMES, PRIOR_ERROR
-from kernels.configuration.case import Case
-from kernels.oracle.answer import answer_case
-from sweep.cases.draws import (
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.inputs.draws import DRAWS, draw_normals
+from paradl.grids.inputs.uncertainty import NAMES, PRIOR_ERROR
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.oracle.answer import answer_case
+from paradl.sweep.cases.draws import (
     ERRORS,
     PARTS,
     RIVAL_ERRORS,
     draw_both_times,
     draw_terms,
 )
-from sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.cells.design_space import SpaceValues, make_grid
 
 # Where nothing is hidden and nobody waits for the slowest, a slower model only stretches its work.
 STATED = {"overlap": 0, "jitter": 0}

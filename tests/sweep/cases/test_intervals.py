@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from calibrations import define_calibration
 
-import sweep
-from grids.grid import Grid
-from grids.inputs.uncertainty import NAMES
-from grids.outputs import INTERVALS, TRAINING
-from grids.reading.errors import InputError
-from grids.spec import validate_spec
-from kernels.configuration.case import Case
-from kernels.names.stored import PERCENTILES
+import paradl
+from paradl.grids.grid import Grid
+from paradl.grids.inputs.uncertainty import NAMES
+from paradl.grids.outputs import INTERVALS, TRAINING
+from paradl.grids.reading.errors import InputError
+from paradl.grids.spec import validate_spec
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.names.stored import PERCENTILES
 
 # Of those that need no epochs to a target (test_training.py).
 OF_TIMES = [name for name, (time, _) in INTERVALS.items() if time not in TRAINING]
@@ -47,7 +47,7 @@ TIMES = ("iteration_time", "iteration_comp_time", "iteration_comm_time")
 @pytest.fixture(scope="module")
 def cube(tmp_path_factory):
     place = tmp_path_factory.mktemp("calibrated") / "cube.zarr"
-    sweep.run(SPEC, place)
+    paradl.run(SPEC, place)
     return place
 
 
@@ -55,7 +55,7 @@ def predict(
     strategy="data+filter", pe=16, calibration: object = CALIBRATION, system="abci", **parameters
 ) -> dict[str, Any]:
     settings = {"calibration": calibration}
-    return sweep.predict(
+    return paradl.predict(
         "resnet50",
         strategy,
         pe,
@@ -141,7 +141,7 @@ def test_what_a_user_states_is_sure() -> None:
 
 
 def test_the_papers_oracle_has_none() -> None:
-    answer = sweep.predict(
+    answer = paradl.predict(
         "resnet50", "data", 16, 64, dataset="imagenet", settings={"oracle": "paper"}
     )
     assert (answer["calibration"], answer["intervals"], answer["extrapolation"]) == (None, None, [])
@@ -151,7 +151,7 @@ def test_the_papers_oracle_has_none() -> None:
 
 def test_a_cube_has_the_intervals_of_its_cells(cube) -> None:
     answer = predict()
-    cell = sweep.open_dataset(cube).sel(strategy="data+filter", pe=16, batch=64).squeeze()
+    cell = paradl.open_dataset(cube).sel(strategy="data+filter", pe=16, batch=64).squeeze()
     for time, name in (("epoch", "time"), ("comp", "comp_time"), ("comm", "comm_time")):
         for percentile, seconds in answer["intervals"][f"iteration_{name}"].items():
             stored = float(cell[f"{time}_time_{percentile}"]) / answer["iterations"]
@@ -174,7 +174,7 @@ def test_machines_of_one_cube_have_calibrations_of_their_own(calibrations, tmp_p
     # Two systems, as the other cubes have two strategies: a program of the same shapes.
     axes = {**AXES, "system": [*calibrations], "strategy": SPATIAL}
     files = [path for path in calibrations.values() if path != "none"]
-    cells = sweep.run({**SPEC, "axes": axes, "calibration": files}, tmp_path / "cube.zarr").load()
+    cells = paradl.run({**SPEC, "axes": axes, "calibration": files}, tmp_path / "cube.zarr").load()
     for name in OF_TIMES:
         assert np.isfinite(cells[name]).all(), name
     assert (cells.epoch_time_p10 < cells.epoch_time_p50).all()
@@ -187,20 +187,20 @@ def test_machines_of_one_cube_have_calibrations_of_their_own(calibrations, tmp_p
 
 def test_a_store_holds_its_calibration(cube) -> None:
     """A store is complete: the file, or the catalogue, may be gone."""
-    again = sweep.open_dataset(cube)
+    again = paradl.open_dataset(cube)
     (written,) = json.loads(again.attrs["paradl_spec"])["calibration"]
     assert (written["name"], written["error"]) == ("mine", CALIBRATION["error"])
     assert np.isfinite(again.epoch_time_p90.values).all()
 
 
 def test_a_calibrated_sweep_is_resumed_as_it_was_begun(cube) -> None:
-    before = sweep.open_dataset(cube).attrs["history"]
-    assert sweep.run(SPEC, cube).attrs["history"] == before
+    before = paradl.open_dataset(cube).attrs["history"]
+    assert paradl.run(SPEC, cube).attrs["history"] == before
     other = CALIBRATION | {"error": CALIBRATION["error"] | {"serial": 0.05}}
     with pytest.raises(
         InputError, match=r"calibration\.abci\.error\.serial: 0\.03 in the store, 0"
     ):
-        sweep.run(SPEC | {"calibration": other}, cube)
+        paradl.run(SPEC | {"calibration": other}, cube)
 
 
 def test_a_machine_that_is_calibrated_joins_others(tmp_path) -> None:
@@ -208,8 +208,8 @@ def test_a_machine_that_is_calibrated_joins_others(tmp_path) -> None:
     place, old = tmp_path / "cube.zarr", "dgx-h100"
     axes = {**AXES, "strategy": SPATIAL}
     spec = {"axes": {**axes, "system": [old]}, "outputs": SPEC["outputs"]}
-    before = sweep.run(spec, place).load()
-    both = sweep.run({**spec, "axes": {**axes, "system": [old, "abci"]}}, place, extend=True)
+    before = paradl.run(spec, place).load()
+    both = paradl.run({**spec, "axes": {**axes, "system": [old, "abci"]}}, place, extend=True)
     (written,) = json.loads(both.attrs["paradl_spec"])["calibration"]
     assert written["name"] == "abci"
     np.testing.assert_array_equal(both.epoch_time_p90.sel(system=[old]), before.epoch_time_p90)
@@ -251,16 +251,16 @@ def test_another_machine_precision_or_software_is_an_extrapolation(system, named
 
 
 def test_the_best_is_so_with_a_probability(cube) -> None:
-    first, second = sweep.best(cube).to_dict("records")
+    first, second = paradl.best(cube).to_dict("records")
     assert 0.5 < first["faster_than_next"] <= 1
     assert second["faster_than_next"] is None
-    dataset = sweep.best(sweep.open_dataset(cube)).to_dict("records")
+    dataset = paradl.best(paradl.open_dataset(cube)).to_dict("records")
     assert dataset[0]["faster_than_next"] == pytest.approx(first["faster_than_next"])
 
 
 def test_a_chance_is_of_the_same_draws(cube) -> None:
     """What slows both alike does not count; the models' own errors are independent."""
-    ranked = sweep.best(cube, selection={"pe": [16], "batch": [64]}).to_dict("records")
+    ranked = paradl.best(cube, selection={"pe": [16], "batch": [64]}).to_dict("records")
     ways = [row["strategy"] for row in ranked]
     assert set(ways) == set(AXES["strategy"])
     samples = [predict(way)["global_batch"] for way in ways]
@@ -278,11 +278,11 @@ def test_a_chance_is_of_the_same_draws(cube) -> None:
 
 def test_the_chosen_group_is_the_one_that_has_chances() -> None:
     chances = []
-    chosen = sweep.predict("cosmoflow", "data+spatial:group=best", 64, 1, dataset="cosmoflow-256")
+    chosen = paradl.predict("cosmoflow", "data+spatial:group=best", 64, 1, dataset="cosmoflow-256")
     for group in ("best", str(chosen["group"])):
         rivals = [f"data+spatial:group={group}", "data+filter:group=4"]
-        space = sweep.predict("cosmoflow", rivals, 64, 1, dataset="cosmoflow-256")
-        ranked = sweep.best(space).to_dict("records")
+        space = paradl.predict("cosmoflow", rivals, 64, 1, dataset="cosmoflow-256")
+        ranked = paradl.best(space).to_dict("records")
         assert {row["strategy"] for row in ranked} == set(rivals)
         chances.append(ranked[0]["faster_than_next"])
     assert chances[0] == pytest.approx(chances[1])
@@ -293,9 +293,9 @@ def test_the_chosen_group_is_stated_as_if_it_had_been_asked_for(calibration) -> 
     """Groups of 2 to 64 compete; of the two answers only the label may differ."""
     options: dict[str, Any] = {"dataset": "cosmoflow-512"}
     options["settings"] = {"calibration": calibration}
-    best = sweep.explain("cosmoflow", "data+spatial:group=best", 64, 1, **options)
+    best = paradl.explain("cosmoflow", "data+spatial:group=best", 64, 1, **options)
     label = f"data+spatial:group={best['group']}"
-    same = sweep.explain("cosmoflow", label, 64, 1, **options)
+    same = paradl.explain("cosmoflow", label, 64, 1, **options)
     assert round_numbers(best | {"strategy": label}) == round_numbers(same)
 
 
@@ -306,6 +306,6 @@ def round_numbers(answer: object) -> object:
 
 def test_a_chance_needs_the_cubes_own_labels(cube) -> None:
     """Another cube's, put beside this one's, follow from a spec that is not at hand."""
-    other = sweep.open_dataset(cube).assign_coords(model=["other"])
+    other = paradl.open_dataset(cube).assign_coords(model=["other"])
     with pytest.raises(InputError, match="model 'other'"):
-        sweep.best(other)
+        paradl.best(other)

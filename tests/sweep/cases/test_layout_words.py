@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from grids.entries.precision import RECIPES
-from grids.library import find
-from grids.models.transformers import read_transformer
-from grids.reading.errors import InputError
-from kernels.layouts.transformer import COLUMNS, Training
-from sweep.cases.layout_words import (
+from paradl.grids.entries.precision import RECIPES
+from paradl.grids.library import find
+from paradl.grids.models.transformers import read_transformer
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.layouts.transformer import COLUMNS, Training
+from paradl.sweep.cases.layout_words import (
     describe_reason,
     find_remedy,
     list_layouts,

@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import sweep
-from grids.entries.strategies import Strategy
-from grids.inputs.draws import DRAWS
-from kernels.names.flags import FORBIDS
-from kernels.oracle.answer import answer_case
-from sweep.cases.draws import draw_times
-from sweep.cases.intervals import MOST_COUNTS, _thin
-from sweep.cells.design_space import SpaceValues, make_grid
-from sweep.questions.limits import FEW, list_limits
+import paradl
+from paradl.grids.entries.strategies import Strategy
+from paradl.grids.inputs.draws import DRAWS
+from paradl.kernels.names.flags import FORBIDS
+from paradl.kernels.oracle.answer import answer_case
+from paradl.sweep.cases.draws import draw_times
+from paradl.sweep.cases.intervals import MOST_COUNTS, _thin
+from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.questions.limits import FEW, list_limits
 
 COUNTS = [1, 8, 64, 256]
 
@@ -59,7 +59,7 @@ def test_best_counts_against_every_draw_of_every_cell(grid, rows):
 
 def test_times_have_the_intervals_of_predictions(rows):
     for row in rows:
-        predicted = sweep.predict(
+        predicted = paradl.predict(
             "vgg16", row["strategy"], row["fastest_pe"], row["batch"], dataset="imagenet"
         )
         interval = predicted["intervals"]["iteration_time"]

@@ -2,9 +2,9 @@
 
 import pytest
 
-import sweep
-from sweep.cells.design_space import SpaceValues, make_grid
-from sweep.questions.best import rank_strategies
+import paradl
+from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.questions.best import rank_strategies
 
 PAPER = {"oracle": "paper"}
 
@@ -15,7 +15,7 @@ def rank(**options):
 
 
 def predict(strategy="data", pe=8, batch=32, settings=None, **parameters):
-    return sweep.predict(
+    return paradl.predict(
         "alexnet",
         strategy,
         pe,

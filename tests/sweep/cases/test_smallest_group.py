@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-import sweep
-from sweep.show.explanation import describe_obstacle
+import paradl
+from paradl.sweep.show.explanation import describe_obstacle
 
 POWERS = [2**n for n in range(13)]  # ABCI has 4,352 PEs
 
 
 def ask(strategy: str, pe: int, batch: int, **settings: Any) -> dict[str, Any]:
     chosen = {"oracle": "machine"} | settings
-    return sweep.predict("resnet50", strategy, pe, batch, dataset="imagenet", settings=chosen)
+    return paradl.predict("resnet50", strategy, pe, batch, dataset="imagenet", settings=chosen)
 
 
 def find_first(strategy: str, pe: int, batch: int, **settings: Any) -> int:
@@ -82,12 +82,12 @@ def test_there_is_none_without_groups(strategy) -> None:
 
 
 def test_samples_that_do_not_fit_the_model_fit_no_group() -> None:
-    answer = sweep.predict("alexnet", "data+spatial", 8, 256, dataset="cosmoflow-128")
+    answer = paradl.predict("alexnet", "data+spatial", 8, 256, dataset="cosmoflow-128")
     assert answer["smallest_group"] is None
 
 
 def test_an_explanation_tells_it_too() -> None:
-    answer = sweep.explain("resnet50", "spatial", 1, 512, dataset="imagenet")
+    answer = paradl.explain("resnet50", "spatial", 1, 512, dataset="imagenet")
     assert answer["smallest_group"] == 4
 
 
@@ -108,7 +108,7 @@ def test_memory_that_is_too_small_has_a_way_out(strategy, pe, group) -> None:
 
 
 def test_not_one_sample_may_fit() -> None:
-    answer = sweep.predict("cosmoflow", "data", 1, 1, dataset="cosmoflow-512")
+    answer = paradl.predict("cosmoflow", "data", 1, 1, dataset="cosmoflow-512")
     assert describe_obstacle(answer).endswith(": memory; not one sample fits")
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-import sweep
-from grids.entries.names import split_labels
-from grids.reading.errors import InputError
-from sweep.cells.design_space import SpaceValues, make_grid, split_values
-from sweep.cells.memory_cube import compute_cells
+import paradl
+from paradl.grids.entries.names import split_labels
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cells.design_space import SpaceValues, make_grid, split_values
+from paradl.sweep.cells.memory_cube import compute_cells
 
 PAPER = {"oracle": "paper"}
 
@@ -91,15 +91,15 @@ def test_a_cube_in_memory_is_the_one_in_a_store(mixed, mixed_grid):
 
 
 def test_a_space_in_python():
-    cells = sweep.compute_space(
+    cells = paradl.compute_space(
         "alexnet", dataset="imagenet", pe=[4, 8], batch=32, strategy="data", settings=PAPER
     )
-    predicted = sweep.predict("alexnet", "data", 8, 32, dataset="imagenet", settings=PAPER)
+    predicted = paradl.predict("alexnet", "data", 8, 32, dataset="imagenet", settings=PAPER)
     time = cells.paradl.epoch_time.sel(pe=8).item()
     assert time == pytest.approx(predicted["epoch_time"], rel=1e-6)
-    assert len(sweep.best(cells)) == len(sweep.best(cells.sel(pe=4))) == 1
+    assert len(paradl.best(cells)) == len(paradl.best(cells.sel(pe=4))) == 1
 
 
 def test_too_many_cells():
     with pytest.raises(InputError, match="cells"):
-        sweep.compute_space("alexnet", pe="1..99999", batch="1..1000", dataset="imagenet")
+        paradl.compute_space("alexnet", pe="1..99999", batch="1..1000", dataset="imagenet")

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.cells.selection import find_nearest, locate_values, select
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cells.selection import find_nearest, locate_values, select
 
 
 @pytest.mark.parametrize("value", ["3,8", ["8", 3], [8, "3", "3"], ("3 , 8",)])
@@ -22,10 +22,10 @@ def test_what_is_refused_names_values_that_can_be_typed(mixed):
 
 
 def test_a_label_may_have_commas(tmp_path, small):
-    import sweep
+    import paradl
 
     small["axes"] |= {"strategy": ["data", "data+spatial:group=2,split=w"]}
-    cube = sweep.run(small, tmp_path / "cube.zarr")
+    cube = paradl.run(small, tmp_path / "cube.zarr")
     for given in ("data+spatial:group=2,split=w", ["data+spatial:group=2,split=w"]):
         part = select(cube, {"strategy": given})
         assert part.strategy.values.tolist() == ["data+spatial:group=2,split=w"]
@@ -78,12 +78,12 @@ def test_the_nearest_values_of_axes_of_numbers():
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda ds: sweep.best(ds, {"pe": 65}), "^selection: no pe 65"),
-        (lambda ds: sweep.best(ds, objective="cost"), "^objective: "),
-        (lambda ds: sweep.provision(ds, "2 parsecs", epochs=1), "^deadline: .*2 parsecs"),
-        (lambda ds: sweep.provision(ds, -1, epochs=1), "^deadline: "),
-        (lambda ds: sweep.needs(ds, "inter_latency"), "^efficiency: "),
-        (lambda ds: sweep.compute_space("alexnet", strategy="dta"), "^strategy: .*dta"),
+        (lambda ds: paradl.best(ds, {"pe": 65}), "^selection: no pe 65"),
+        (lambda ds: paradl.best(ds, objective="cost"), "^objective: "),
+        (lambda ds: paradl.provision(ds, "2 parsecs", epochs=1), "^deadline: .*2 parsecs"),
+        (lambda ds: paradl.provision(ds, -1, epochs=1), "^deadline: "),
+        (lambda ds: paradl.needs(ds, "inter_latency"), "^efficiency: "),
+        (lambda ds: paradl.compute_space("alexnet", strategy="dta"), "^strategy: .*dta"),
     ],
 )
 def test_messages_in_python_name_arguments(mixed, ask, message):

@@ -7,18 +7,18 @@ import pytest
 import zarr
 from cubes import SMALL
 
-import sweep
-from grids.grid import LABELS
-from grids.reading.errors import InputError
-from kernels.names.statistics import EFFICIENCY
-from sweep.cells.parts import Lines
-from sweep.cells.selection import select
-from sweep.cells.source import open_source
-from sweep.cube.creation import create_cube
-from sweep.cube.plan import make_plan
-from sweep.cube.store import open_cube
-from sweep.engine.block import run_block
-from sweep.engine.run import read_grid
+import paradl
+from paradl.grids.grid import LABELS
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.statistics import EFFICIENCY
+from paradl.sweep.cells.parts import Lines
+from paradl.sweep.cells.selection import select
+from paradl.sweep.cells.source import open_source
+from paradl.sweep.cube.creation import create_cube
+from paradl.sweep.cube.plan import make_plan
+from paradl.sweep.cube.store import open_cube
+from paradl.sweep.engine.block import run_block
+from paradl.sweep.engine.run import read_grid
 
 
 def same(one: Lines, other: Lines) -> None:
@@ -61,7 +61,7 @@ def test_lines_that_lie_in_several_blocks(tmp_path, small, small_url):
 
 
 @pytest.mark.parametrize(
-    ("question", "selection"), [(sweep.limits, {}), (sweep.best, {"pe": [1, 4]})]
+    ("question", "selection"), [(paradl.limits, {}), (paradl.best, {"pe": [1, 4]})]
 )
 def test_an_open_cube_answers_as_its_place_does(mixed_url, question, selection):
     answer, expected = (
@@ -72,7 +72,7 @@ def test_an_open_cube_answers_as_its_place_does(mixed_url, question, selection):
 
 
 def test_a_place_and_a_cube_answer_alike(mixed, mixed_url):
-    for question in (sweep.limits, sweep.best):
+    for question in (paradl.limits, paradl.best):
         stored, query = question(mixed_url), question(mixed)
         assert stored.columns.tolist() == query.columns.tolist()
         labels = ["model", "dataset", "system", "strategy"]
@@ -82,24 +82,24 @@ def test_a_place_and_a_cube_answer_alike(mixed, mixed_url):
 def test_a_store_a_dataset_and_a_design_space_have_the_same_cells(mixed, mixed_url, mixed_grid):
     selection = {"model": "alexnet", "pe": [4, 8]}
     for other in (mixed, mixed_grid):
-        difference = sweep.diff(mixed_url, other, selection)
+        difference = paradl.diff(mixed_url, other, selection)
         assert difference["same"], difference
         assert difference["compared"] == 2 * 6 * 2 * 2 * 2
-        assert sweep.regret(mixed_url, selection) == sweep.regret(other, selection)
+        assert paradl.regret(mixed_url, selection) == paradl.regret(other, selection)
 
 
 @pytest.fixture(scope="module")
 def reduced_url(tmp_path_factory):
     """A store with the summaries of SMALL alone."""
     url = str(tmp_path_factory.mktemp("reduced") / "cube.zarr")
-    sweep.run(SMALL, url, reduce_only=True)
+    paradl.run(SMALL, url, reduce_only=True)
     return url
 
 
 def test_reduce_only_keeps_no_cells_and_answers_the_same(reduced_url, small_url):
     assert "comp_time" not in zarr.open_group(reduced_url, mode="r")
     assert "comp_time" in zarr.open_group(small_url, mode="r")
-    for question in (sweep.limits, sweep.best):
+    for question in (paradl.limits, paradl.best):
         answer, expected = (question(url).to_dict("records") for url in (reduced_url, small_url))
         assert answer == expected
 
@@ -107,11 +107,11 @@ def test_reduce_only_keeps_no_cells_and_answers_the_same(reduced_url, small_url)
 def test_what_needs_cells_says_so(reduced_url, mixed):
     message = "no variable 'comp_time'"
     with pytest.raises(InputError, match=message):
-        sweep.best(reduced_url, {"pe": 4})
+        paradl.best(reduced_url, {"pe": 4})
     with pytest.raises(InputError, match=message):
-        sweep.limits(reduced_url, 0.9)
+        paradl.limits(reduced_url, 0.9)
     with pytest.raises(InputError, match="no variable 'memory'"):
-        sweep.limits(mixed.drop_vars("memory"))
+        paradl.limits(mixed.drop_vars("memory"))
 
 
 @pytest.mark.parametrize(
@@ -123,6 +123,6 @@ def test_what_needs_cells_says_so(reduced_url, mixed):
     ],
 )
 def test_a_selection_speaks_of_the_cube_s_axes(mixed_url, selection, message):
-    for question in (sweep.limits, sweep.best):
+    for question in (paradl.limits, paradl.best):
         with pytest.raises(InputError, match=re.escape(message)):
             question(mixed_url, selection=selection)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.cells.source import open_space
-from sweep.cells.space import thin_axis
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cells.source import open_space
+from paradl.sweep.cells.space import thin_axis
 
 
 def test_a_store_a_dataset_and_a_grid_are_one_space(mixed, mixed_url, mixed_grid):
@@ -47,7 +47,7 @@ def test_few_cells_alone(mixed):
     with pytest.raises(InputError, match="20 cells"):
         open_space(mixed).expect_few(10)
     open_space(mixed).expect_few(10, "pe")
-    assert len(sweep.sensitivity(mixed, {"model": "alexnet", "pe": 12, "strategy": "serial"})) == 0
+    assert len(paradl.sensitivity(mixed, {"model": "alexnet", "pe": 12, "strategy": "serial"})) == 0
 
 
 @pytest.mark.parametrize(

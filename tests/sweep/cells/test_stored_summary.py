@@ -9,16 +9,16 @@ import pytest
 import zarr
 from cubes import SMALL, stored
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.cube.creation import create_cube
-from sweep.cube.layout import STATISTIC, SUMMARY
-from sweep.cube.plan import plan_cube
-from sweep.cube.statistics import TABLE, Statistic, list_objectives
-from sweep.cube.store import Cube, open_cube
-from sweep.engine.block import compute
-from sweep.engine.run import read_grid
-from sweep.questions.status import read_status, verify_status
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cube.creation import create_cube
+from paradl.sweep.cube.layout import STATISTIC, SUMMARY
+from paradl.sweep.cube.plan import plan_cube
+from paradl.sweep.cube.statistics import TABLE, Statistic, list_objectives
+from paradl.sweep.cube.store import Cube, open_cube
+from paradl.sweep.engine.block import compute
+from paradl.sweep.engine.run import read_grid
+from paradl.sweep.questions.status import read_status, verify_status
 
 CHEAPEST = Statistic("float32", np.nan, "least PE-hours of an epoch", "pe_hours")
 AT = 3  # in the middle of those that are known
@@ -64,7 +64,7 @@ def test_objectives_follow_from_the_table():
     }
 
 
-@pytest.mark.parametrize("question", [sweep.limits, sweep.best])
+@pytest.mark.parametrize("question", [paradl.limits, paradl.best])
 def test_a_statistic_that_is_not_known_is_passed_over(small_url, later_url, question):
     for selection in ({}, {"strategy": "data", "batch": 32}):
         expected = question(small_url, selection=selection).to_dict("records")
@@ -79,9 +79,9 @@ def test_a_store_with_more_statistics_is_whole(later_url):
 def test_names_that_are_lost_are_made_anew(small, tmp_path):
     url = tmp_path / "cube.zarr"
     sweep_with(small, url)
-    expected = sweep.limits(url).to_dict("records")
+    expected = paradl.limits(url).to_dict("records")
     (url / STATISTIC / "c" / "0").unlink()
-    assert sweep.limits(url).to_dict("records") == expected  # the root's metadata name them, too
+    assert paradl.limits(url).to_dict("records") == expected  # the root's metadata name them, too
     assert [place["variable"] for place in verify_status(str(url))["damaged"]] == [STATISTIC]
     assert stored(zarr.open_group(str(url), mode="r"), STATISTIC).tolist() == list(LATER)
 
@@ -91,22 +91,22 @@ def test_a_statistic_that_is_missing_is_stated(small, tmp_path):
     path = tmp_path / "cube.zarr" / "zarr.json"
     path.write_text(path.read_text().replace('"fastest_pe":', '"swiftest_pe":'))
     with pytest.raises(InputError, match="'fastest_pe'"):
-        sweep.limits(tmp_path / "cube.zarr")
+        paradl.limits(tmp_path / "cube.zarr")
 
 
 @pytest.mark.parametrize("version", [2, "1", None, "x" * 5000])
-def test_another_version_is_refused(small_url, tmp_path, paradl, version):
+def test_another_version_is_refused(small_url, tmp_path, cli, version):
     url = shutil.copytree(small_url, tmp_path / "cube.zarr")
     path = url / "zarr.json"
     root = json.loads(path.read_text())
     root["consolidated_metadata"]["metadata"][SUMMARY]["attributes"]["version"] = version
     path.write_text(json.dumps(root))
     for question in ("limits", "best"):
-        code, out, err = paradl(question, url)
+        code, out, err = cli(question, url)
         assert (code, out) == (2, "")
         assert "version 1" in err
         assert len(err) < 1000
-    assert len(sweep.limits(url, 0.9))  # which is computed from the cells
+    assert len(paradl.limits(url, 0.9))  # which is computed from the cells
     assert open_cube(str(url)).read_done().all()
 
 
@@ -116,4 +116,4 @@ def test_a_summary_that_says_no_version_is_of_the_first(small_url, tmp_path):
     attributes = root["consolidated_metadata"]["metadata"][SUMMARY]["attributes"]
     del attributes["version"], attributes["objectives"]
     path.write_text(json.dumps(root))
-    assert len(sweep.limits(tmp_path / "cube.zarr"))
+    assert len(paradl.limits(tmp_path / "cube.zarr"))

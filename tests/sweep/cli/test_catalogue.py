@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from grids.entries.names import list_names
-from grids.library import find
+from paradl.grids.entries.names import list_names
+from paradl.grids.library import find
 
 
 @pytest.mark.parametrize("name", [*list_names("system"), "dgx-h100:precision=tf32"])
-def test_a_machine_as_a_file_reads_back(name, tmp_path, paradl):
-    code, out, err = paradl("systems", name, "--yaml")
+def test_a_machine_as_a_file_reads_back(name, tmp_path, cli):
+    code, out, err = cli("systems", name, "--yaml")
     assert (code, err) == (0, "")
     (tmp_path / "mine.yaml").write_text(out)
     system, again = find("system", name, tmp_path), find("system", "mine.yaml", tmp_path)
@@ -18,8 +18,8 @@ def test_a_machine_as_a_file_reads_back(name, tmp_path, paradl):
     assert again.definition() == system.definition()
 
 
-def test_a_file_that_was_changed_is_a_machine(tmp_path, paradl):
-    _, out, _ = paradl("systems", "dgx-a100", "--yaml")
+def test_a_file_that_was_changed_is_a_machine(tmp_path, cli):
+    _, out, _ = cli("systems", "dgx-a100", "--yaml")
     path = tmp_path / "mine.yaml"
     path.write_text(
         out.replace("name: dgx-a100", "name: mine").replace("# input_rate", "input_rate")
@@ -36,7 +36,7 @@ def test_a_file_that_was_changed_is_a_machine(tmp_path, paradl):
         8,
     )
     settings = ("--batch", 32, "--system", f"{path}:precision=tf32", "--format", "json")
-    code, out, _ = paradl("predict", *options, *settings)
+    code, out, _ = cli("predict", *options, *settings)
     assert code == 0
     assert json.loads(out)["system"] == "mine:precision=tf32"
 
@@ -49,10 +49,10 @@ def write_model(path, *lines):
     return path
 
 
-def test_a_network_of_one_s_own_is_counted(tmp_path, paradl):
+def test_a_network_of_one_s_own_is_counted(tmp_path, cli):
     steps = "layers: [{conv: {filters: 9, kernel: 3, groups: 3}}, {fc: targets}]"
     path = write_model(tmp_path / "mine.yaml", "customary: cifar10", steps)
-    (row,) = json.loads(paradl("models", path, "--format", "json")[1])
+    (row,) = json.loads(cli("models", path, "--format", "json")[1])
     assert row["parameters"] == 9 * 9 + 9 + 9 * 30 * 30 * 10 + 10
     assert row["macs"] == 9 * 9 * 30 * 30 + 9 * 30 * 30 * 10
 
@@ -69,26 +69,26 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_text_is_cut_to_the_length_of_a_network(name, tmp_path, paradl):
+def test_a_text_is_cut_to_the_length_of_a_network(name, tmp_path, cli):
     """GPT-2 small: `fit` takes the same length."""
     (tmp_path / name).write_text(FILES[name])
-    code, out, _ = paradl("models", tmp_path / name, "--format", "json")
+    code, out, _ = cli("models", tmp_path / name, "--format", "json")
     (row,) = json.loads(out)
     assert (code, row["parameters"], row["dataset"]) == (0, 124_439_808, "pile:length=1024")
     one = ("--model", tmp_path / name, "--pe", 8, "--format", "json")
-    assert json.loads(paradl("fit", *one)[1])["length"] == 1024
+    assert json.loads(cli("fit", *one)[1])["length"] == 1024
     for command in ("predict", "explain"):
         options = ("--dataset", "pile", "--strategy", "data", "--batch", 8)
-        code, out, err = paradl(command, *one, *options)
+        code, out, err = cli(command, *one, *options)
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert "pile:length=1024" in err
 
 
 @pytest.mark.parametrize(("rank", "example"), [(1, "pile"), (2, "imagenet"), (3, "cosmoflow-256")])
-def test_a_data_set_of_the_same_rank_is_advised(rank, example, tmp_path, paradl):
+def test_a_data_set_of_the_same_rank_is_advised(rank, example, tmp_path, cli):
     path = tmp_path / "mine.yaml"
     path.write_text(f"name: mine\nrank: {rank}\nlayers: [relu]\n")
-    assert f"such as 'customary: {example}'" in paradl("models", path)[2]
+    assert f"such as 'customary: {example}'" in cli("models", path)[2]
 
 
 @pytest.mark.parametrize(
@@ -101,27 +101,27 @@ def test_a_data_set_of_the_same_rank_is_advised(rank, example, tmp_path, paradl)
         (("customary: imagenet", "layers: [geluu]"), "layers.0.geluu: "),
     ],
 )
-def test_a_network_that_cannot_be_counted(lines, message, tmp_path, paradl):
-    code, out, err = paradl("models", write_model(tmp_path / "mine.yaml", *lines))
+def test_a_network_that_cannot_be_counted(lines, message, tmp_path, cli):
+    code, out, err = cli("models", write_model(tmp_path / "mine.yaml", *lines))
     assert (code, out) == (2, "")
     assert message in err
     assert len(err.splitlines()) == 1
 
 
-def test_the_schema_of_a_model_knows_its_kinds(paradl):
-    code, out, _ = paradl("schema", "model")
+def test_the_schema_of_a_model_knows_its_kinds(cli):
+    code, out, _ = cli("schema", "model")
     assert code == 0
     assert "transposed_conv" in json.loads(out)["$defs"]["Step"]["anyOf"][1]["properties"]
 
 
-def test_no_such_schema(paradl):
-    code, out, err = paradl("schema", "modell")
+def test_no_such_schema(cli):
+    code, out, err = cli("schema", "modell")
     assert (code, out) == (2, "")
     assert "modell" in err
 
 
-def test_one_machine_is_listed(paradl):
-    (row,) = json.loads(paradl("systems", "abci", "--format", "json")[1])
+def test_one_machine_is_listed(cli):
+    (row,) = json.loads(cli("systems", "abci", "--format", "json")[1])
     assert row["system"] == "abci"
 
 
@@ -135,8 +135,8 @@ def test_one_machine_is_listed(paradl):
         (("abci:precision=tf32",), "tf32"),
     ],
 )
-def test_mistakes(arguments, message, paradl):
-    code, out, err = paradl("systems", *arguments)
+def test_mistakes(arguments, message, cli):
+    code, out, err = cli("systems", *arguments)
     assert (code, out) == (2, "")
     assert err.startswith("paradl: ")
     assert message in err

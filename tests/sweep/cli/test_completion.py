@@ -2,18 +2,18 @@
 
 import pytest
 
-from sweep.cli.options import complete_entries, complete_strategies
+from paradl.sweep.cli.options import complete_entries, complete_strategies
 
 
 @pytest.mark.parametrize(
     ("line", "word"), [("paradl bo", "bottleneck"), ("paradl best --model cos", "cosmoflow")]
 )
-def test_shells_complete_commands_and_names(line, word, paradl, monkeypatch):
+def test_shells_complete_commands_and_names(line, word, cli, monkeypatch):
     """Typer's script for bash; those of other shells ask the same functions."""
     monkeypatch.setenv("_PARADL_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
-    code, out, err = paradl()
+    code, out, err = cli()
     assert (code, err) == (0, "")
     assert word in out.split()
 

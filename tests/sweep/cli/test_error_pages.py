@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from grids.reading.errors import ErrorPage
+from paradl.grids.reading.errors import ErrorPage
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = [page for page in get_args(ErrorPage) if page]
@@ -24,12 +24,12 @@ def test_a_page_shows_a_message_that_leads_to_it(page):
     assert "**To fix it**" in text
 
 
-def test_a_message_leads_to_one_page(paradl):
+def test_a_message_leads_to_one_page(cli):
     """None beside the page that a message names itself, nor where there is no more to say."""
     for options, pages in (
         (("--model", "vgg61", "--pe", "8"), 1),  # how to describe a network of one's own
         (("--model", "vgg16", "--dataset", "nowhere", "--pe", "8"), 1),
         ((), 0),
     ):
-        code, _, err = paradl("best", *options)
+        code, _, err = cli("best", *options)
         assert (code, err.count("docs/")) == (2, pages)

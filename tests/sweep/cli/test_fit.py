@@ -10,7 +10,7 @@ import pytest
 from reference_transformers import Layout, Network
 from reference_transformers_stage import memory
 
-from sweep.questions.fit import fit
+from paradl.sweep.questions.fit import fit
 
 LLAMA_8B = {
     "model_type": "llama",
@@ -30,14 +30,14 @@ def config(tmp_path):
     return path
 
 
-def ask(paradl, *options):
+def ask(cli, *options):
     """The code and the answer."""
-    code, out, _ = paradl("fit", *options, "--format", "json")
+    code, out, _ = cli("fit", *options, "--format", "json")
     return code, json.loads(out, parse_constant=pytest.fail)
 
 
-def test_memory_is_that_of_the_reference(config, paradl):
-    code, answer = ask(paradl, "--model", config, "--pe", 16, "--sequence", 4096)
+def test_memory_is_that_of_the_reference(config, cli):
+    code, answer = ask(cli, "--model", config, "--pe", 16, "--sequence", 4096)
     assert code == 0
     assert answer["parameters"] == 8_030_261_248
     net = Network(
@@ -61,9 +61,9 @@ def test_memory_is_that_of_the_reference(config, paradl):
         assert row["memory"] <= answer["capacity"] == pytest.approx(79.1 * 2**30)
 
 
-def test_micro_batches_are_the_largest(config, paradl):
+def test_micro_batches_are_the_largest(config, cli):
     """A layout stands once, and none that would fit twice its micro-batch stands for less."""
-    _, answer = ask(paradl, "--model", config, "--pe", 8)
+    _, answer = ask(cli, "--model", config, "--pe", 8)
     keys = [
         tuple(sorted((k, str(row[k])) for k in row if k in SETTINGS)) for row in answer["layouts"]
     ]
@@ -81,8 +81,8 @@ SETTINGS = {
 }
 
 
-def test_losers_say_what_would_let_them_fit(config, paradl):
-    _, answer = ask(paradl, "--model", config, "--pe", 24)
+def test_losers_say_what_would_let_them_fit(config, cli):
+    _, answer = ask(cli, "--model", config, "--pe", 24)
     losers = {row["reason"]: row for row in answer["losers"]}
     assert answer["global_batch"] == 24 * 43
     assert losers["heads"]["remedy"] == "a tensor degree that divides 32 heads"
@@ -93,8 +93,8 @@ def test_losers_say_what_would_let_them_fit(config, paradl):
     )
 
 
-def test_as_a_table(config, paradl):
-    code, out, err = paradl("fit", "--model", config, "--pe", 8)
+def test_as_a_table(config, cli):
+    code, out, err = cli("fit", "--model", config, "--pe", 8)
     assert code == 0
     assert "8.03 billion parameters, on 8 PEs of dgx-h100, 84.93 GB each" in out
     assert "candidates" in out
@@ -102,15 +102,15 @@ def test_as_a_table(config, paradl):
     assert "more: --all" in err
 
 
-def test_as_csv(config, paradl):
-    code, out, _ = paradl("fit", "--model", config, "--pe", 8, "--format", "csv")
+def test_as_csv(config, cli):
+    code, out, _ = cli("fit", "--model", config, "--pe", 8, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert code == 0
     assert float(rows[0]["memory_parts.weights"]) > 0
 
 
-def test_nothing_fits(paradl):
-    code, out, err = paradl("fit", "--model", "llama3_405b", "--pe", 8)
+def test_nothing_fits(cli):
+    code, out, err = cli("fit", "--model", "llama3_405b", "--pe", 8)
     assert code == 4
     assert "least memory: " in out
     assert "more PEs, or PEs of at least " in out
@@ -128,8 +128,8 @@ def test_nothing_fits(paradl):
         ("dgx-h100", "nvfp4", "bf16 or fp16 or fp32 or fp8"),
     ],
 )
-def test_a_precision_without_a_peak_is_refused(paradl, by, system, precision, known):
-    code, out, err = paradl(
+def test_a_precision_without_a_peak_is_refused(cli, by, system, precision, known):
+    code, out, err = cli(
         *("fit", "--model", "llama3_8b", "--system", system, "--pe", 8, "--by", by),
         *("--precision", precision),
     )
@@ -142,23 +142,21 @@ def test_a_precision_without_a_peak_is_refused(paradl, by, system, precision, kn
     ("system", "usual"),
     [("dgx1-v100", "fp16"), ("dgx-a100", "bf16"), ("gaudi2", "bf16"), ("dgx-h100", "bf16")],
 )
-def test_the_usual_precision_is_one_of_the_device(paradl, system, usual):
-    _, answer = ask(paradl, "--model", "gpt3_175b", "--system", system, "--pe", 8)
+def test_the_usual_precision_is_one_of_the_device(cli, system, usual):
+    _, answer = ask(cli, "--model", "gpt3_175b", "--system", system, "--pe", 8)
     assert answer["precision"] == usual
 
 
-def test_experts_are_divided(paradl):
-    _, answer = ask(paradl, "--model", "mixtral_8x7b", "--pe", 32)
+def test_experts_are_divided(cli):
+    _, answer = ask(cli, "--model", "mixtral_8x7b", "--pe", 32)
     assert {row["expert"] for row in answer["layouts"]} == {1, 2, 4, 8}
     assert any(row["layout"].startswith("tp1 ep8 pp") for row in answer["layouts"])
 
 
-def test_schedules_differ_in_flight(config, paradl):
+def test_schedules_differ_in_flight(config, cli):
     """GPipe keeps all micro-batches, 1F1B as many as there are stages."""
     options = ("--model", config, "--pe", 8, "--global-batch", 64)
-    counts = {
-        name: ask(paradl, *options, "--schedule", name)[1] for name in ("1f1b", "gpipe", "zbv")
-    }
+    counts = {name: ask(cli, *options, "--schedule", name)[1] for name in ("1f1b", "gpipe", "zbv")}
     piped = {
         name: sum(row["pipeline"] > 1 and row["chunks"] == 1 for row in answer["layouts"])
         for name, answer in counts.items()
@@ -167,11 +165,11 @@ def test_schedules_differ_in_flight(config, paradl):
     assert {row["chunks"] for row in counts["zbv"]["layouts"]} == {1}
 
 
-def test_one_layout_by_part(config, paradl):
+def test_one_layout_by_part(config, cli):
     """Each part is the product that is printed, and all of them the reference's memory."""
     words = "tp4 pp2 dp2 mb2 zero1 sp recompute=mlp,layernorm"
     options = ("--model", config, "--pe", 16, "--attention", "unfused", "--loss", "chunked")
-    code, answer = ask(paradl, *options, "--layout", words)
+    code, answer = ask(cli, *options, "--layout", words)
     net = Network(
         *(32, 4096, 32, 14336, 128256, 2048, 8),
         gated=True,
@@ -202,28 +200,28 @@ def test_one_layout_by_part(config, paradl):
     assert {row["micro"] for row in answer["changes"]} <= {4, 8, 16}
 
 
-def test_a_layout_that_does_not_fit(paradl):
+def test_a_layout_that_does_not_fit(cli):
     """What is near it fits, of what one change makes alone."""
     options = ("--model", "llama2_70b", "--pe", 64)
-    code, answer = ask(paradl, *options, "--layout", "tp8 pp4 mb16 zero1")
+    code, answer = ask(cli, *options, "--layout", "tp8 pp4 mb16 zero1")
     assert (code, answer["layouts"], answer["smallest"]["data"]) == (4, [], 2)
     assert {"tp8 pp4 dp2 mb2 zero1", "tp8 pp4 dp2 mb16 zero1 recompute=blocks"} <= {
         row["layout"] for row in answer["changes"]
     }
     for row in answer["changes"]:
-        again = ask(paradl, *options, "--layout", row["layout"])[1]
+        again = ask(cli, *options, "--layout", row["layout"])[1]
         assert again["smallest"]["memory"] == row["memory"] <= answer["capacity"]
-    code, out, _ = paradl("fit", *options, "--layout", "tp8 pp4 mb16 zero1")
+    code, out, _ = cli("fit", *options, "--layout", "tp8 pp4 mb16 zero1")
     assert code == 4
     assert "does not fit" in out
 
 
-def test_options_that_take_less_memory(config, paradl):
+def test_options_that_take_less_memory(config, cli):
     """Of one layout each: sharding over a node takes more than over all."""
     base = ("--model", config, "--pe", 32)
 
     def measure(layout, *options):
-        _, answer = ask(paradl, *base, "--layout", layout, *options)
+        _, answer = ask(cli, *base, "--layout", layout, *options)
         return answer["smallest"]["memory_parts"]
 
     whole, node = (measure(f"tp1 dp32 mb1 zero1{shard}") for shard in ("", " shard8"))
@@ -241,54 +239,54 @@ def test_options_that_take_less_memory(config, paradl):
         assert plain - whole == pytest.approx(scores / 4 * (of_each - 4))
 
 
-def test_recomputing_what_is_not_kept_is_remarked(config, paradl):
+def test_recomputing_what_is_not_kept_is_remarked(config, cli):
     """Fused attention keeps no scores, and a dense network has no experts."""
     layout = ("--model", config, "--pe", 8, "--layout", "tp8 mb1 recompute=core_attn")
     for options, remarks in (((), ["idle_recompute"]), (("--attention", "unfused"), [])):
-        _, answer = ask(paradl, *layout, *options)
+        _, answer = ask(cli, *layout, *options)
         assert answer["smallest"]["remarks"] == remarks
-    _, answer = ask(paradl, *layout[:4], "--layout", "tp8 mb1 recompute=mlp,moe")
+    _, answer = ask(cli, *layout[:4], "--layout", "tp8 mb1 recompute=mlp,moe")
     assert answer["smallest"]["remarks"] == ["idle_recompute"]
 
 
-def test_sets_of_modules_and_nodes(config, paradl):
+def test_sets_of_modules_and_nodes(config, cli):
     """As options they hold for all candidates."""
     options = ("--recompute", "mlp,layernorm", "--recompute", "none", "--shard", "node")
-    _, answer = ask(paradl, "--model", config, "--pe", 32, *options)
+    _, answer = ask(cli, "--model", config, "--pe", 32, *options)
     assert {row["recompute"] for row in answer["layouts"]} == {"none", "mlp,layernorm"}
     assert {row["shard"] for row in answer["layouts"] if row["zero"] and row["tensor"] == 2} <= {
         *(2, 4),
     }
 
 
-def test_longer_than_it_was_trained_for(config, paradl):
+def test_longer_than_it_was_trained_for(config, cli):
     config.write_text(json.dumps(LLAMA_8B | {"max_position_embeddings": 4096}))
     for length, remarks in ((4096, []), (8192, ["longer"])):
         options = ("--sequence", length, "--layout", "tp8 dp1")
-        _, answer = ask(paradl, "--model", config, "--pe", 8, *options)
+        _, answer = ask(cli, "--model", config, "--pe", 8, *options)
         assert answer["smallest"]["remarks"] == remarks
 
 
-def test_images_have_one_length(paradl):
-    code, answer = ask(paradl, "--model", "vit_l_16", "--pe", 8)
+def test_images_have_one_length(cli):
+    code, answer = ask(cli, "--model", "vit_l_16", "--pe", 8)
     assert (code, answer["length"]) == (0, 14 * 14 + 1)
 
 
-def test_heads_limit_all_to_all(config, paradl):
+def test_heads_limit_all_to_all(config, cli):
     """c t divides the heads, of keys and values, too."""
-    _, answer = ask(paradl, "--model", config, "--pe", 16, "--context", "all_to_all")
+    _, answer = ask(cli, "--model", config, "--pe", 16, "--context", "all_to_all")
     assert (
         max(row["tensor"] * row["context"] for row in answer["layouts"] if row["context"] > 1) == 8
     )
-    _, ring = ask(paradl, "--model", config, "--pe", 16)
+    _, ring = ask(cli, "--model", config, "--pe", 16)
     assert max(row["context"] for row in ring["layouts"]) == 16
 
 
-def test_experts_have_a_tensor_degree_of_their_own(paradl):
+def test_experts_have_a_tensor_degree_of_their_own(cli):
     """Whole experts on each PE: as many bytes as where tensor divides them, other shares."""
     options = ("--model", "mixtral_8x7b", "--pe", 32)
     folded, whole = (
-        ask(paradl, *options, "--layout", f"tp4 ep{e}{etp} dp8 zero1 sp recompute=blocks")[1]
+        ask(cli, *options, "--layout", f"tp4 ep{e}{etp} dp8 zero1 sp recompute=blocks")[1]
         for e, etp in ((2, ""), (8, " etp1"))
     )
     assert folded["smallest"]["memory_parts"]["weights"] == pytest.approx(
@@ -296,10 +294,10 @@ def test_experts_have_a_tensor_degree_of_their_own(paradl):
     )
 
 
-def test_layouts_ranked_by_time(paradl):
+def test_layouts_ranked_by_time(cli):
     """The fastest ahead, each once, with what follows from its time."""
     options = ("--model", "llama2_7b", "--pe", 16, "--global-batch", 256)
-    _, answer = ask(paradl, *options, "--by", "time")
+    _, answer = ask(cli, *options, "--by", "time")
     times = [row["time"] for row in answer["layouts"]]
     seconds = [time["iteration_time"] for time in times]
     assert seconds == sorted(seconds)
@@ -310,36 +308,36 @@ def test_layouts_ranked_by_time(paradl):
         assert 0 < time["mfu"] < 1
         assert all(total >= time["terms"][name] for name, total in time["exchanges"].items())
         assert time["bubble_share"] == time["terms"]["pipeline_bubble"] / time["iteration_time"]
-    without = ask(paradl, *options)[1]["layouts"]
+    without = ask(cli, *options)[1]["layouts"]
     assert {row["time"] for row in without} == {None}
 
 
-def test_a_layouts_time_in_words(paradl):
+def test_a_layouts_time_in_words(cli):
     layout = ("--layout", "tp8 pp4 dp2 mb1 zero1")
-    code, out, _ = paradl("fit", "--model", "llama2_70b", "--pe", 64, "--by", "time", *layout)
+    code, out, _ = cli("fit", "--model", "llama2_70b", "--pe", 64, "--by", "time", *layout)
     assert code == 0
     assert "MFU" in out
     assert "stage_exchange" in out  # too little for a share; of all communication not
 
 
-def test_low_precisions_take_fewer_bytes_of_inputs(config, paradl):
+def test_low_precisions_take_fewer_bytes_of_inputs(config, cli):
     """An input has 1, 33/32 and 9/16 bytes."""
     options = ("--model", config, "--pe", 8, "--system", "dgx-b200")
     activations = []
     for precision in ("fp8", "mxfp8", "nvfp4"):
-        code, answer = ask(paradl, *options, "--precision", precision, "--layout", "tp8 mb1")
+        code, answer = ask(cli, *options, "--precision", precision, "--layout", "tp8 mb1")
         assert code == 0
         activations.append(answer["smallest"]["memory_parts"]["activations"])
     fp8, mxfp8, nvfp4 = activations
     assert (mxfp8 - nvfp4) / (mxfp8 - fp8) == pytest.approx((33 / 32 - 9 / 16) / (1 / 32))
 
 
-def test_intervals_are_wider_where_less_is_known(paradl):
+def test_intervals_are_wider_where_less_is_known(cli):
     """Mixtures of experts, narrow products, devices and software of few runs or none."""
 
     def measure(model="llama3_8b", system="dgx-h100:software=megatron", precision="bf16"):
         options = ("--model", model, "--pe", 64, "--system", system, "--precision", precision)
-        code, answer = ask(paradl, "--by", "time", *options, "--layout", "tp8 mb1 zero1")
+        code, answer = ask(cli, "--by", "time", *options, "--layout", "tp8 mb1 zero1")
         assert code == 0
         assert ("no run on mi300x" in answer["times"]) == ("mi300x" in system)
         time = answer["smallest"]["time"]
@@ -361,13 +359,13 @@ def test_intervals_are_wider_where_less_is_known(paradl):
 TIMED = ("--model", "llama2_7b", "--pe", 16, "--system", "dgx-h100")
 
 
-def test_best_ranks_layouts_by_time(paradl):
+def test_best_ranks_layouts_by_time(cli):
     """As `fit --by time` does; with tokens, what they take and cost."""
     options = (*TIMED, "--sequence", 4096, "--global-batch", 512, "--tokens", 1e12, "--price", 2)
-    code, out, err = paradl("best", *options, "--format", "json")
+    code, out, err = cli("best", *options, "--format", "json")
     assert code == 0, err
     answer = json.loads(out)
-    _, fitted, _ = paradl("fit", *options, "--by", "time", "--format", "json")
+    _, fitted, _ = cli("fit", *options, "--by", "time", "--format", "json")
     assert answer == json.loads(fitted)
     rows = [row["time"] for row in answer["layouts"]]
     times = [row["iteration_time"] for row in rows]
@@ -380,11 +378,11 @@ def test_best_ranks_layouts_by_time(paradl):
     assert first["tokens_per_pe_second"] == pytest.approx(512 * 4096 / times[0] / 16)
 
 
-def test_computing_again_counts_in_hfu_alone(paradl):
+def test_computing_again_counts_in_hfu_alone(cli):
     """SC21, equation 3: whole blocks again are a third more, but for the logits."""
     options = (*TIMED, "--by", "time", "--format", "json", "--sequence", 4096)
-    _, plain, _ = paradl("fit", *options, "--layout", "tp8 pp1 dp2 mb1 zero1")
-    _, again, _ = paradl("fit", *options, "--layout", "tp8 pp1 dp2 mb1 zero1 recompute=blocks")
+    _, plain, _ = cli("fit", *options, "--layout", "tp8 pp1 dp2 mb1 zero1")
+    _, again, _ = cli("fit", *options, "--layout", "tp8 pp1 dp2 mb1 zero1 recompute=blocks")
     plain, again = (json.loads(out)["smallest"]["time"] for out in (plain, again))
     assert plain["hfu"] == plain["mfu"]
     blocks = 32 * (2 * (4 * 4096**2 + 3 * 4096 * 11008) + 4 * 4096 * 4096)
@@ -396,9 +394,9 @@ def test_computing_again_counts_in_hfu_alone(paradl):
 PROVISIONED = ("--model", "llama2_7b", "--sequence", 4096, "--global-batch", 512)
 
 
-def test_provision_doubles_pes_until_a_layout_meets_the_deadline(paradl):
+def test_provision_doubles_pes_until_a_layout_meets_the_deadline(cli):
     options = (*PROVISIONED, "--system", "dgx-h100", "--tokens", 1e11, "--price", 2)
-    code, out, err = paradl("provision", *options, "--deadline", "10 d", "--format", "json")
+    code, out, err = cli("provision", *options, "--deadline", "10 d", "--format", "json")
     assert code == 0, err
     rows = json.loads(out)
     assert [row["pe"] for row in rows] == [1 << bit for bit in range(len(rows))]
@@ -406,39 +404,39 @@ def test_provision_doubles_pes_until_a_layout_meets_the_deadline(paradl):
     last = rows[-1]
     assert last["train_time"] <= 10 * 86400 < rows[-2]["train_time"]
     assert 0.5 <= last["holds"] <= 1
-    _, out, _ = paradl("best", *options, "--pe", last["pe"], "--format", "json")
+    _, out, _ = cli("best", *options, "--pe", last["pe"], "--format", "json")
     first = json.loads(out)["layouts"][0]
     assert first["layout"] == last["layout"]
     time = first["time"]
     assert time["cost"] == last["cost"]
     late = last["train_time"] * time["iteration_time_p90"] / time["iteration_time"]
-    _, out, _ = paradl("provision", *options, "--deadline", f"{late} s", "--format", "json")
+    _, out, _ = cli("provision", *options, "--deadline", f"{late} s", "--format", "json")
     (again,) = (row for row in json.loads(out) if row["pe"] == last["pe"])
     assert again["holds"] == pytest.approx(0.9, abs=1e-5)
 
 
-def test_numbers_of_layouts_are_read_as_people_write_them(paradl):
+def test_numbers_of_layouts_are_read_as_people_write_them(cli):
     said = ("--pe", "1k", "--sequence", "8k", "--tokens", "15T", "--headroom", "10%")
     plain = ("--pe", 1024, "--sequence", 8192, "--tokens", 15e12, "--headroom", 0.1)
     ask = ("fit", "--model", "llama2_7b", "--by", "time", "--format", "json")
-    code, out, err = paradl(*ask, *said)
+    code, out, err = cli(*ask, *said)
     assert code == 0, err
-    assert out == paradl(*ask, *plain)[1]
+    assert out == cli(*ask, *plain)[1]
     answer = fit("llama2_7b", "1k", length="8k", tokens="15T", headroom="10%", by="time")
     assert answer["layouts"] == json.loads(out)["layouts"]
 
 
-def test_provision_of_layouts_that_are_too_slow(paradl):
+def test_provision_of_layouts_that_are_too_slow(cli):
     options = ("--model", "llama2_7b", "--sequence", 4096, "--system", "dgx-h100")
-    code, out, err = paradl("provision", *options, "--tokens", 1e17, "--deadline", "1 d")
+    code, out, err = cli("provision", *options, "--tokens", 1e17, "--deadline", "1 d")
     assert code == 4, err
     assert "tp" in out
 
 
-def test_limits_of_layouts(paradl):
+def test_limits_of_layouts(cli):
     """Efficiency is that of tokens a PE; at the edges a batch has too few sequences."""
     options = (*PROVISIONED[:4], "--global-batch", 64, "--system", "dgx-h100")
-    code, out, err = paradl("limits", *options, "--efficiency", 0.8, "--format", "json")
+    code, out, err = cli("limits", *options, "--efficiency", 0.8, "--format", "json")
     assert code == 0, err
     rows = json.loads(out)
     assert [row["pe"] for row in rows] == [1 << bit for bit in range(11)]
@@ -473,10 +471,10 @@ def ranked():
         ("pe-hours", "epoch-time", ("iteration_time", "tokens_per_pe_second")),
     ],
 )
-def test_fronts_of_layouts(paradl, ranked, against, objective, names):
+def test_fronts_of_layouts(cli, ranked, against, objective, names):
     """Of all rows on two numbers of PEs, none beats another, and none of a ranking does."""
     options = (*PROVISIONED, "--system", "dgx-h100", "--format", "json")
-    code, out, err = paradl(
+    code, out, err = cli(
         "pareto", *options, "--pe", "32,64", "--against", against, "--objective", objective
     )
     assert code == 0, err
@@ -572,26 +570,26 @@ FRONTS = ("pareto", *PROVISIONED)
         (("limits", *PROVISIONED, "--pe", 8), "--pe"),
     ],
 )
-def test_refused(arguments, where, paradl):
-    code, out, err = paradl(*arguments)
+def test_refused(arguments, where, cli):
+    code, out, err = cli(*arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert where in err
 
 
 @pytest.mark.parametrize(("batch", "warns"), [(63, True), (64, False), (62, False), (1, False)])
-def test_a_batch_that_allows_no_replicas_is_remarked(paradl, batch, warns):
+def test_a_batch_that_allows_no_replicas_is_remarked(cli, batch, warns):
     options = ("--model", "llama2_7b", "--pe", 64, "--global-batch", batch, "--format", "json")
-    code, out, err = paradl("fit", *options)
+    code, out, err = cli("fit", *options)
     assert (code, "one replica" in err) == (0, warns)
     most = max(row["data"] for row in json.loads(out)["layouts"])
     assert (most == 1) == (warns or batch == 1)
 
 
-def test_rates_above_ten_thousand_have_no_exponent(paradl):
+def test_rates_above_ten_thousand_have_no_exponent(cli):
     options = ("--model", "llama2_7b", "--system", "dgx-h100", "--pe", 8, "--by", "time")
-    _, answer = ask(paradl, *options)
+    _, answer = ask(cli, *options)
     rate = answer["layouts"][0]["time"]["tokens_per_pe_second"]
     assert rate > 1e4
-    _, out, _ = paradl("fit", *options)
+    _, out, _ = cli("fit", *options)
     assert f" {float(f'{rate:.4g}'):,.0f} " in out
     assert "e+" not in out

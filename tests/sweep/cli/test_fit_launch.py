@@ -52,10 +52,10 @@ TITAN = {  # torchtitan 0.2.0, torchtitan/config/job_config.py
 }
 
 
-def launch(paradl, stack, model, pe, layout, *options):
+def launch(cli, stack, model, pe, layout, *options):
     """The files, and the flags of the script with their values."""
     given = ("--layout", layout, "--global-batch", 256, *options)
-    code, out, err = paradl(
+    code, out, err = cli(
         *("fit", "--model", model, "--pe", pe, *given, "--launch", stack, "--format", "json")
     )
     assert code == 0, err
@@ -76,9 +76,9 @@ def launch(paradl, stack, model, pe, layout, *options):
         ("qwen3_30b_a3b", 32, "tp2 ep8 etp1 pp2 dp8 mb1 zero1 sp recompute=moe_act", ()),
     ],
 )
-def test_megatron(model, pe, layout, options, paradl):
+def test_megatron(model, pe, layout, options, cli):
     pe = 48 if "pp3" in layout else pe
-    files, flags = launch(paradl, "megatron", model, pe, layout, *options)
+    files, flags = launch(cli, "megatron", model, pe, layout, *options)
     assert set(flags) <= MEGATRON
     assert f"--nnodes={pe // 8} --nproc-per-node=8" in files["launch.sh"]
     degrees = ("tensor-model-parallel-size", "pipeline-model-parallel-size")
@@ -94,19 +94,19 @@ def test_megatron(model, pe, layout, options, paradl):
         assert stages.count("|") == int(flags[degrees[1]]) - 1
 
 
-def test_sizes_of_networks(paradl):
+def test_sizes_of_networks(cli):
     """Of config.json and papers: Llama 2 70B, Qwen3-30B-A3B."""
-    _, flags = launch(paradl, "megatron", "llama2_70b", 64, "tp8 pp4 dp2 mb1 zero1")
+    _, flags = launch(cli, "megatron", "llama2_70b", 64, "tp8 pp4 dp2 mb1 zero1")
     dense = {"num-layers": "80", "hidden-size": "8192", "ffn-hidden-size": "28672"}
     heads = {"num-attention-heads": "64", "num-query-groups": "8", "swiglu": ""}
     assert (dense | heads).items() <= flags.items()
     assert "kv-channels" not in flags
-    _, flags = launch(paradl, "megatron", "qwen3_30b_a3b", 32, "tp1 ep8 pp2 dp16 mb1 zero1")
+    _, flags = launch(cli, "megatron", "qwen3_30b_a3b", 32, "tp1 ep8 pp2 dp16 mb1 zero1")
     assert {
         **{"num-experts": "128", "moe-router-topk": "8", "moe-ffn-hidden-size": "768"},
         **{"kv-channels": "128", "qk-layernorm": "", "num-query-groups": "4", "swiglu": ""},
     }.items() <= flags.items()
-    _, flags = launch(paradl, "megatron", "gpt3_175b", 256, "tp8 pp16 dp2 mb1 zero1")
+    _, flags = launch(cli, "megatron", "gpt3_175b", 256, "tp8 pp16 dp2 mb1 zero1")
     assert not {"swiglu", "disable-bias-linear", "group-query-attention"} & set(flags)
     assert flags["normalization"] == "LayerNorm"
 
@@ -119,8 +119,8 @@ def test_sizes_of_networks(paradl):
         (64, "tp4 cp2 dp8 mb1 zero2 shard8 sp recompute=blocks", ("--context", "all_gather")),
     ],
 )
-def test_torchtitan(pe, layout, options, paradl):
-    files, _ = launch(paradl, "torchtitan", "llama2_70b", pe, layout, *options)
+def test_torchtitan(pe, layout, options, cli):
+    files, _ = launch(cli, "torchtitan", "llama2_70b", pe, layout, *options)
     tables = tomllib.loads(files["layout.toml"])
     assert {name: set(table) <= TITAN[name] for name, table in tables.items()} == dict.fromkeys(
         TITAN, True
@@ -134,8 +134,8 @@ def test_torchtitan(pe, layout, options, paradl):
 
 
 @pytest.mark.parametrize("layout", ["tp8 pp4 dp2 mb1 zero1 recompute=blocks", "tp8 dp8 mb2 zero3"])
-def test_deepspeed(layout, paradl):
-    files, flags = launch(paradl, "deepspeed", "llama2_70b", 64, layout)
+def test_deepspeed(layout, cli):
+    files, flags = launch(cli, "deepspeed", "llama2_70b", 64, layout)
     config = json.loads(files["ds_config.json"])
     assert set(flags) <= MEGATRON_DEEPSPEED
     inside = int(flags["tensor-model-parallel-size"]) * int(flags["pipeline-model-parallel-size"])
@@ -152,15 +152,15 @@ def test_deepspeed(layout, paradl):
         ("dp16 mb1 zero1 recompute=blocks", "ZeroRedundancyOptimizer"),
     ],
 )
-def test_torchrun(layout, words, paradl):
-    files, _ = launch(paradl, "torchrun", "llama2_7b", 16, layout)
+def test_torchrun(layout, words, cli):
+    files, _ = launch(cli, "torchrun", "llama2_7b", 16, layout)
     assert words in files["launch.sh"]
     assert "16 passes" in files["launch.sh"]
     assert "torchrun --nnodes=2 --nproc-per-node=8" in files["launch.sh"]
 
 
-def test_the_first_of_the_ranking_as_text(paradl):
-    code, out, _ = paradl("fit", "--model", "llama2_7b", "--pe", 12, "--launch", "megatron")
+def test_the_first_of_the_ranking_as_text(cli):
+    code, out, _ = cli("fit", "--model", "llama2_7b", "--pe", 12, "--launch", "megatron")
     assert code == 0
     assert "on the last node --nproc-per-node=4" in out
     assert "--nnodes=2" in out
@@ -181,8 +181,8 @@ def test_the_first_of_the_ranking_as_text(paradl):
         ("torchrun", "llama2_70b", "tp8 mb1 zero3 recompute=blocks", (), "more than data"),
     ],
 )
-def test_what_a_stack_cannot_run(stack, model, layout, options, words, paradl):
+def test_what_a_stack_cannot_run(stack, model, layout, options, words, cli):
     given = ("--model", model, "--pe", 64, "--layout", layout, *options)
-    code, out, err = paradl("fit", *given, "--launch", stack)
+    code, out, err = cli("fit", *given, "--launch", stack)
     assert (code, out) == (2, "")
     assert words in err

@@ -29,12 +29,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_draws_its_picture(command, folder, paradl, monkeypatch):
+def test_a_command_draws_its_picture(command, folder, cli, monkeypatch):
     monkeypatch.chdir(folder)
     # The best placement of a shorter search is a picture, too.
     quick = command.replace("--effort 5", "--effort 0.2")
     words = shlex.split(quick.partition(" > ")[0])
-    assert paradl(*words)[0] == 0
+    assert cli(*words)[0] == 0
     named = [word for word in words if word.endswith(".png")]
     assert all(Path(name).stat().st_size for name in named)
     assert all(name in PICTURES for name in named)

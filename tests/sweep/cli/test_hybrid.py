@@ -32,35 +32,35 @@ def read_strictly(text: str) -> Any:
         ("gnmt", 128, 256, 1.15, 1.15 * 1.878 / 2 - 1, "inverted from the gain"),  # 8 %
     ],
 )
-def test_the_published_gains(model, batch, pe, speedup, gain, origin, paradl):
+def test_the_published_gains(model, batch, pe, speedup, gain, origin, cli):
     case = ("--model", model, "--batch", batch, "--pe", pe, "--speedup", f"2={speedup}")
-    code, out, err = paradl("hybrid", *GIVEN, *case, "--format", "json")
+    code, out, err = cli("hybrid", *GIVEN, *case, "--format", "json")
     answer = read_strictly(out)
     assert (code, err) == (0, "")
     assert answer["gain"]["gain"] == pytest.approx(gain, rel=1e-12)
     assert answer["gain"]["hybrid_pe"] == pe
     assert answer["epochs"]["source"][0].startswith(origin)
-    _, table, _ = paradl("hybrid", *GIVEN, *case)
+    _, table, _ = cli("hybrid", *GIVEN, *case)
     assert f"Gain up to {pe} PEs: {gain:.1%} (" in table
     assert origin in table
     # Of relative epochs that are all 1 no draw says anything.
     assert ("no interval" in table) == (model == "big_lstm")
 
 
-def test_by_measured_epochs_gnmt_in_pairs_does_not_win(paradl):
+def test_by_measured_epochs_gnmt_in_pairs_does_not_win(cli):
     case = ("--model", "gnmt_v2", "--dataset", "wmt16-en-de", "--batch", 128, "--pe", 256)
     given = ("--speedup", "2=1.15", "--scaling-efficiency", 1)
-    _, out, _ = paradl("hybrid", *case, *given, "--format", "json")
+    _, out, _ = cli("hybrid", *case, *given, "--format", "json")
     answer = read_strictly(out)
     assert answer["gain"]["gain"] == pytest.approx(-0.055, abs=5e-4)
     assert answer["gain"]["p90"] < 0
     assert {row["pe"] for row in answer["crossovers"]} == {None}
     assert answer["epochs"]["measured"] == [2048, 16384]
-    _, table, _ = paradl("hybrid", *case, *given)
+    _, table, _ = cli("hybrid", *case, *given)
     assert "No hybrid wins" in table.splitlines()[-1]
 
 
-def test_epochs_of_one_s_own(paradl, tmp_path):
+def test_epochs_of_one_s_own(cli, tmp_path):
     path = tmp_path / "epochs.csv"
     path.write_text(MINE)
     case = (
@@ -73,7 +73,7 @@ def test_epochs_of_one_s_own(paradl, tmp_path):
         "--scaling-efficiency",
         0.95,
     )
-    code, out, _ = paradl("hybrid", *case, "--speedup", "2=1.6", "--pe", 512)
+    code, out, _ = cli("hybrid", *case, "--speedup", "2=1.6", "--pe", 512)
     assert code == 0
     assert "none beyond 4,096" in out
     rows = [line.split() for line in out.splitlines() if line.strip().startswith("256 ")]
@@ -85,14 +85,14 @@ def test_epochs_of_one_s_own(paradl, tmp_path):
     assert rows[1][-1] == "wins"
     # 128 PEs is the last count at which data converges.
     answer = read_strictly(
-        paradl("hybrid", *case, "--speedup", "2=1.1", "--pe", 512, "--format", "json")[1]
+        cli("hybrid", *case, "--speedup", "2=1.1", "--pe", 512, "--format", "json")[1]
     )
     assert answer["crossovers"][0]["pe"] == 130
     assert answer["gain"]["data_pe"] == 128
 
 
-def test_a_row_of_csv_for_each_count(paradl):
-    code, out, _ = paradl("hybrid", *INCEPTION, "--pe", "96,128", "--format", "csv")
+def test_a_row_of_csv_for_each_count(cli):
+    code, out, _ = cli("hybrid", *INCEPTION, "--pe", "96,128", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert code == 0
     assert [(row["pe"], row["strategy"]) for row in rows] == [
@@ -102,9 +102,9 @@ def test_a_row_of_csv_for_each_count(paradl):
     assert float(rows[2]["epochs"]) == 12
 
 
-def test_crossovers_in_words(paradl):
+def test_crossovers_in_words(cli):
     def list_crossovers(*options: object) -> list[str]:
-        _, out, _ = paradl("hybrid", *INCEPTION, "--pe", 64, *options)
+        _, out, _ = cli("hybrid", *INCEPTION, "--pe", 64, *options)
         return [line for line in out.splitlines() if "data on as many PEs" in line]
 
     two, four = list_crossovers("--speedup", "4=1.01")
@@ -114,38 +114,36 @@ def test_crossovers_in_words(paradl):
     assert "all counts" in list_crossovers("--speedup", "4=4.5")[1]
 
 
-def test_the_catalogue_s_epochs_and_the_oracle(paradl):
+def test_the_catalogue_s_epochs_and_the_oracle(cli):
     case = ("--model", "resnet50", "--dataset", "imagenet", "--batch", 64, "--pe", 16)
-    code, out, _ = paradl("hybrid", *case, "--strategy", "data+filter:group=2", "--format", "json")
+    code, out, _ = cli("hybrid", *case, "--strategy", "data+filter:group=2", "--format", "json")
     answer = read_strictly(out)
     assert code == 0
     assert (answer["system"], answer["target"]) == ("abci", "top1>=0.759")
     assert answer["splits"][0]["basis"] == "oracle"
 
 
-def test_an_equal_gain_of_all_draws_does_not_deny_other_spreads(paradl):
+def test_an_equal_gain_of_all_draws_does_not_deny_other_spreads(cli):
     case = ("--convergence", PAL, "--dataset", "imagenet-299", "--model", "inception_v3")
-    _, out, _ = paradl("hybrid", *case, "--batch", 64, "--pe", 1024, "--speedup", "2=1.3")
+    _, out, _ = cli("hybrid", *case, "--batch", 64, "--pe", 1024, "--speedup", "2=1.3")
     assert "9.383 to 35.62" in out  # speed-ups have intervals
     assert "30.0% (no interval: all draws give the same), 2-way on 438 over data on 219" in out
 
 
-def test_falls_are_told(paradl):
+def test_falls_are_told(cli):
     case = ("--model", "cosmoflow", "--dataset", "cosmoflow-128", "--batch", 1, "--pe", 64)
-    _, _, err = paradl("hybrid", *case, "--speedup", "2=1.5", "--scaling-efficiency", 1)
+    _, _, err = cli("hybrid", *case, "--speedup", "2=1.5", "--scaling-efficiency", 1)
     assert "18.3 at 64" in err
 
 
-def test_nothing_feasible(paradl, tmp_path):
+def test_nothing_feasible(cli, tmp_path):
     case = ("--model", "vgg16", "--dataset", "imagenet", "--batch", 4096, "--pe", 4)
-    code, out, err = paradl(
-        "hybrid", "--convergence", PAL, *case, "--strategy", "data+filter:group=2"
-    )
+    code, out, err = cli("hybrid", "--convergence", PAL, *case, "--strategy", "data+filter:group=2")
     assert (code, out) == (2, "")
     assert "'vgg16'" in err
     case = ("--model", "inception_v3", "--dataset", "imagenet-299", "--batch", 4096, "--pe", 4)
     hybrid = ("--strategy", "data+filter:group=2", "--plot", tmp_path / "none.png")
-    code, out, err = paradl("hybrid", "--convergence", PAL, *case, *hybrid)
+    code, out, err = cli("hybrid", "--convergence", PAL, *case, *hybrid)
     assert list(tmp_path.iterdir()) == []
     assert code == 4
     assert "memory" in out
@@ -166,9 +164,9 @@ def test_nothing_feasible(paradl, tmp_path):
         (("--speedup", "2=1", "--batch", "16385000"), "--batch: expected at most 1,281,167"),
     ],
 )
-def test_bad_input_is_one_message(options, message, paradl):
+def test_bad_input_is_one_message(options, message, cli):
     base = (*GIVEN, "--model", "inception_v3", "--batch", 64, "--pe", 256)
-    code, out, err = paradl("hybrid", *base, *options)
+    code, out, err = cli("hybrid", *base, *options)
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
@@ -183,15 +181,15 @@ llama3_8b,pile,loss<=2.2,16384,1.5
 LLAMA = ("--model", "llama3_8b", "--system", "dgx-h200", "--batch", 1, "--pe", 1024)
 
 
-def test_a_transformer_s_own_epochs(paradl, tmp_path):
+def test_a_transformer_s_own_epochs(cli, tmp_path):
     path = tmp_path / "crit.csv"
     path.write_text(TEXT)
     case = (*LLAMA, "--dataset", "pile", "--convergence", path, "--speedup", "2=1.8")
-    code, out, err = paradl("hybrid", *case)
+    code, out, err = cli("hybrid", *case)
     # Its states need more than a PE has, and the message says what divides them.
     assert code == 4
     assert "zero" in err
-    code, out, _ = paradl("hybrid", *case, "--set", "zero=1", "--format", "json")
+    code, out, _ = cli("hybrid", *case, "--set", "zero=1", "--format", "json")
     answer = read_strictly(out)
     assert code == 0
     assert answer["gain"]["gain"] is not None
@@ -212,11 +210,11 @@ def test_a_transformer_s_own_epochs(paradl, tmp_path):
         TEXT.replace("1.0", "one"),
     ],
 )
-def test_a_transformer_s_bad_epochs_are_one_message(text, paradl, tmp_path):
+def test_a_transformer_s_bad_epochs_are_one_message(text, cli, tmp_path):
     path = tmp_path / "crit.csv"
     path.write_text(text)
     case = (*LLAMA, "--dataset", "pile", "--convergence", path, "--speedup", "2=1.8")
-    code, out, err = paradl("hybrid", *case)
+    code, out, err = cli("hybrid", *case)
     assert (code, out) == (2, "")
     assert "crit.csv" in err
     assert err.count("\n") == 1
@@ -225,80 +223,80 @@ def test_a_transformer_s_bad_epochs_are_one_message(text, paradl, tmp_path):
 @pytest.mark.parametrize(
     ("model", "dataset"), [("gpt3_175b", "c4"), ("llama3_8b", "c4:length=8192")]
 )
-def test_epochs_on_c4(model, dataset, paradl):
+def test_epochs_on_c4(model, dataset, cli):
     given = ("--speedup", "2=1.7", "--scaling-efficiency", 1, "--format", "json")
     case = ("--model", model, "--dataset", dataset, "--batch", 1, "--pe", 64)
-    code, out, _ = paradl("hybrid", *case, *given)
+    code, out, _ = cli("hybrid", *case, *given)
     assert code == 0
     assert read_strictly(out)["epochs"]["source"][0].startswith("mlcommons/logging")
     # The samples of an epoch are known, also of a text cut into sequences of another length.
-    code, out, err = paradl("hybrid", *case, *given, "--batch", 10**9)
+    code, out, err = cli("hybrid", *case, *given, "--batch", 10**9)
     assert (code, out) == (2, "")
     assert err.startswith("paradl: --batch: ")
 
 
 @pytest.mark.parametrize("dataset", ["pile", "c4"])
-def test_a_transformer_without_epochs_is_told_which_are_known(dataset, paradl):
+def test_a_transformer_without_epochs_is_told_which_are_known(dataset, cli):
     case = ("--model", "llama2_7b", "--dataset", dataset, "--batch", 1, "--pe", 64)
-    code, out, err = paradl("hybrid", *case)
+    code, out, err = cli("hybrid", *case)
     assert (code, out) == (2, "")
     assert "gpt3_175b on c4" in err
     assert len(err) < 1000
 
 
-def test_epochs_are_read_from_files_alone(paradl):
+def test_epochs_are_read_from_files_alone(cli):
     case = (*LLAMA, "--dataset", "pile", "--convergence", "crit.txt", "--speedup", "2=1.8")
-    code, out, err = paradl("hybrid", *case)
+    code, out, err = cli("hybrid", *case)
     assert (code, out) == (2, "")
     assert "crit.txt" in err
     assert "none" not in err
 
 
-def test_what_forbids_is_that_of_who_cannot_train(paradl, tmp_path):
+def test_what_forbids_is_that_of_who_cannot_train(cli, tmp_path):
     path = tmp_path / "crit.csv"
     path.write_text(TEXT)
     case = ("hybrid", *LLAMA, "--dataset", "pile", "--convergence", path, "--set", "zero=1")
     # Data lacks memory on one PE alone; no group of 3 divides the heads.
-    code, _, err = paradl(*case, "--strategy", "data+tensor:tensor=3", "--pe", "1,2,3")
+    code, _, err = cli(*case, "--strategy", "data+tensor:tensor=3", "--pe", "1,2,3")
     assert code == 4
     assert "does_not_divide" in err
     assert "memory" not in err
 
 
-def test_one_point_is_no_law(paradl, tmp_path):
+def test_one_point_is_no_law(cli, tmp_path):
     path = tmp_path / "epochs.csv"
     path.write_text("\n".join(MINE.splitlines()[:2]))
     case = ("--model", "mine", "--batch", 32, "--pe", 8, "--speedup", "2=1.6")
-    code, _, err = paradl("hybrid", "--convergence", path, *case, "--scaling-efficiency", 1)
+    code, _, err = cli("hybrid", "--convergence", path, *case, "--scaling-efficiency", 1)
     assert code == 2
     assert "epochs.csv:2: " in err
 
 
-def test_several_series_are_told_apart(paradl, tmp_path):
+def test_several_series_are_told_apart(cli, tmp_path):
     path = tmp_path / "epochs.csv"
     rows = MINE.splitlines()
     path.write_text("\n".join([*rows, *(row.replace("0.7", "0.75") for row in rows[1:])]))
     case = ("--model", "mine", "--batch", 32, "--pe", 8, "--speedup", "2=1.6")
     given = ("hybrid", "--convergence", path, *case, "--scaling-efficiency", 1)
-    code, _, err = paradl(*given)
+    code, _, err = cli(*given)
     assert code == 2
     assert "'top1>=0.7', 'top1>=0.75'" in err
-    assert paradl(*given, "--target", "top1>=0.75")[0] == 0
+    assert cli(*given, "--target", "top1>=0.75")[0] == 0
 
 
-def test_no_law_is_known(paradl):
+def test_no_law_is_known(cli):
     case = ("--model", "inception_v3", "--batch", 32, "--pe", 8, "--speedup", "2=1.6")
     for dataset in ((), ("--dataset", "imagenet-299")):
-        code, _, err = paradl("hybrid", *case, "--scaling-efficiency", 1, *dataset)
+        code, _, err = cli("hybrid", *case, "--scaling-efficiency", 1, *dataset)
         assert code == 2
         assert "--convergence FILE.csv" in err
 
 
-def test_the_picture(paradl, tmp_path):
+def test_the_picture(cli, tmp_path):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     path = tmp_path / "hybrid.png"
     style = ("--size", "slide", "--dark")
-    assert paradl("hybrid", *INCEPTION, "--plot", path, *style)[0] == 0
+    assert cli("hybrid", *INCEPTION, "--plot", path, *style)[0] == 0
     with Image.open(path) as drawn:
         assert drawn.width == 1500
         assert drawn.convert("L").getpixel((0, 0)) == 0

@@ -16,8 +16,8 @@ import pytest
 import yaml
 from cubes import COMMAND, SMALL, unmark
 
-import sweep
-from sweep.cube.store import open_cube
+import paradl
+from paradl.sweep.cube.store import open_cube
 
 DATA = Path(__file__).parents[2] / "data" / "paradl"
 PREDICT = ("predict", "--model", "alexnet", "--dataset", "imagenet")
@@ -60,10 +60,10 @@ BAD_SPECS = [
 
 
 @pytest.mark.parametrize(("key", "value", "name"), BAD_SPECS)
-def test_a_bad_axis(key, value, name, spec_file, tmp_path, paradl):
+def test_a_bad_axis(key, value, name, spec_file, tmp_path, cli):
     axes = SMALL["axes"] | {key: value}
     path, store = spec_file({"oracle": "paper", "axes": axes}), tmp_path / "cube.zarr"
-    refused(paradl("sweep", path, store), name, str(tmp_path))
+    refused(cli("sweep", path, store), name, str(tmp_path))
     assert not store.exists()
     assert list(tmp_path.iterdir()) == [Path(path)]
 
@@ -81,8 +81,8 @@ def test_a_bad_axis(key, value, name, spec_file, tmp_path, paradl):
         ({"oracle": "paper", "axes": [1]}, "axes"),
     ],
 )
-def test_a_bad_spec(more, name, spec_file, tmp_path, paradl):
-    refused(paradl("sweep", spec_file(SMALL | more), tmp_path / "cube.zarr"), name, "spec.yaml:")
+def test_a_bad_spec(more, name, spec_file, tmp_path, cli):
+    refused(cli("sweep", spec_file(SMALL | more), tmp_path / "cube.zarr"), name, "spec.yaml:")
 
 
 @pytest.mark.parametrize(
@@ -94,31 +94,31 @@ def test_a_bad_spec(more, name, spec_file, tmp_path, paradl):
         ("- 1\n", "spec.yaml"),
     ],
 )
-def test_bad_yaml(text, where, spec_file, tmp_path, paradl):
-    refused(paradl("sweep", spec_file(text), tmp_path / "cube.zarr"), where)
+def test_bad_yaml(text, where, spec_file, tmp_path, cli):
+    refused(cli("sweep", spec_file(text), tmp_path / "cube.zarr"), where)
 
 
-def test_a_line_is_named(spec_file, tmp_path, paradl):
+def test_a_line_is_named(spec_file, tmp_path, cli):
     text = yaml.safe_dump(SMALL).replace("- 8", "- 8x")
     line = text.splitlines().index("  pe:") + 1
-    ended = paradl("sweep", spec_file(text), tmp_path / "cube.zarr")
+    ended = cli("sweep", spec_file(text), tmp_path / "cube.zarr")
     refused(ended, f"spec.yaml:{line}", "8x")
 
 
-def test_no_spec(tmp_path, paradl):
-    refused(paradl("sweep", tmp_path / "no.yaml", tmp_path / "c"), "no.yaml")
-    refused(paradl("sweep", tmp_path, tmp_path / "c"), str(tmp_path))
+def test_no_spec(tmp_path, cli):
+    refused(cli("sweep", tmp_path / "no.yaml", tmp_path / "c"), "no.yaml")
+    refused(cli("sweep", tmp_path, tmp_path / "c"), str(tmp_path))
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00\x01")
-    refused(paradl("sweep", tmp_path / "binary", tmp_path / "c"), "binary")
+    refused(cli("sweep", tmp_path / "binary", tmp_path / "c"), "binary")
 
 
 @pytest.mark.parametrize("command", ["status", "best"])
-def test_no_cube(command, tmp_path, paradl):
-    refused(paradl(command, tmp_path / "no.zarr"), "paradl sweep")
+def test_no_cube(command, tmp_path, cli):
+    refused(cli(command, tmp_path / "no.zarr"), "paradl sweep")
     assert not (tmp_path / "no.zarr").exists()
     (tmp_path / "notes.txt").write_text("mine")
-    refused(paradl(command, tmp_path), str(tmp_path))
-    refused(paradl(command, tmp_path / "notes.txt"), "notes.txt")
+    refused(cli(command, tmp_path), str(tmp_path))
+    refused(cli(command, tmp_path / "notes.txt"), "notes.txt")
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_no_cube(command, tmp_path, paradl):
         ("=4", "--sel: "),
     ],
 )
-def test_a_bad_slice(sel, message, mixed_url, paradl):
-    refused(paradl("limits", mixed_url, "--sel", sel), message)
+def test_a_bad_slice(sel, message, mixed_url, cli):
+    refused(cli("limits", mixed_url, "--sel", sel), message)
 
 
 @pytest.mark.parametrize(
@@ -154,40 +154,38 @@ def test_a_bad_slice(sel, message, mixed_url, paradl):
         (("--layers", "x.lc"), "layers: "),
     ],
 )
-def test_a_bad_configuration(options, message, paradl):
-    refused(paradl(*ONE, *options), message)
+def test_a_bad_configuration(options, message, cli):
+    refused(cli(*ONE, *options), message)
 
 
-def test_a_model_without_a_dataset(paradl):
-    ended = paradl("predict", "--model", "vgg16", "--strategy", "data", "--pe", 1, "--batch", 1)
+def test_a_model_without_a_dataset(cli):
+    ended = cli("predict", "--model", "vgg16", "--strategy", "data", "--pe", 1, "--batch", 1)
     refused(ended, "dataset")
 
 
 NET = ("predict", "--strategy", "data", "--pe", "4", "--batch", "8", "--model")
 
 
-def test_the_authors_files(paradl):
-    code, out, _ = paradl(*NET, DATA / "VGG_ImageNet_profall.net_sc", "--format", "json")
+def test_the_authors_files(cli):
+    code, out, _ = cli(*NET, DATA / "VGG_ImageNet_profall.net_sc", "--format", "json")
     assert code == 0
     assert json.loads(out)["epoch_time"] > 0
 
 
-def test_a_corrupt_model_file_is_told_by_line(tmp_path, paradl):
+def test_a_corrupt_model_file_is_told_by_line(tmp_path, cli):
     lines = (DATA / "VGG_ImageNet_profall.net_sc").read_text().splitlines()
     row = next(n for n, line in enumerate(lines) if line.count("|") == 4) + 1
     lines[row] = "conv|what"
     (tmp_path / "bad.net_sc").write_text("\n".join(lines))
-    refused(paradl(*NET, tmp_path / "bad.net_sc"), f"bad.net_sc:{row + 1}")
+    refused(cli(*NET, tmp_path / "bad.net_sc"), f"bad.net_sc:{row + 1}")
 
 
-def test_a_layer_file_of_another_network(paradl):
-    ended = paradl(
-        *NET, DATA / "VGG_ImageNet_profall.net_sc", "--layers", DATA / "filter_alexnet.lc"
-    )
+def test_a_layer_file_of_another_network(cli):
+    ended = cli(*NET, DATA / "VGG_ImageNet_profall.net_sc", "--layers", DATA / "filter_alexnet.lc")
     refused(ended, "filter_alexnet.lc")
 
 
-def test_usage(paradl):
+def test_usage(cli):
     for arguments in (
         ("sweep",),
         ("sweep", "a", "b", "--workers", "-1"),
@@ -196,90 +194,90 @@ def test_usage(paradl):
         (*ONE, "--scaling", "medium"),
         ("predct",),
     ):
-        code, out, err = paradl(*arguments)
+        code, out, err = cli(*arguments)
         assert (code, out) == (2, "")
         assert "Error: " in err or "No such command" in err
 
 
-def test_too_many_workers(spec_file, tmp_path, paradl):
-    ended = paradl("sweep", spec_file(SMALL), tmp_path / "cube.zarr", "--workers", 1_000_000)
+def test_too_many_workers(spec_file, tmp_path, cli):
+    ended = cli("sweep", spec_file(SMALL), tmp_path / "cube.zarr", "--workers", 1_000_000)
     refused(ended, "GB of memory")
     assert not (tmp_path / "cube.zarr").exists()
 
 
-def test_no_scheduler(spec_file, tmp_path, paradl):
-    ended = paradl("sweep", spec_file(SMALL), tmp_path / "c", "--scheduler", "nonsense")
+def test_no_scheduler(spec_file, tmp_path, cli):
+    ended = cli("sweep", spec_file(SMALL), tmp_path / "c", "--scheduler", "nonsense")
     refused(ended, "--scheduler nonsense: ")
     both = ("--scheduler", "tcp://127.0.0.1:9", "--workers", 2)
-    refused(paradl("sweep", spec_file(SMALL), tmp_path / "c", *both, "--dry-run"), "got both")
+    refused(cli("sweep", spec_file(SMALL), tmp_path / "c", *both, "--dry-run"), "got both")
     assert not (tmp_path / "c").exists()
 
 
 @pytest.mark.parametrize("flag", ["--quiet", "--overwrite"])
-def test_a_dry_run_refuses_what_the_sweep_refuses(flag, spec_file, tmp_path, paradl):
+def test_a_dry_run_refuses_what_the_sweep_refuses(flag, spec_file, tmp_path, cli):
     path, full = spec_file(SMALL), tmp_path / "full"
     full.mkdir()
     for taken in (tmp_path / "a.zip", tmp_path / "file", full):
         (taken / "mine" if taken.is_dir() else taken).touch()
-        assert paradl("sweep", path, taken, flag)[0] == 2
-        refused(paradl("sweep", path, taken, flag, "--dry-run"), str(taken))
-    refused(paradl("sweep", path, tmp_path / "new.zip", flag, "--dry-run"), "new.zip")
+        assert cli("sweep", path, taken, flag)[0] == 2
+        refused(cli("sweep", path, taken, flag, "--dry-run"), str(taken))
+    refused(cli("sweep", path, tmp_path / "new.zip", flag, "--dry-run"), "new.zip")
 
 
-def test_sweep_resume_refuse_overwrite(spec_file, tmp_path, paradl):
+def test_sweep_resume_refuse_overwrite(spec_file, tmp_path, cli):
     store = tmp_path / "cube.zarr"
     few = {"model": "alexnet", "dataset": "imagenet", "strategy": "serial"}
     axes = SMALL["axes"] | few
     path = spec_file({"oracle": "paper", "axes": axes})
-    code, out, err = paradl("sweep", path, store)
+    code, out, err = cli("sweep", path, store)
     assert (code, out) == (0, "")
     assert err.endswith(f"done: 8 cells in {store}\n")
-    assert paradl("sweep", path, store, "--quiet") == (0, "", "")
+    assert cli("sweep", path, store, "--quiet") == (0, "", "")
     other = spec_file({"oracle": "paper", "axes": axes | {"pe": [1, 2, 4, 16]}})
     message = "axes.pe: [1, 2, 4, 8]"
-    refused(paradl("sweep", other, store), message)
-    refused(paradl("sweep", other, store, "--dry-run"), message)
-    assert paradl("sweep", other, store, "--dry-run", "--overwrite")[0] == 0
-    assert paradl("sweep", other, store, "--quiet", "--overwrite") == (0, "", "")
+    refused(cli("sweep", other, store), message)
+    refused(cli("sweep", other, store, "--dry-run"), message)
+    assert cli("sweep", other, store, "--dry-run", "--overwrite")[0] == 0
+    assert cli("sweep", other, store, "--quiet", "--overwrite") == (0, "", "")
     assert open_cube(str(store)).grid.axes["pe"].tolist() == [1, 2, 4, 16]
 
 
-def test_limits_and_best_as_json_and_csv(small_url, paradl):
+def test_limits_and_best_as_json_and_csv(small_url, cli):
     for command, key in (("limits", "largest_pe"), ("best", "rank")):
-        code, out, err = paradl(command, small_url, "--sel", "model=alexnet", "--format", "json")
+        code, out, err = cli(command, small_url, "--sel", "model=alexnet", "--format", "json")
         rows = json.loads(out, parse_constant=pytest.fail)
         assert (code, err) == (0, "")
         assert all(row["model"] == "alexnet" and key in row for row in rows)
-        code, out, _ = paradl(command, small_url, "--sel", "model=alexnet", "--format", "csv")
+        code, out, _ = cli(command, small_url, "--sel", "model=alexnet", "--format", "csv")
         assert len(list(csv.DictReader(io.StringIO(out)))) == len(rows)
-        assert paradl(command, small_url)[0] == 0
+        assert cli(command, small_url)[0] == 0
 
 
-def test_a_slice_of_several_values(mixed_url, paradl):
-    _, out, _ = paradl("limits", mixed_url, "--sel", "pe=8,4", "--sel", "pe=1", "--format", "json")
+def test_a_slice_of_several_values(mixed_url, cli):
+    _, out, _ = cli("limits", mixed_url, "--sel", "pe=8,4", "--sel", "pe=1", "--format", "json")
     assert {row["largest_pe"] for row in json.loads(out)} <= {1, 4, 8, None}
 
 
-def test_nothing_feasible(mixed_url, paradl):
-    code, out, err = paradl("best", mixed_url, "--sel", "strategy=serial", "--sel", "pe=12")
+def test_nothing_feasible(mixed_url, cli):
+    code, out, err = cli("best", mixed_url, "--sel", "strategy=serial", "--sel", "pe=12")
     assert code == 4
     assert "too_many_pes" in out
     assert "too_many_pes" in err
 
 
-def test_nothing_that_can_exist(mixed_url, paradl):
+def test_nothing_that_can_exist(mixed_url, cli):
     slice_ = ("--sel", "model=alexnet", "--sel", "dataset=cosmoflow-128")
-    code, _, err = paradl("limits", mixed_url, *slice_)
+    code, _, err = cli("limits", mixed_url, *slice_)
     assert code == 4
     assert "alexnet" in err
-    assert paradl("best", mixed_url, *slice_)[0] == 4
+    assert cli("best", mixed_url, *slice_)[0] == 4
 
 
-def test_an_unfinished_cube_says_so(small_url, tmp_path, paradl):
+def test_an_unfinished_cube_says_so(small_url, tmp_path, cli):
     url = tmp_path / "cube.zarr"
     shutil.copytree(small_url, url)
     unmark(url, 2)
-    code, out, err = paradl("limits", url, "--format", "json")
+    code, out, err = cli("limits", url, "--format", "json")
     assert code == 0
     assert json.loads(out)
     assert "3 of 4 blocks" in err
@@ -296,9 +294,9 @@ def test_an_unfinished_cube_says_so(small_url, tmp_path, paradl):
         (("--strategy", "filter", "--pe", "7", "--batch", "100000"), "memory; .* [0-9,]+ samples"),
     ],
 )
-def test_a_configuration_that_is_not_feasible(command, options, limit, paradl):
+def test_a_configuration_that_is_not_feasible(command, options, limit, cli):
     for form in ("table", "json"):
-        code, out, err = paradl(command, *ONE[1:], *options, "--format", form)
+        code, out, err = cli(command, *ONE[1:], *options, "--format", form)
         assert code == 4
         assert out
         assert re.search(f"not feasible: {limit}", err)
@@ -306,20 +304,20 @@ def test_a_configuration_that_is_not_feasible(command, options, limit, paradl):
     assert json.loads(out)["feasible"] is False
 
 
-def test_marks_forbid_nothing(paradl):
-    code, out, err = paradl(*ONE, "--strategy", "filter", "--pe", "7", "--format", "json")
+def test_marks_forbid_nothing(cli):
+    code, out, err = cli(*ONE, "--strategy", "filter", "--pe", "7", "--format", "json")
     assert (code, err) == (0, "")
     assert json.loads(out)["limit"] == ["uneven"]
 
 
 @pytest.mark.parametrize("command", ["sweep", "status", "limits", "best"])
-def test_a_store_without_a_name(command, spec_file, tmp_path, monkeypatch, paradl):
+def test_a_store_without_a_name(command, spec_file, tmp_path, monkeypatch, cli):
     """As an unset variable of a shell gives it."""
     spec = [spec_file(SMALL)] if command == "sweep" else []
     empty = tmp_path / "empty"
     empty.mkdir()
     monkeypatch.chdir(empty)
-    refused(paradl(command, *spec, ""), "store: ")
+    refused(cli(command, *spec, ""), "store: ")
     assert list(empty.iterdir()) == []
 
 
@@ -338,13 +336,13 @@ LONG = "a" * 300
     ],
     ids=lambda command: command[0],
 )
-def test_a_path_that_no_file_can_have(command, paradl):
+def test_a_path_that_no_file_can_have(command, cli):
     """As of a file in a folder that is closed to the user, the file system does not say whether it
     is there."""
-    refused(paradl(*command), f"{LONG[:200]}", "name too long")
+    refused(cli(*command), f"{LONG[:200]}", "name too long")
 
 
-def test_a_log_that_is_closed(tmp_path, monkeypatch, paradl):
+def test_a_log_that_is_closed(tmp_path, monkeypatch, cli):
     (tmp_path / "mapping.yaml").write_text("files: '*.log'\n")
     log = tmp_path / "run.log"
     log.write_text("")
@@ -356,7 +354,7 @@ def test_a_log_that_is_closed(tmp_path, monkeypatch, paradl):
         return opened(path, *arguments, **settings)
 
     monkeypatch.setattr(Path, "open", refuse)
-    refused(paradl("compare", tmp_path), f"{log}: Permission denied")
+    refused(cli("compare", tmp_path), f"{log}: Permission denied")
 
 
 def test_a_name_that_a_terminal_cannot_print(tmp_path):
@@ -398,8 +396,7 @@ def test_an_output_that_takes_nothing(redirection):
 INTERRUPTED = """
 import os, runpy, signal, sys
 
-imported, module = sys.argv[1:3]
-del sys.argv[1:3]
+imported = sys.argv.pop(1)
 
 class Finder:
     def find_spec(self, name, path=None, target=None):
@@ -407,37 +404,38 @@ class Finder:
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Finder())
-runpy.run_module(module, run_name="__main__")
+runpy.run_module("paradl", run_name="__main__")
 """
 
 
-@pytest.mark.parametrize("module", ["sweep", "sweep.paradl"])
-@pytest.mark.parametrize("imported", ["sweep.cli.main", "typer", "sweep.cli.fit", "zarr"])
-def test_ctrl_c_while_importing(module, imported, small_url):
+@pytest.mark.parametrize(
+    "imported", ["paradl.sweep.cli.main", "typer", "paradl.sweep.cli.fit", "zarr"]
+)
+def test_ctrl_c_while_importing(imported, small_url):
     """Of the command line itself, and of what a question takes."""
-    command = [sys.executable, "-c", INTERRUPTED, imported, module, "best", small_url]
+    command = [sys.executable, "-c", INTERRUPTED, imported, "best", small_url]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
 
 
 def test_little_address_space():
     """JAX's libraries cannot be mapped then, and Python raises an ImportError."""
-    limited = f"ulimit -v 380000; exec {sys.executable} -m sweep {shlex.join(ONE)}"
+    limited = f"ulimit -v 380000; exec {sys.executable} -m paradl {shlex.join(ONE)}"
     ended = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (1, "", 1)
     assert ended.stderr.startswith("paradl: too little memory")
 
 
-def test_a_slice_that_is_not_computed_is_no_slice_without_an_answer(tmp_path, paradl):
+def test_a_slice_that_is_not_computed_is_no_slice_without_an_answer(tmp_path, cli):
     """A page of the rest says that it is not all; what is asked of the missing block fails."""
     url = str(tmp_path / "cube.zarr")
     axes = {**SMALL["axes"], "dataset": "imagenet", "model": ["alexnet", "vgg16"]}
     axes["strategy"] = "data"
-    sweep.run({"oracle": "paper", "axes": axes}, url)
+    paradl.run({"oracle": "paper", "axes": axes}, url)
     unmark(url, 1)
-    code, out, err = paradl("pareto", url, "--sel", "model=vgg16")
+    code, out, err = cli("pareto", url, "--sel", "model=vgg16")
     assert (code, out) == (1, "")
     assert "1 of 2 blocks" in err
-    code, _, err = paradl("report", url, "-o", tmp_path / "page.html")
+    code, _, err = cli("report", url, "-o", tmp_path / "page.html")
     assert (code, "1 of 2 blocks" in err) == (0, True)
     assert "1 of 2 blocks" in (tmp_path / "page.html").read_text()

@@ -3,8 +3,8 @@
 import pytest
 import typer
 
-from sweep.cli.main import app
-from sweep.cli.option_messages import list_options, name_options
+from paradl.sweep.cli.main import app
+from paradl.sweep.cli.option_messages import list_options, name_options
 
 
 def name(text: str, command: str) -> str:
@@ -61,8 +61,8 @@ def test_arguments_and_keys_are_options(command, text, expected):
         (("bottleneck", "--strategy", "tensor"), "--sel"),
     ],
 )
-def test_no_message_names_an_argument(question, argument, small_url, paradl):
+def test_no_message_names_an_argument(question, argument, small_url, cli):
     verb, *given = question
-    code, out, err = paradl(verb, small_url, *given)
+    code, out, err = cli(verb, small_url, *given)
     assert (code, out) == (2, "")
     assert err.startswith(f"paradl: {argument}")

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-import sweep
+import paradl
 
 pytest.importorskip("matplotlib", reason="pictures need matplotlib")
 
@@ -19,9 +19,9 @@ SIGNATURES = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
         ("pareto", (*SEL, "--against", "memory", "--dark"), "svg"),
     ],
 )
-def test_pictures_are_files(kind, more, suffix, paradl, small_url, tmp_path):
+def test_pictures_are_files(kind, more, suffix, cli, small_url, tmp_path):
     path = tmp_path / f"picture.{suffix}"
-    assert paradl("plot", kind, small_url, "-o", path, *more) == (0, "", "")
+    assert cli("plot", kind, small_url, "-o", path, *more) == (0, "", "")
     assert path.read_bytes().startswith(SIGNATURES[suffix])
 
 
@@ -47,10 +47,10 @@ def test_pictures_are_files(kind, more, suffix, paradl, small_url, tmp_path):
         (("timeline", *SEL, "--strategy", "data", "--pe", "4"), 2, "one stage"),
     ],
 )
-def test_one_message_and_an_exit_code(arguments, code, message, paradl, small_url, tmp_path):
+def test_one_message_and_an_exit_code(arguments, code, message, cli, small_url, tmp_path):
     kind, *more = arguments
     output = () if "-o" in more else ("-o", tmp_path / "picture.png")
-    ended, out, err = paradl("plot", kind, small_url, *output, *more)
+    ended, out, err = cli("plot", kind, small_url, *output, *more)
     assert (ended, out) == (code, "")
     assert message in " ".join(err.split())
     assert "Traceback" not in err
@@ -58,34 +58,34 @@ def test_one_message_and_an_exit_code(arguments, code, message, paradl, small_ur
     assert not list(tmp_path.iterdir())
 
 
-def test_a_design_space_needs_no_store(paradl, tmp_path):
+def test_a_design_space_needs_no_store(cli, tmp_path):
     path = tmp_path / "picture.png"
     space = ("--model", "alexnet", "--dataset", "imagenet", "--oracle", "paper", "--pe", "1,2,4")
     command = ("plot", "scaling", *space, "--strategy", "data", "-o", path)
-    code, _, err = paradl(*command)
+    code, _, err = cli(*command)
     assert (code, "--batch 1" in err) == (2, True)
-    assert paradl(*command, "--batch", "8") == (0, "", "")
+    assert cli(*command, "--batch", "8") == (0, "", "")
     assert path.read_bytes().startswith(SIGNATURES["png"])
 
 
 def test_a_dataset_and_its_slices_draw(small_url):
-    cube = sweep.open_dataset(small_url)
+    cube = paradl.open_dataset(small_url)
     part = cube.sel(model="alexnet", dataset="imagenet", batch=16)
     figure = part.paradl.plot.scaling("throughput")
     assert figure.axes[0].get_ylabel() == "throughput [samples/s]"
     assert cube.paradl.plot.map(selection={"model": "alexnet"}).axes
-    with pytest.raises(sweep.InputError, match="unknown size"):
+    with pytest.raises(paradl.InputError, match="unknown size"):
         part.paradl.plot.scaling(size="papyrus")
 
 
-def test_advice_on_a_design_space(paradl, tmp_path):
+def test_advice_on_a_design_space(cli, tmp_path):
     """A space without a store has options and nothing to select; the advice works as it is."""
     space = ("--model", "alexnet", "--dataset", "imagenet", "--strategy", "data")
     output = ("-o", tmp_path / "x.png")
     for several in (("--pe", "2,4", "--batch", "8"), ("--pe", "2", "--batch", "8,16")):
-        code, _, err = paradl("plot", "sensitivity", *space, *several, *output)
+        code, _, err = cli("plot", "sensitivity", *space, *several, *output)
         assert (code, "--sel" in err) == (2, False)
     wide = ("--pe", "2,4", "--batch", "8,16", "--set", "inter_bandwidth=10 GB/s,20 GB/s")
-    code, _, err = paradl("plot", "sensitivity", *space, *wide, *output)
+    code, _, err = cli("plot", "sensitivity", *space, *wide, *output)
     advice = shlex.split(err.partition("such as ")[2].partition(" (known")[0])
-    assert paradl("plot", "sensitivity", *space, *advice, *output)[0] == 0
+    assert cli("plot", "sensitivity", *space, *advice, *output)[0] == 0

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from grids.graphs.graphfile import GRAPHS
+from paradl.grids.graphs.graphfile import GRAPHS
 
 DIAMOND = """name: diamond
 operators:
@@ -40,8 +40,8 @@ def pair(tmp_path):
     return path
 
 
-def test_as_a_table(pair, paradl):
-    code, out, err = paradl("place", pair, *ASKED, "--quiet")
+def test_as_a_table(pair, cli):
+    code, out, err = cli("place", pair, *ASKED, "--quiet")
     assert (code, err) == (0, "")
     assert "pair on dgx1-v100, PEs 0, 3" in out
     assert "9 ms" in out
@@ -49,7 +49,7 @@ def test_as_a_table(pair, paradl):
     assert "room 15 GB\n" in out  # one unit
 
 
-def test_operators_are_in_the_order_of_the_graph(tmp_path, paradl):
+def test_operators_are_in_the_order_of_the_graph(tmp_path, cli):
     path = tmp_path / "late.yaml"
     # The second chain starts on the other PE at once, and long before the first has ended.
     path.write_text(
@@ -59,7 +59,7 @@ def test_operators_are_in_the_order_of_the_graph(tmp_path, paradl):
         "  other: {forward: 6 ms, backward: 6 ms}\n"
         "tensors:\n  - {maker: first, takers: second, bytes: 8 MB}\n"
     )
-    _, out, _ = paradl("place", path, *ASKED, "--quiet")
+    _, out, _ = cli("place", path, *ASKED, "--quiet")
     title, *_, first, last = out[out.index("Operators") :].strip().splitlines()
     assert title == "Operators, in the order of the graph"
     assert first.split()[:2] == ["first", "second"]
@@ -67,51 +67,51 @@ def test_operators_are_in_the_order_of_the_graph(tmp_path, paradl):
     assert "forward from 0 s" in out  # both rows
 
 
-def test_as_json_and_csv(pair, paradl):
-    code, out, err = paradl("place", pair, *ASKED, "--format", "json", "--quiet")
+def test_as_json_and_csv(pair, cli):
+    code, out, err = cli("place", pair, *ASKED, "--format", "json", "--quiet")
     answer = json.loads(out, parse_constant=pytest.fail)
     assert (code, err) == (0, "")
     assert answer["proven"] is True
-    code, out, err = paradl("place", pair, *ASKED, "--format", "csv", "--quiet")
+    code, out, err = cli("place", pair, *ASKED, "--format", "csv", "--quiet")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [row["operator"] for row in rows] == ["left", "right"]
     assert {row["pe"] for row in rows} == {"0", "3"}
 
 
-def test_micro_batches(diamond, paradl):
+def test_micro_batches(diamond, cli):
     arguments = ("place", diamond, *ASKED, "--quiet", "--micro-batches")
-    code, out, err = paradl(*arguments, "2")
+    code, out, err = cli(*arguments, "2")
     assert (code, err) == (0, "")
     assert "PEs 0, 3 in 2 micro-batches" in out
     assert "'placement:segments=2'" in out
     diamond.write_text(f"batch: 16\n{DIAMOND}")
-    assert "16 samples in micro-batches of 4, 12" in paradl(*arguments, "4,12")[1]
-    assert "16 samples in 2 micro-batches of 8" in paradl(*arguments, "2")[1]
-    code, out, err = paradl(*arguments, "4,x")
+    assert "16 samples in micro-batches of 4, 12" in cli(*arguments, "4,12")[1]
+    assert "16 samples in 2 micro-batches of 8" in cli(*arguments, "2")[1]
+    code, out, err = cli(*arguments, "4,x")
     assert (code, out) == (2, "")
     assert err.startswith("paradl: --micro-batches: ")
 
 
-def test_the_picture(pair, paradl, tmp_path):
+def test_the_picture(pair, cli, tmp_path):
     path = tmp_path / "slide.svg"
     options = ("--plot", path, "--size", "slide", "--dark", "--quiet")
-    assert paradl("place", pair, *ASKED, *options)[0] == 0
+    assert cli("place", pair, *ASKED, *options)[0] == 0
     # 10 inches.
     assert re.findall(r'<svg [^>]*\bwidth="([\d.]+)pt"', path.read_text()) == ["720"]
 
 
-def test_memory_that_does_not_do(diamond, paradl):
+def test_memory_that_does_not_do(diamond, cli):
     text = diamond.read_text().replace("4 GB", "14 GB").replace("6 ms}", "6 ms, kept: 14 GB}")
     diamond.write_text(text)
-    code, out, err = paradl("place", diamond, *ASKED, "--quiet")
+    code, out, err = cli("place", diamond, *ASKED, "--quiet")
     assert code == 4
     assert "step" not in out
     assert "3 devices" in err
 
 
-def test_a_profile_of_one_s_own_by_its_path(paradl):
+def test_a_profile_of_one_s_own_by_its_path(cli):
     path = GRAPHS / "inception_v3-pipedream.txt"
-    code, out, _ = paradl("place", path, "--devices", 2, "--effort", 0.3, "--format", "json")
+    code, out, _ = cli("place", path, "--devices", 2, "--effort", 0.3, "--format", "json")
     answer = json.loads(out)
     assert code == 0
     assert answer["graph"] == "inception_v3-pipedream"
@@ -126,16 +126,16 @@ def test_a_profile_of_one_s_own_by_its_path(paradl):
         (("nothing", *ASKED), "'nothing'"),
     ],
 )
-def test_bad_input_is_one_message(arguments, message, paradl):
-    code, out, err = paradl("place", *arguments, "--quiet")
+def test_bad_input_is_one_message(arguments, message, cli):
+    code, out, err = cli("place", *arguments, "--quiet")
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
 
 
-def test_a_model_s_mistake_names_its_file(tmp_path, paradl):
+def test_a_model_s_mistake_names_its_file(tmp_path, cli):
     path = tmp_path / "config.json"
     path.write_text('{"model_type": "lama"}')
-    code, _, err = paradl("place", path, "--batch", 8, *ASKED)
+    code, _, err = cli("place", path, "--batch", 8, *ASKED)
     assert code == 2
     assert err.startswith(f"paradl: {path}: unknown model_type")

@@ -13,7 +13,7 @@ PAL = Path(__file__).parents[3] / "examples" / "pal2019.csv"
 # the other commands do not have.
 TELLING = """
 import json, os, sys
-from sweep.cli.main import main
+from paradl.sweep.cli.main import main
 for argument in sys.argv[1:]:
     code, command = argument.removeprefix("apart ").split(" ", 1)
     if argument.startswith("apart ") and os.fork():

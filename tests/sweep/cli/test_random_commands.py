@@ -48,11 +48,11 @@ def draw_command(draw: Random) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_command_ends_with_an_answer_or_a_message(paradl, seed: int) -> None:
+def test_a_command_ends_with_an_answer_or_a_message(cli, seed: int) -> None:
     draw = Random(seed)
     for _ in range(COMMANDS):
         command = draw_command(draw)
-        code, out, err = paradl(*command)
+        code, out, err = cli(*command)
         assert code in ENDS, (command, err)
         assert "Traceback" not in err, command
         if code == 2:
@@ -63,8 +63,8 @@ def test_a_command_ends_with_an_answer_or_a_message(paradl, seed: int) -> None:
 
 
 @pytest.mark.parametrize("model", sorted({*DATASETS} - {"alexnet", "llama2_7b"}))
-def test_without_a_strategy_every_network_is_ranked(paradl, model: str) -> None:
+def test_without_a_strategy_every_network_is_ranked(cli, model: str) -> None:
     place = ("--system", "dgx-h100", "--pe", 16, "--batch", 1, "--format", "json")
-    code, out, err = paradl("best", "--model", model, "--dataset", DATASETS[model], *place)
+    code, out, err = cli("best", "--model", model, "--dataset", DATASETS[model], *place)
     assert code in (0, 4), err
     assert json.loads(out)

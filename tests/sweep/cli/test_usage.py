@@ -5,17 +5,17 @@ from shlex import quote
 import pytest
 from cubes import SMALL
 
-import sweep
-from grids.entries.strategies import parse_strategy
-from grids.reading.errors import InputError
+import paradl
+from paradl.grids.entries.strategies import parse_strategy
+from paradl.grids.reading.errors import InputError
 
 ASK = ("--model", "alexnet", "--dataset", "imagenet", "--strategy", "data")
 PLACE = ("--pe", 8, "--batch", 1)
 
 
-def fail(paradl, *arguments: object) -> str:
+def fail(cli, *arguments: object) -> str:
     """What stderr says of a command that is bad usage."""
-    code, out, err = paradl(*arguments)
+    code, out, err = cli(*arguments)
     assert (code, out) == (2, "")
     assert "Traceback" not in err
     return err
@@ -30,24 +30,24 @@ def fail(paradl, *arguments: object) -> str:
     ],
 )
 @pytest.mark.parametrize("verb", ["predict", "best"])
-def test_what_an_option_is_called_here(verb, options, instead, paradl):
-    err = fail(paradl, verb, *ASK, *options)
+def test_what_an_option_is_called_here(verb, options, instead, cli):
+    err = fail(cli, verb, *ASK, *options)
     assert options[0] in err
     assert instead in err
 
 
 @pytest.mark.parametrize("value", ["32.5", "1-64", "many"])
-def test_a_count_is_a_whole_number(value, paradl):
-    assert "whole number" in fail(paradl, "predict", *ASK, "--pe", 8, "--batch", value)
+def test_a_count_is_a_whole_number(value, cli):
+    assert "whole number" in fail(cli, "predict", *ASK, "--pe", 8, "--batch", value)
 
 
-def test_a_choice_that_is_none_is_named_with_those_there_are(paradl):
-    err = fail(paradl, "best", *ASK, "--objective", "profit")
+def test_a_choice_that_is_none_is_named_with_those_there_are(cli):
+    err = fail(cli, "best", *ASK, "--objective", "profit")
     assert "'--objective': 'profit' is not one of 'epoch-time', " in err
 
 
-def test_a_share_is_a_number(paradl):
-    assert "expected a number" in fail(paradl, "limits", *ASK, "--efficiency", "half")
+def test_a_share_is_a_number(cli):
+    assert "expected a number" in fail(cli, "limits", *ASK, "--efficiency", "half")
 
 
 @pytest.mark.parametrize(
@@ -66,20 +66,20 @@ def test_a_share_is_a_number(paradl):
         (("provision", "--need", "batch", "--price", "3"), "--price"),
     ],
 )
-def test_no_option_is_ignored(question, option, paradl):
-    assert fail(paradl, *question, *ASK, "--pe", "4,16").startswith(f"paradl: {option}: ")
+def test_no_option_is_ignored(question, option, cli):
+    assert fail(cli, *question, *ASK, "--pe", "4,16").startswith(f"paradl: {option}: ")
 
 
-def test_a_range_is_written_with_two_dots(paradl):
-    err = fail(paradl, "limits", *ASK, "--pe", "1-64", "--batch", 32)
+def test_a_range_is_written_with_two_dots(cli):
+    err = fail(cli, "limits", *ASK, "--pe", "1-64", "--batch", 32)
     assert "'1..64'" in err
 
 
 @pytest.mark.parametrize("command", ["best", "limits", "status"])
-def test_a_spec_is_no_cube(command, tmp_path, paradl):
+def test_a_spec_is_no_cube(command, tmp_path, cli):
     spec = tmp_path / "week.yaml"
     spec.write_text("axes: {}\n")
-    assert "paradl sweep week.yaml STORE" in fail(paradl, command, spec)
+    assert "paradl sweep week.yaml STORE" in fail(cli, command, spec)
 
 
 LLAMA = ("--model", "llama2_7b", "--pe", 8)
@@ -95,17 +95,17 @@ LLAMA = ("--model", "llama2_7b", "--pe", 8)
         (("fit", "--model", "llama2_7b", "--pe", "64,128"), "--pe: expected one whole number"),
     ],
 )
-def test_what_takes_one_value_says_so(command, message, paradl):
-    err = fail(paradl, *command)
+def test_what_takes_one_value_says_so(command, message, cli):
+    err = fail(cli, *command)
     assert err.startswith(f"paradl: {message}")
     assert "did you mean" not in err
 
 
 @pytest.mark.parametrize("verb", ["fit", "predict", "best", "models"])
-def test_an_id_of_hugging_face_is_no_file(verb, paradl):
+def test_an_id_of_hugging_face_is_no_file(verb, cli):
     name = "meta-llama/Llama-3.1-8B"
     options = {"predict": ("--strategy", "data", *PLACE), "fit": ("--pe", 8)}.get(verb, ())
-    err = fail(paradl, verb, *((name,) if verb == "models" else ("--model", name)), *options)
+    err = fail(cli, verb, *((name,) if verb == "models" else ("--model", name)), *options)
     assert "config.json" in err
     assert "'llama3_8b'" in err
 
@@ -113,8 +113,8 @@ def test_an_id_of_hugging_face_is_no_file(verb, paradl):
 @pytest.mark.parametrize(
     "layout", ["tp8,pp4", "tp8, pp4", "TP8 PP4", "tp:8 pp:4", "tp 8 pp 4", "tp8xpp4", "tp8-pp4"]
 )
-def test_words_of_a_layout_stand_apart(layout, paradl):
-    err = fail(paradl, "fit", "--model", "llama2_7b", "--pe", 32, "--layout", layout)
+def test_words_of_a_layout_stand_apart(layout, cli):
+    err = fail(cli, "fit", "--model", "llama2_7b", "--pe", 32, "--layout", layout)
     assert "write 'tp8 pp4'" in err
 
 
@@ -126,8 +126,8 @@ def test_words_of_a_layout_stand_apart(layout, paradl):
         ("tp8 etp2", "no experts"),
     ],
 )
-def test_other_words_of_a_layout(layout, instead, paradl):
-    assert instead in fail(paradl, "fit", *LLAMA, "--layout", layout)
+def test_other_words_of_a_layout(layout, instead, cli):
+    assert instead in fail(cli, "fit", *LLAMA, "--layout", layout)
 
 
 @pytest.mark.parametrize(
@@ -142,16 +142,16 @@ def test_other_words_of_a_layout(layout, instead, paradl):
         ("zero3", "data:zero=3"),
     ],
 )
-def test_degrees_are_settings_of_a_strategy(strategy, instead, paradl):
-    err = fail(paradl, "predict", *LLAMA, "--batch", 1, "--strategy", strategy)
+def test_degrees_are_settings_of_a_strategy(strategy, instead, cli):
+    err = fail(cli, "predict", *LLAMA, "--batch", 1, "--strategy", strategy)
     assert f"write '{instead}'" in err
     parse_strategy(instead)
 
 
 @pytest.mark.parametrize(("setting", "name"), [("tp", "tensor"), ("mb", "micro"), ("v", "chunks")])
-def test_short_names_of_settings_lead_to_long_ones(setting, name, paradl):
+def test_short_names_of_settings_lead_to_long_ones(setting, name, cli):
     strategy = f"data+tensor:{setting}=8"
-    err = fail(paradl, "predict", *LLAMA, "--batch", 1, "--strategy", strategy)
+    err = fail(cli, "predict", *LLAMA, "--batch", 1, "--strategy", strategy)
     assert f"did you mean {name!r}?" in err
 
 
@@ -159,8 +159,8 @@ def test_short_names_of_settings_lead_to_long_ones(setting, name, paradl):
     ("deadline", "instead"), [("60", "60 s, min, h or d"), ("tomorrow", "6 h"), ("-2 h", "0")]
 )
 @pytest.mark.parametrize("model", [ASK, ("--model", "llama2_7b", "--sequence", "4k")])
-def test_a_deadline_is_a_time_with_its_unit(deadline, instead, model, paradl):
-    err = fail(paradl, "provision", *model, "--deadline", deadline)
+def test_a_deadline_is_a_time_with_its_unit(deadline, instead, model, cli):
+    err = fail(cli, "provision", *model, "--deadline", deadline)
     assert err.startswith("paradl: --deadline: ")
     assert instead in err
 
@@ -177,68 +177,68 @@ def test_a_deadline_is_a_time_with_its_unit(deadline, instead, model, paradl):
         (("system", "import", "run.log", "-o", "{}.csv"), ".yaml"),
     ],
 )
-def test_an_output_has_an_ending_and_a_folder(command, ending, tmp_path, paradl):
+def test_an_output_has_an_ending_and_a_folder(command, ending, tmp_path, cli):
     *rest, name = command
-    assert ending in fail(paradl, *rest, name.format(tmp_path / "answer"))
+    assert ending in fail(cli, *rest, name.format(tmp_path / "answer"))
     missing = tmp_path / "nowhere" / f"answer{ending}"
-    assert "no folder" in fail(paradl, *rest, missing)
+    assert "no folder" in fail(cli, *rest, missing)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("options", [(), ("--dry-run",), ("--overwrite",)])
-def test_a_sweep_makes_no_parent_folder(options, spec_file, tmp_path, paradl):
+def test_a_sweep_makes_no_parent_folder(options, spec_file, tmp_path, cli):
     spec = spec_file(SMALL)
     store = tmp_path / "nowhere" / "cube.zarr"
-    assert f"no folder '{store.parent}'" in fail(paradl, "sweep", spec, store, *options)
+    assert f"no folder '{store.parent}'" in fail(cli, "sweep", spec, store, *options)
     with pytest.raises(InputError, match="no folder"):
-        sweep.run(SMALL, store)
+        paradl.run(SMALL, store)
     assert not store.parent.exists()
 
 
-def test_nor_do_data_sets_and_surrogates(spec_file, tmp_path, paradl):
+def test_nor_do_data_sets_and_surrogates(spec_file, tmp_path, cli):
     folder = tmp_path / "nowhere"
     for command in (
         ("sample", spec_file(SMALL), folder / "rows", "--rows", 8),
         ("surrogate", "train", tmp_path, "-o", folder / "net.eqx"),
     ):
-        assert f"no folder '{folder}'" in fail(paradl, *command)
+        assert f"no folder '{folder}'" in fail(cli, *command)
         assert not folder.exists()
 
 
 @pytest.mark.parametrize("option", [("--pe", "pow2:1-64"), ("--batch", "8k"), ("--pe", "1e1,1k")])
-def test_numbers_are_read_as_people_write_them(option, paradl):
-    assert paradl("best", *ASK, "--system", "abci", "--pe", 8, *option)[0] in (0, 4)
+def test_numbers_are_read_as_people_write_them(option, cli):
+    assert cli("best", *ASK, "--system", "abci", "--pe", 8, *option)[0] in (0, 4)
 
 
-def test_thousands_have_no_comma(paradl):
-    assert "without a comma" in fail(paradl, "best", *ASK, "--pe", "1,024")
+def test_thousands_have_no_comma(cli):
+    assert "without a comma" in fail(cli, "best", *ASK, "--pe", "1,024")
 
 
-def test_the_spec_stands_first(tmp_path, paradl):
+def test_the_spec_stands_first(tmp_path, cli):
     folder = tmp_path / ("a long name " * 12)  # a command to copy is never cut short
     folder.mkdir()
     spec, store = folder / "week.yaml", folder / "out.zarr"
-    err = fail(paradl, "sweep", store, spec)
+    err = fail(cli, "sweep", store, spec)
     assert f"paradl sweep {quote(str(spec))} {quote(str(store))}" in err
     assert list(folder.iterdir()) == []
 
 
-def test_an_unknown_model_may_be_written(paradl):
-    err = fail(paradl, "best", "--model", "mobilenetv3", "--dataset", "imagenet")
+def test_an_unknown_model_may_be_written(cli):
+    err = fail(cli, "best", "--model", "mobilenetv3", "--dataset", "imagenet")
     assert "'mobilenet_v2'" in err
     assert "docs/your-model.md" in err
 
 
 @pytest.mark.parametrize("model", ["net.onnx", "./net.onnx", "net.pt"])
-def test_models_of_frameworks_are_written_anew(model, paradl):
-    err = fail(paradl, "predict", *ASK[2:], "--model", model, "--pe", 8, "--batch", 32)
+def test_models_of_frameworks_are_written_anew(model, cli):
+    err = fail(cli, "predict", *ASK[2:], "--model", model, "--pe", 8, "--batch", 32)
     assert "docs/your-model.md" in err
 
 
 @pytest.mark.parametrize("command", [(), ("sweep",), ("surrogate", "train"), ("plot", "map")])
-def test_help_and_quiet_have_short_names(paradl, command):
-    code, out, _ = paradl(*command, "-h")
-    assert (code, out) == (0, paradl(*command, "--help")[1])
+def test_help_and_quiet_have_short_names(cli, command):
+    code, out, _ = cli(*command, "-h")
+    assert (code, out) == (0, cli(*command, "--help")[1])
     assert "-h, --help" in out
     assert not command or "-q, --quiet" in out or command[0] == "plot"
 
@@ -251,5 +251,5 @@ def test_help_and_quiet_have_short_names(paradl, command):
         ("model check resnet part.safetensors", "paradl: unknown model"),
     ],
 )
-def test_an_unknown_name_stands_behind_its_own_option(command, message, paradl):
-    assert fail(paradl, *command.split()).startswith(message)
+def test_an_unknown_name_stands_behind_its_own_option(command, message, cli):
+    assert fail(cli, *command.split()).startswith(message)

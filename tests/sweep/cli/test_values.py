@@ -2,8 +2,8 @@
 
 import pytest
 
-from grids.reading.errors import InputError
-from sweep.cli.options import parse_counts, parse_selection, parse_settings
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cli.options import parse_counts, parse_selection, parse_settings
 
 
 def test_selections_add_up():

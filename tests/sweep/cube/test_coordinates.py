@@ -1,8 +1,8 @@
 import pytest
 
-from grids.entries.parameters import PARAMETERS
-from grids.grid import read_grid
-from sweep.cube.coordinates import describe_coordinate
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.grid import read_grid
+from paradl.sweep.cube.coordinates import describe_coordinate
 
 AXES = {
     "model": "alexnet",

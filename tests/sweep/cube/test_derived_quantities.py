@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-import sweep
-from grids.reading.errors import InputError
-from kernels.names.terms import TERMS
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.terms import TERMS
 
 SAMPLES = 1_280_000  # of imagenet-226
 ALEXNET = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci"}
@@ -32,7 +32,7 @@ def test_one_cell_by_hand(one):
 
 
 def test_everything_is_labelled_and_lazy(mixed_url):
-    cube = sweep.open_dataset(mixed_url)
+    cube = paradl.open_dataset(mixed_url)
     for name in (
         "epoch_time",
         "throughput",
@@ -96,7 +96,7 @@ def test_the_group_of_hybrids_may_come_from_anywhere(how, tmp_path):
     }
     spec = {"oracle": "paper", "axes": axes | ({"group": [2]} if how == "axis" else {})}
     spec |= {"parameters": {"group": 2}} if how == "fixed" else {}
-    cube = sweep.run(spec, tmp_path / "cube.zarr")
+    cube = paradl.run(spec, tmp_path / "cube.zarr")
     np.testing.assert_array_equal(cube.paradl.replicas.transpose("pe", ...).isel(pe=1), 4)
 
 
@@ -111,11 +111,11 @@ def test_replicas_of_layouts_follow_their_degrees(tmp_path):
         "batch": 4,
         "tensor": 2,
     }
-    cube = sweep.run({"axes": axes}, tmp_path / "cube.zarr")
+    cube = paradl.run({"axes": axes}, tmp_path / "cube.zarr")
     np.testing.assert_array_equal(cube.paradl.replicas.squeeze(), [16, 4, 8])
     chosen = {"axes": axes | {"strategy": "data+tensor:tensor=best"}}
     with pytest.raises(InputError, match="add 'replicas' to the spec's outputs"):
-        _ = sweep.run(chosen, tmp_path / "chosen.zarr").paradl.iterations
+        _ = paradl.run(chosen, tmp_path / "chosen.zarr").paradl.iterations
 
 
 def test_layouts_accumulate_no_passes(tmp_path):
@@ -129,7 +129,7 @@ def test_layouts_accumulate_no_passes(tmp_path):
         "batch": 4,
         "accumulate": [1, 3],
     }
-    cube = sweep.run({"axes": axes}, tmp_path / "cube.zarr")
+    cube = paradl.run({"axes": axes}, tmp_path / "cube.zarr")
     counted = cube.paradl.global_batch.squeeze().transpose("strategy", "accumulate")
     np.testing.assert_array_equal(counted, [[32, 32], [16, 48]])
 
@@ -143,7 +143,7 @@ def test_strong_scaling_and_whole_iterations(tmp_path):
     }
     axes |= {"model": "resnet50", "pe": [1, 4], "batch": [96]}
     spec = {"oracle": "paper", "scaling": "strong", "iterations": "ceil", "axes": axes}
-    cube = sweep.run(spec, tmp_path / "cube.zarr")
+    cube = paradl.run(spec, tmp_path / "cube.zarr")
     assert (cube.paradl.global_batch == 96).all()
     assert (cube.paradl.iterations == np.ceil(50_000 / 96)).all()
 

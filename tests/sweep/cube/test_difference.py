@@ -4,9 +4,13 @@ from typing import Any
 
 import pytest
 
-from grids.library import find
-from sweep.cube.difference import describe_difference, describe_other_changes, list_added_values
-from sweep.engine.run import read_grid
+from paradl.grids.library import find
+from paradl.sweep.cube.difference import (
+    describe_difference,
+    describe_other_changes,
+    list_added_values,
+)
+from paradl.sweep.engine.run import read_grid
 
 
 def changed(spec: dict, **axes: object) -> dict:

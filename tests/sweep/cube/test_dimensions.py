@@ -3,8 +3,8 @@
 import pytest
 import xarray as xr
 
-import sweep
-from grids.reading.errors import InputError
+import paradl
+from paradl.grids.reading.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -13,7 +13,7 @@ def mixed(mixed_read) -> xr.Dataset:
     return mixed_read.sel(strategy=["data", "data+filter"])
 
 
-QUESTIONS = [sweep.limits, sweep.best]
+QUESTIONS = [paradl.limits, paradl.best]
 PICKED = {"model": "alexnet", "dataset": "imagenet-226", "strategy": "data", "batch": 64, "pe": 8}
 
 
@@ -49,9 +49,9 @@ def test_a_slice_of_a_slice(mixed, question) -> None:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_what_is_read_in_parts_is_answered_alike(small_url, question, monkeypatch) -> None:
-    cells = sweep.open_dataset(small_url)
+    cells = paradl.open_dataset(small_url)
     expected = question(cells)
-    monkeypatch.setattr("sweep.cells.reader.FEW", 0)
+    monkeypatch.setattr("paradl.sweep.cells.reader.FEW", 0)
     assert question(cells).equals(expected)
 
 

@@ -16,17 +16,17 @@ import xarray as xr
 import zarr
 from cubes import DATA, arrays, unmark
 
-import sweep
-from grids.grid import Grid
-from grids.reading.errors import InputError
-from sweep.cube import extension, provenance
-from sweep.cube.creation import create_cube
-from sweep.cube.plan import Plan, plan_cube
-from sweep.cube.store import Cube, open_cube
-from sweep.engine.progress import silent
-from sweep.engine.run import Where, read_grid
-from sweep.engine.run import sweep as execute
-from sweep.engine.verification import verify
+import paradl
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cube import extension, provenance
+from paradl.sweep.cube.creation import create_cube
+from paradl.sweep.cube.plan import Plan, plan_cube
+from paradl.sweep.cube.store import Cube, open_cube
+from paradl.sweep.engine.progress import silent
+from paradl.sweep.engine.run import Where, read_grid
+from paradl.sweep.engine.run import sweep as execute
+from paradl.sweep.engine.verification import verify
 
 # Each shape of a block is a program that takes a second and more to trace and compile: as few
 # shapes as will do. Blocks as a sweep makes them, and such whose last along the PEs has room left
@@ -68,7 +68,7 @@ def extended(url: Path, spec: dict, seen: list[int] | None = None) -> Cube:
     def recorded(plan: Plan, done: object) -> Iterator[Callable[[int], None]]:
         yield ([] if seen is None else seen).append
 
-    sweep.run(spec, url, extend=True, progress=recorded)
+    paradl.run(spec, url, extend=True, progress=recorded)
     return open_cube(str(url))
 
 
@@ -114,14 +114,14 @@ def test_answers_are_those_of_a_new_sweep(data_spec, tmp_path):
     spec = longer(data_spec, LONGER["pe"] | LONGER["batch"])
     cube = extended(url, spec)
     other = tmp_path / "fresh.zarr"
-    sweep.run(spec, other)
-    mine, theirs = sweep.open_dataset(url).load(), sweep.open_dataset(other).load()
+    paradl.run(spec, other)
+    mine, theirs = paradl.open_dataset(url).load(), paradl.open_dataset(other).load()
     xr.testing.assert_allclose(mine.reindex_like(theirs), theirs, rtol=1e-6)  # shapes differ
     ranks = cube.grid.labels
-    for question in (sweep.limits, sweep.best):
+    for question in (paradl.limits, paradl.best):
         result, expected = ordered(question(str(url)), ranks), ordered(question(str(other)), ranks)
         pd.testing.assert_frame_equal(result, expected)
-    lines = sweep.limits(str(url)), sweep.limits(mine)  # as kept, and from the cells
+    lines = paradl.limits(str(url)), paradl.limits(mine)  # as kept, and from the cells
     pd.testing.assert_frame_equal(*lines)
 
 
@@ -202,11 +202,11 @@ def test_an_unfinished_cube_may_be_extended(data_spec, tmp_path):
 
 def test_summaries_alone(data_spec, tmp_path):
     url = tmp_path / "cube.zarr"
-    sweep.run(data_spec, url, reduce_only=True)
+    paradl.run(data_spec, url, reduce_only=True)
     more = longer(data_spec, {"batch": TWICE["batch"]})
     with pytest.raises(InputError, match=r"outputs: \[\]"):
-        sweep.run(more, url, extend=True)
-    sweep.run(more, url, extend=True, reduce_only=True)
+        paradl.run(more, url, extend=True)
+    paradl.run(more, url, extend=True, reduce_only=True)
     assert arrays(url) == arrays(fresh(open_cube(str(url)), tmp_path / "fresh.zarr"))
 
 
@@ -225,7 +225,7 @@ REFUSED = [
 def test_what_is_no_extension_is_refused(axes, message, data_spec, data_url):
     before = data(Path(data_url))
     with pytest.raises(InputError, match=message) as error:
-        sweep.run(longer(data_spec, axes), data_url, extend=True)
+        paradl.run(longer(data_spec, axes), data_url, extend=True)
     assert str(error.value).startswith(f"{data_url}: ")
     assert data(Path(data_url)) == before
 
@@ -233,35 +233,35 @@ def test_what_is_no_extension_is_refused(axes, message, data_spec, data_url):
 def test_other_formulas_are_no_extension(data_spec, data_url):
     spec = longer(data_spec, {"pe": [1, 2, 4, 8, 16]}) | {"scaling": "strong"}
     with pytest.raises(InputError, match=r"scaling: weak .*strong"):
-        sweep.run(spec, data_url, extend=True)
+        paradl.run(spec, data_url, extend=True)
 
 
 def test_an_entry_that_changed_is_no_extension(data_spec, data_url):
-    from grids.library import find
+    from paradl.grids.library import find
 
     other: dict[str, Any] = find("system", "abci", Path()).definition()
     other["pe"]["efficiency"] = 0.25
     spec = longer(data_spec, {"system": [other, "dgx-h100"]})
     with pytest.raises(InputError, match=r"system.abci.pe.efficiency: 0.5 .*0.25"):
-        sweep.run(spec, data_url, extend=True)
+        paradl.run(spec, data_url, extend=True)
 
 
 def test_without_the_option_it_is_refused(data_spec, data_url):
     with pytest.raises(InputError, match=r"axes.pe: .*extend=True"):
-        sweep.run(longer(data_spec, LONGER["pe"]), data_url)
+        paradl.run(longer(data_spec, LONGER["pe"]), data_url)
     with pytest.raises(InputError, match=r"axes.pe: .*overwrite=True"):
-        sweep.run(longer(data_spec, {"pe": [1, 2]}), data_url)
+        paradl.run(longer(data_spec, {"pe": [1, 2]}), data_url)
 
 
 def test_no_cube_to_extend(data_spec, tmp_path):
     with pytest.raises(InputError, match="extend=True"):
-        sweep.run(data_spec, tmp_path / "mistyped.zarr", extend=True)
+        paradl.run(data_spec, tmp_path / "mistyped.zarr", extend=True)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_extend_and_overwrite_exclude_each_other(data_spec, data_url):
     with pytest.raises(InputError, match="overwrite, extend: "):
-        sweep.run(data_spec, data_url, extend=True, overwrite=True)
+        paradl.run(data_spec, data_url, extend=True, overwrite=True)
 
 
 def test_two_versions_do_not_share_a_cube(data_spec, data_url, tmp_path):
@@ -269,7 +269,7 @@ def test_two_versions_do_not_share_a_cube(data_spec, data_url, tmp_path):
     group = zarr.open_group(tmp_path / "cube.zarr", mode="r+")
     group.update_attributes({"paradl_versions": '{"paradl": "0.0.1"}'})
     with pytest.raises(InputError, match=r"paradl 0\.0\.1"):
-        sweep.run(longer(data_spec, LONGER["pe"]), tmp_path / "cube.zarr", extend=True)
+        paradl.run(longer(data_spec, LONGER["pe"]), tmp_path / "cube.zarr", extend=True)
 
 
 @pytest.fixture
@@ -292,12 +292,12 @@ def formula(tmp_path, monkeypatch) -> Iterator[Path]:
 )
 def test_a_comment_does_not_stop_a_store_from_growing(text, grows, formula, data_spec, tmp_path):
     url = tmp_path / "cube.zarr"
-    sweep.run(data_spec, url)
+    paradl.run(data_spec, url)
     formula.write_text(text)
     provenance.digest_code.cache_clear()
     with nullcontext() if grows else pytest.raises(InputError, match="other code: code "):
-        sweep.run(longer(data_spec, LONGER["pe"]), url, extend=True)
-    assert (sweep.open_dataset(url).sizes["pe"] == 5) == grows
+        paradl.run(longer(data_spec, LONGER["pe"]), url, extend=True)
+    assert (paradl.open_dataset(url).sizes["pe"] == 5) == grows
 
 
 class Cut(BaseException):
@@ -333,7 +333,7 @@ def test_cut_short_after_any_write(tmp_path):
         with pytest.MonkeyPatch.context() as patch:
             dying_after(patch, last)
             try:
-                sweep.run(spec, url, extend=True)
+                paradl.run(spec, url, extend=True)
             except Cut:
                 pass
             else:
@@ -346,7 +346,7 @@ def test_cut_short_after_any_write(tmp_path):
             xr.open_zarr(url).load()
         if not switched:
             abandoned = shutil.copytree(url, tmp_path / f"abandoned-{last}.zarr")
-            sweep.run(short, abandoned)
+            paradl.run(short, abandoned)
             assert arrays(abandoned) == before
             # The first mends the arrays' own metadata, which other readers go by.
             verify(str(abandoned))
@@ -356,27 +356,27 @@ def test_cut_short_after_any_write(tmp_path):
     assert last > 30
 
 
-def test_a_dry_run_tells_what_is_new(data_spec, tmp_path, paradl, spec_file):
+def test_a_dry_run_tells_what_is_new(data_spec, tmp_path, cli, spec_file):
     grid = read_grid(data_spec)
     url = swept(tmp_path / "cube.zarr", grid, cut(grid, RAGGED))
     before = data(url)
     path = spec_file(
         longer(data_spec, {"pe": [1, 2, 4, 8, *range(9, 15)], "batch": TWICE["batch"]})
     )
-    code, out, _ = paradl("sweep", path, url, "--extend", "--dry-run")
+    code, out, _ = cli("sweep", path, url, "--extend", "--dry-run")
     assert code == 0
     assert out.splitlines()[-2:] == [
         "  new     pe 9, ..., 14 (6 values); batch 64, 128: 128 cells",
         "  to do   28 blocks, 136 cells",
     ]
     assert data(url) == before
-    assert paradl("sweep", path, url, "--extend", "--quiet")[0] == 0
-    assert paradl("sweep", path, url, "--extend", "--dry-run")[1] == f"{url}: nothing to add\n"
-    assert paradl("limits", url)[0] == 0
+    assert cli("sweep", path, url, "--extend", "--quiet")[0] == 0
+    assert cli("sweep", path, url, "--extend", "--dry-run")[1] == f"{url}: nothing to add\n"
+    assert cli("limits", url)[0] == 0
 
 
 @pytest.mark.parametrize("options", [("--extend",), ()])
-def test_a_dry_run_of_an_extension_cut_short(options, data_spec, tmp_path, paradl, spec_file):
+def test_a_dry_run_of_an_extension_cut_short(options, data_spec, tmp_path, cli, spec_file):
     """Blocks keep the size that they were made with, and some of them are still to do."""
     grid = read_grid(data_spec)
     url = swept(tmp_path / "cube.zarr", grid, cut(grid, RAGGED))
@@ -384,7 +384,7 @@ def test_a_dry_run_of_an_extension_cut_short(options, data_spec, tmp_path, parad
     blocks = open_cube(str(url)).plan.blocks
     unmark(url, 0, blocks - 1)
     path = spec_file(longer(data_spec, TWICE))
-    code, out, _ = paradl("sweep", path, url, "--dry-run", *options)
+    code, out, _ = cli("sweep", path, url, "--dry-run", *options)
     assert code == 0
     assert f" {blocks} of " in out
     assert out.splitlines()[-1].startswith("  to do   2 blocks, ")

@@ -12,12 +12,12 @@ import pytest
 import zarr
 from cubes import SMALL
 
-import sweep
-from grids.grid import Grid
-from grids.reading.errors import InputError
-from sweep.cube.store import open_cube
-from sweep.engine.block import run_block
-from sweep.errors import RunError
+import paradl
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cube.store import open_cube
+from paradl.sweep.engine.block import run_block
+from paradl.sweep.errors import RunError
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ class Touch:
         return Path.touch, (self.path,)
 
 
-def test_an_older_format_with_a_filter_that_runs_code(url, tmp_path, paradl, monkeypatch):
+def test_an_older_format_with_a_filter_that_runs_code(url, tmp_path, cli, monkeypatch):
     """Even where the codec's own library would allow it."""
     monkeypatch.setenv("NUMCODECS_ALLOW_UNSAFE_PICKLE_DECODE", "1")
     monkeypatch.setattr("numcodecs.pickles.ALLOW_UNSAFE_PICKLE_DECODE", True)
@@ -69,7 +69,7 @@ def test_an_older_format_with_a_filter_that_runs_code(url, tmp_path, paradl, mon
             )
         )
         (old / name / "0").write_bytes(pickle.dumps(Touch(ran)))
-    code, out, err = paradl("best", old)
+    code, out, err = cli("best", old)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert not ran.exists()
@@ -117,7 +117,7 @@ PLANS = {
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_a_forged_plan(plan, url, paradl):
+def test_a_forged_plan(plan, url, cli):
     def forged(root: dict[str, Any]) -> None:
         if PLANS[plan] is None:
             del root["attributes"]["paradl_plan"]
@@ -125,7 +125,7 @@ def test_a_forged_plan(plan, url, paradl):
             root["attributes"]["paradl_plan"] = PLANS[plan]
 
     forge(url, forged)
-    code, out, err = paradl("status", url)
+    code, out, err = cli("status", url)
     assert (code, out) == (2, "")
     assert err.startswith(f"paradl: {url}: ")
     assert (err.count("\n"), len(err) < 1000) == (1, True)
@@ -141,7 +141,7 @@ def test_forged_versions(versions, url):
 
     forge(url, forged)
     with pytest.raises(InputError, match=r"paradl_versions cannot be read|started by other code"):
-        sweep.run(SMALL, url)
+        paradl.run(SMALL, url)
 
 
 @pytest.mark.parametrize("key", ["model", "dataset", "system", "calibration"])
@@ -172,38 +172,38 @@ def test_a_link_in_a_store_is_not_followed_by_overwrite(url, tmp_path):
     (url / "memory" / "elsewhere").symlink_to(precious)
     before = sorted(map(str, url.rglob("*")))
     with pytest.raises(InputError, match="elsewhere: "):
-        sweep.run(SMALL, url, overwrite=True)
+        paradl.run(SMALL, url, overwrite=True)
     assert sorted(map(str, url.rglob("*"))) == before
     assert (precious / "notes.txt").read_text() == "mine"
     assert open_cube(str(url)).read_done().all()
 
 
 @pytest.mark.parametrize("question", [("limits",), ("best",), ("limits", "--sel", "pe=2,4")])
-def test_a_file_that_is_gone_drops_no_model_in_silence(question, url, paradl):
+def test_a_file_that_is_gone_drops_no_model_in_silence(question, url, cli):
     name = "summary/statistics" if "--sel" not in question else "comp_time"
     (lost,) = (url / name).glob("c.0.1.*")
     lost.unlink()
-    code, out, err = paradl(question[0], url, *question[1:])
+    code, out, err = cli(question[0], url, *question[1:])
     assert (code, out) == (1, "")
     assert f"{lost.relative_to(url)}" in err
     assert f"paradl status {url} --verify" in err
     assert err.count("\n") == 1
 
 
-def test_status_counts_summaries_that_are_gone(url, paradl):
+def test_status_counts_summaries_that_are_gone(url, cli):
     for lost in (url / "summary/statistics").glob("c.0.1.*"):
         lost.unlink()
-    code, out, _ = paradl("status", url, "--format", "json")
+    code, out, _ = cli("status", url, "--format", "json")
     answer = json.loads(out)
     assert (code, answer["complete"], answer["summaries_missing"]) == (0, False, 1)
-    assert paradl("status", url, "--verify")[0] == 1
-    sweep.run(SMALL, url)
-    assert json.loads(paradl("status", url, "--format", "json")[1])["complete"]
+    assert cli("status", url, "--verify")[0] == 1
+    paradl.run(SMALL, url)
+    assert json.loads(cli("status", url, "--format", "json")[1])["complete"]
 
 
-def test_status_of_a_store_without_its_summary(url, paradl):
+def test_status_of_a_store_without_its_summary(url, cli):
     shutil.rmtree(url / "summary")
-    code, out, _ = paradl("status", url, "--format", "json")
+    code, out, _ = cli("status", url, "--format", "json")
     answer = json.loads(out)
     assert (code, answer["complete"], answer["summaries_missing"]) == (0, False, 2)
 
@@ -238,24 +238,24 @@ CHANGES = [replace_by_fifo, replace_by_folder, replace_by_device, lengthen]
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_only_plain_files_of_a_credible_size_are_read(change, url, paradl):
+def test_only_plain_files_of_a_credible_size_are_read(change, url, cli):
     """Refused, and not waited for, nor read into memory."""
     chunk = min((url / "comp_time").glob("c.*"))
     damaged = (url / "summary/statistics/zarr.json", url / "pe/c/0", chunk)
     for path in damaged:
         change(path)
-    code, out, err = paradl("status", url, "--verify", "--format", "json")
+    code, out, err = cli("status", url, "--verify", "--format", "json")
     assert (code, err.count("\n")) == (1, 1)
     assert all(str(path.relative_to(url)) in out for path in damaged)
-    sweep.run(SMALL, url)
+    paradl.run(SMALL, url)
     assert all(path.is_file() and not path.is_symlink() for path in damaged)
-    assert paradl("status", url, "--verify")[0] == 0
+    assert cli("status", url, "--verify")[0] == 0
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_root_that_is_no_plain_file(change, url, paradl):
+def test_a_root_that_is_no_plain_file(change, url, cli):
     change(url / "zarr.json")
-    code, out, err = paradl("status", url)
+    code, out, err = cli("status", url)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"paradl: {url}: ")
 
@@ -268,25 +268,25 @@ def test_a_root_that_is_no_plain_file(change, url, paradl):
         ("pareto", "comp_time/c.0"),
     ],
 )
-def test_pipes_in_place_of_files_are_not_waited_for(command, message, url, paradl):
+def test_pipes_in_place_of_files_are_not_waited_for(command, message, url, cli):
     replace_chunks_by_fifos(url)
-    code, out, err = paradl(command, url)
+    code, out, err = cli(command, url)
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert message in err
 
 
-def test_bottlenecks_read_no_chunk(url, paradl):
+def test_bottlenecks_read_no_chunk(url, cli):
     """They follow from the spec of the store."""
     replace_chunks_by_fifos(url)
     slice_ = ("--sel", "model=alexnet", "--sel", "strategy=data", "--sel", "batch=16")
-    assert paradl("bottleneck", url, *slice_)[0] == 0
+    assert cli("bottleneck", url, *slice_)[0] == 0
 
 
-def test_a_pipe_in_place_of_a_block_that_is_not_done(url, paradl):
+def test_a_pipe_in_place_of_a_block_that_is_not_done(url, cli):
     open_cube(str(url), "r+").mark(range(4), done=False)
     for path in url.glob("summary/statistics/c.*"):
         replace_by_fifo(path)
-    code, _, err = paradl("regret", url)
+    code, _, err = cli("regret", url)
     assert code == 1
     assert "only 0 of 4 blocks done" in err
 
@@ -319,7 +319,7 @@ def test_a_forged_size_of_chunks(name, size, sharded, url):
     assert str(url) in str(error.value)
 
 
-def test_files_that_may_not_be_read(url, paradl, monkeypatch):
+def test_files_that_may_not_be_read(url, cli, monkeypatch):
     """As the system refuses them to others than root, who reads everything."""
     path_open, path_bytes = Path.open, Path.read_bytes
 
@@ -333,7 +333,7 @@ def test_files_that_may_not_be_read(url, paradl, monkeypatch):
 
     monkeypatch.setattr(Path, "open", refuse(path_open))
     monkeypatch.setattr(Path, "read_bytes", refuse(path_bytes))
-    code, out, err = paradl("status", url, "--verify")
+    code, out, err = cli("status", url, "--verify")
     assert (code, err.count("\n")) == (1, 1)
     assert "Permission denied" in out
 
@@ -348,7 +348,7 @@ def test_other_code_does_not_go_on(url):
 
     forge(url, forged)
     with pytest.raises(InputError, match=r"code 0123 there, \w{16} here"):
-        sweep.run(SMALL, url)
+        paradl.run(SMALL, url)
     with pytest.raises(RunError, match="other code"):
         run_block(str(url), open_cube(str(url)).identity, 1)
 

@@ -5,8 +5,16 @@ from itertools import product
 
 import pytest
 
-from sweep.cube.layout import DONE, NOT_SERIAL, SERIAL, SUMMARY, find_part, find_shape, lay_out
-from sweep.cube.plan import make_plan
+from paradl.sweep.cube.layout import (
+    DONE,
+    NOT_SERIAL,
+    SERIAL,
+    SUMMARY,
+    find_part,
+    find_shape,
+    lay_out,
+)
+from paradl.sweep.cube.plan import make_plan
 
 DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
 # Blocks along PE counts and batches, the last ones of each cut short.

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 from cubes import arrays
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.cube.object_store import locate_store
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cube.object_store import locate_store
 
 
 @pytest.mark.parametrize(
@@ -43,34 +43,34 @@ def test_a_store_is_located(store, located):
         ("filecache::simplecache::gs://b/c.zarr", "itself: gs://b/c.zarr"),
     ],
 )
-def test_what_cannot_be_a_store_is_refused(url, said, paradl, spec_file, small):
+def test_what_cannot_be_a_store_is_refused(url, said, cli, spec_file, small):
     for command in (["sweep", spec_file(small)], ["status"], ["limits"], ["best"]):
-        code, out, err = paradl(*command, url)
+        code, out, err = cli(*command, url)
         assert (code, out) == (2, "")
         assert err.startswith(f"paradl: {url}: ")
         assert said in err
         assert err.count("\n") == 1
     with pytest.raises(InputError, match="; "):
-        sweep.run(small, url)
+        paradl.run(small, url)
 
 
-def test_a_folder_by_its_url(small, small_url, spec_file, paradl, tmp_path, monkeypatch):
+def test_a_folder_by_its_url(small, small_url, spec_file, cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "my cube.zarr"
     url = f"file://localhost{tmp_path}/my%20cube.zarr"
-    assert paradl("sweep", spec_file(small), url, "--quiet") == (0, "", "")
+    assert cli("sweep", spec_file(small), url, "--quiet") == (0, "", "")
     assert {path.name for path in tmp_path.iterdir()} == {"my cube.zarr", "spec.yaml"}
     assert arrays(folder) == arrays(small_url)
     for question in (["status"], ["status", "--verify"], ["limits"], ["best"]):
-        assert paradl(question[0], url, *question[1:]) == paradl(question[0], folder, *question[1:])
-    assert sweep.open_dataset(url).sizes["pe"] == 4
+        assert cli(question[0], url, *question[1:]) == cli(question[0], folder, *question[1:])
+    assert paradl.open_dataset(url).sizes["pe"] == 4
 
 
-def test_a_cube_is_extended_by_its_url(small, spec_file, paradl, tmp_path):
+def test_a_cube_is_extended_by_its_url(small, spec_file, cli, tmp_path):
     url = (tmp_path / "cube.zarr").as_uri()
-    sweep.run(small, url)
+    paradl.run(small, url)
     longer = {"oracle": "paper", "axes": small["axes"] | {"pe": [1, 2, 4, 8, 16]}}
-    code, _, _ = paradl("sweep", spec_file(longer), url, "--extend", "--quiet")
+    code, _, _ = cli("sweep", spec_file(longer), url, "--extend", "--quiet")
     assert code == 0
-    assert sweep.open_dataset(tmp_path / "cube.zarr").sizes["pe"] == 5
-    assert sweep.run(small, url, overwrite=True).sizes["pe"] == 4
+    assert paradl.open_dataset(tmp_path / "cube.zarr").sizes["pe"] == 5
+    assert paradl.run(small, url, overwrite=True).sizes["pe"] == 4

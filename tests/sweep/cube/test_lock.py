@@ -1,7 +1,7 @@
 import pytest
 
-from grids.reading.errors import InputError
-from sweep.cube.lock import hold_store
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cube.lock import hold_store
 
 
 def test_the_second_is_refused(tmp_path):

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sweep.cells.source import open_source
-from sweep.cube.creation import create_cube
-from sweep.cube.layout import MARKS_PER_FILE
-from sweep.cube.plan import plan_cube
-from sweep.cube.store import Cube, open_cube
-from sweep.engine.run import read_grid
+from paradl.sweep.cells.source import open_source
+from paradl.sweep.cube.creation import create_cube
+from paradl.sweep.cube.layout import MARKS_PER_FILE
+from paradl.sweep.cube.plan import plan_cube
+from paradl.sweep.cube.store import Cube, open_cube
+from paradl.sweep.engine.run import read_grid
 
 MILLION = {
     "oracle": "paper",

@@ -4,11 +4,11 @@ import time
 
 import pytest
 
-from sweep.cube.creation import create_cube
-from sweep.cube.marks import SECONDS, collect_marks
-from sweep.cube.plan import plan_cube
-from sweep.cube.store import Cube
-from sweep.engine.run import read_grid
+from paradl.sweep.cube.creation import create_cube
+from paradl.sweep.cube.marks import SECONDS, collect_marks
+from paradl.sweep.cube.plan import plan_cube
+from paradl.sweep.cube.store import Cube
+from paradl.sweep.engine.run import read_grid
 
 
 @pytest.fixture

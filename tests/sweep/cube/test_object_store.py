@@ -16,11 +16,11 @@ from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
 from s3fs import S3FileSystem
 from werkzeug.serving import BaseWSGIServer, make_server
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.engine.verification import verify
-from sweep.errors import RunError
-from sweep.questions.status import read_status
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.engine.verification import verify
+from paradl.sweep.errors import RunError
+from paradl.sweep.questions.status import read_status
 
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "someone",
@@ -75,13 +75,13 @@ def cube_url() -> str:
     """The whole of SMALL in a bucket, by a run that was interrupted and one of a worker."""
     url = "s3://sweeps/cube.zarr"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sweep.engine.block.blocks_at_once", lambda *_: 1)
+        patch.setattr("paradl.sweep.engine.block.blocks_at_once", lambda *_: 1)
         with pytest.raises(KeyboardInterrupt):
-            sweep.run(SMALL, url, progress=cut_short)
+            paradl.run(SMALL, url, progress=cut_short)
     status = read_status(url)
     assert (status["blocks"], status["blocks_done"]) == (4, 2)
     with LocalCluster(1, processes=False, dashboard_address=":0", protocol="tcp") as cluster:
-        sweep.run(SMALL, url, scheduler=cluster.scheduler_address)
+        paradl.run(SMALL, url, scheduler=cluster.scheduler_address)
     return url
 
 
@@ -123,33 +123,33 @@ def test_an_interrupted_sweep_is_that_of_a_disk(cube_url, small_url):
 def test_plain_xarray_opens_it(cube_url, small_url):
     name = "comp_time"
     xr.testing.assert_identical(
-        xr.open_zarr(cube_url)[name].compute(), sweep.open_dataset(small_url)[name].compute()
+        xr.open_zarr(cube_url)[name].compute(), paradl.open_dataset(small_url)[name].compute()
     )
 
 
 def test_another_sweep_is_refused(cube_url):
     with pytest.raises(InputError, match="another sweep"):
-        sweep.run(ONE, cube_url)
+        paradl.run(ONE, cube_url)
 
 
 def test_a_store_gains_values_and_another_sweep_takes_its_place(copy_url):
     longer = {"oracle": "paper", "axes": SMALL["axes"] | {"pe": [1, 2, 4, 8, 9, 10, 11, 12]}}
-    dataset = sweep.run(longer, copy_url, extend=True)
+    dataset = paradl.run(longer, copy_url, extend=True)
     assert dataset.comp_time.sel(pe=9).notnull().any()
     assert read_status(copy_url)["complete"]
-    assert sweep.run(ONE, copy_url, overwrite=True).model.values.tolist() == ["alexnet"]
+    assert paradl.run(ONE, copy_url, overwrite=True).model.values.tolist() == ["alexnet"]
 
 
 def test_what_is_not_ours_is_left(url):
     zarr.create_group(url, attributes={"owner": "someone"})
     with pytest.raises(InputError, match="left untouched"):
-        sweep.run(ONE, url, overwrite=True)
+        paradl.run(ONE, url, overwrite=True)
     assert dict(zarr.open_group(url, mode="r").attrs) == {"owner": "someone"}
 
 
-def test_questions(cube_url, small_url, paradl):
-    there = paradl("best", cube_url, "--format", "json")
-    assert there == paradl("best", small_url, "--format", "json")
+def test_questions(cube_url, small_url, cli):
+    there = cli("best", cube_url, "--format", "json")
+    assert there == cli("best", small_url, "--format", "json")
 
 
 def test_an_address_from_a_configuration_file(cube_url, endpoint, options, monkeypatch):
@@ -160,16 +160,16 @@ def test_an_address_from_a_configuration_file(cube_url, endpoint, options, monke
 
 
 @pytest.mark.parametrize("command", ["sweep", "status"])
-def test_no_such_bucket(command, paradl, spec_file):
+def test_no_such_bucket(command, cli, spec_file):
     spec = [spec_file(ONE)] if command == "sweep" else []
-    code, out, err = paradl(command, *spec, "s3://nowhere/cube.zarr")
+    code, out, err = cli(command, *spec, "s3://nowhere/cube.zarr")
     assert (code, out) == (2, "")
     assert err.startswith("paradl: s3://nowhere/cube.zarr: ")
     assert "'nowhere'" in err
 
 
-def test_no_cube_in_the_bucket(url, paradl):
-    code, _, err = paradl("status", url)
+def test_no_cube_in_the_bucket(url, cli):
+    code, _, err = cli("status", url)
     assert code == 2
     assert err.startswith(f"paradl: {url}: ")
 
@@ -188,25 +188,25 @@ def test_no_cube_at_a_web_server(endpoint):
         read_status(f"{endpoint}/nowhere/cube.zarr")
 
 
-def test_no_credentials(url, options, monkeypatch, paradl, spec_file):
+def test_no_credentials(url, options, monkeypatch, cli, spec_file):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     options.update(use_ssl=False)
-    code, _, err = paradl("sweep", spec_file(ONE), url)
+    code, _, err = cli("sweep", spec_file(ONE), url)
     assert code == 2
     assert err.startswith(f"paradl: {url}: ")
     assert err.count("\n") == 1
 
 
-def test_no_client(monkeypatch, paradl, spec_file):
+def test_no_client(monkeypatch, cli, spec_file):
     monkeypatch.setitem(sys.modules, "s3fs", None)
-    code, _, err = paradl("sweep", spec_file(ONE), "s3a://sweeps/cube.zarr")
+    code, _, err = cli("sweep", spec_file(ONE), "s3a://sweeps/cube.zarr")
     assert code == 2
     assert err.startswith("paradl: s3a://sweeps/cube.zarr: ")
     assert "s3fs" in err
 
 
-def test_no_such_kind_of_store(paradl, spec_file):
-    code, _, err = paradl("sweep", spec_file(ONE), "cloud://sweeps/cube.zarr")
+def test_no_such_kind_of_store(cli, spec_file):
+    code, _, err = cli("sweep", spec_file(ONE), "cloud://sweeps/cube.zarr")
     assert code == 2
     assert "cloud://" in err
     assert err.count("\n") == 1
@@ -222,7 +222,7 @@ def test_a_store_that_goes_away(url, options, monkeypatch):
             yield lambda block: server.shutdown()
 
         with pytest.raises(RunError, match=r"writing failed \(Could not connect.*kept"):
-            sweep.run(ONE, url, progress=unplugged)
+            paradl.run(ONE, url, progress=unplugged)
 
 
 def test_damaged_objects_are_named_and_made_anew(copy_url, monkeypatch):
@@ -230,17 +230,17 @@ def test_damaged_objects_are_named_and_made_anew(copy_url, monkeypatch):
     names = ["summary/statistics/zarr.json", "comp_time/c.0.1.0.0.0.0", "memory/c.1.0.0.0.0.0"]
     large, changed, gone = (f"{url}/{name}" for name in names)
     whole = files.cat([large, changed, gone])
-    monkeypatch.setattr("sweep.cube.guarded_store.MAX_METADATA_BYTES", 100_000)
+    monkeypatch.setattr("paradl.sweep.cube.guarded_store.MAX_METADATA_BYTES", 100_000)
     files.pipe(large, b" " * 100_001)
     files.pipe(changed, files.cat(changed)[:-9] + b"?" + files.cat(changed)[-8:])
     files.rm(gone)
     for name in names[1:]:
         with pytest.raises(RunError, match=f"{name} .*paradl status {url} --verify"):
-            sweep.open_dataset(url)[name.partition("/")[0]].load()
+            paradl.open_dataset(url)[name.partition("/")[0]].load()
     report = verify(url)
     assert [damage.file for damage in report.damaged] == names
     assert "100,001 bytes" in report.damaged[0].what
     assert (report.whole, report.left) == (2, "")
-    sweep.run(SMALL, url)
+    paradl.run(SMALL, url)
     assert read_status(url)["complete"]
     assert files.cat([large, changed, gone]) == whole

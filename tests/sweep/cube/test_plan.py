@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.cube.plan import LAYER_CELLS, SHARD_CELLS, make_plan, plan_cube
-from sweep.engine.run import read_grid
+from paradl.sweep.cube.plan import LAYER_CELLS, SHARD_CELLS, make_plan, plan_cube
+from paradl.sweep.engine.run import read_grid
 
 DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
 

@@ -8,15 +8,15 @@ import xarray as xr
 import zarr
 from cubes import zarr_array
 
-import sweep
-from grids.grid import Grid
-from grids.reading.errors import InputError
-from kernels.names.flags import Limit
-from sweep.cube.creation import consolidate_metadata, create_cube
-from sweep.cube.plan import make_plan, plan_cube
-from sweep.cube.root import remove_partial
-from sweep.cube.store import open_cube
-from sweep.engine.run import read_grid
+import paradl
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.flags import Limit
+from paradl.sweep.cube.creation import consolidate_metadata, create_cube
+from paradl.sweep.cube.plan import make_plan, plan_cube
+from paradl.sweep.cube.root import remove_partial
+from paradl.sweep.cube.store import open_cube
+from paradl.sweep.engine.run import read_grid
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_the_cube_needs_no_file_of_the_users(tmp_path, small):
     (tmp_path / "spec.yaml").write_text(
         json.dumps({"oracle": "paper", "axes": small["axes"] | {"system": "mine.yaml"}})
     )
-    sweep.run(tmp_path / "spec.yaml", tmp_path / "cube.zarr")
+    paradl.run(tmp_path / "spec.yaml", tmp_path / "cube.zarr")
     own.unlink()
     assert open_cube(str(tmp_path / "cube.zarr")).grid.systems[0].name == "mine"
 

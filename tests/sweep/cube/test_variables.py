@@ -1,7 +1,7 @@
 import pytest
 
-from grids.outputs import ELASTICITIES, INTERVALS, OUTPUTS
-from sweep.cube.variables import VARIABLES
+from paradl.grids.outputs import ELASTICITIES, INTERVALS, OUTPUTS
+from paradl.sweep.cube.variables import VARIABLES
 
 
 def test_every_output_is_in_the_table():

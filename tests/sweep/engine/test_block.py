@@ -6,15 +6,15 @@ import pytest
 import zarr
 from cubes import MIXED, SMALL, arrays, stored
 
-import sweep
-from kernels import programs
-from kernels.blocks.fill import fill_buffers
-from sweep.cube.creation import create_cube
-from sweep.cube.plan import make_plan, plan_cube
-from sweep.cube.store import Cube
-from sweep.engine.block import compute, run_blocks
-from sweep.engine.evaluation import evaluate
-from sweep.engine.run import read_grid
+import paradl
+from paradl.kernels import programs
+from paradl.kernels.blocks.fill import fill_buffers
+from paradl.sweep.cube.creation import create_cube
+from paradl.sweep.cube.plan import make_plan, plan_cube
+from paradl.sweep.cube.store import Cube
+from paradl.sweep.engine.block import compute, run_blocks
+from paradl.sweep.engine.evaluation import evaluate
+from paradl.sweep.engine.run import read_grid
 
 
 def test_a_block_is_its_part_of_the_cube(small):
@@ -108,9 +108,9 @@ TEN_ON_TWO: dict[str, Any] = {
 
 def test_strategies_and_machines_share_the_program_that_fills_blocks(tmp_path, monkeypatch):
     """All ten on two machines: whatever a program costs to compile, it is paid once."""
-    monkeypatch.setattr("sweep.engine.evaluation.FEW_CELLS", 0)
+    monkeypatch.setattr("paradl.sweep.engine.evaluation.FEW_CELLS", 0)
     fill_buffers.clear()
-    sweep.run(TEN_ON_TWO, tmp_path / "cube.zarr")
+    paradl.run(TEN_ON_TWO, tmp_path / "cube.zarr")
     assert fill_buffers.programs == 1
 
 
@@ -144,8 +144,8 @@ def kept(tmp_path, monkeypatch) -> Iterator[Callable[[], int]]:
 
 
 def test_programs_of_layouts_are_kept_on_disk(kept, tmp_path, monkeypatch):
-    monkeypatch.setattr("sweep.engine.evaluation.FEW_CELLS", 0)
-    sweep.run(LAYOUTS, tmp_path / "cube.zarr")
+    monkeypatch.setattr("paradl.sweep.engine.evaluation.FEW_CELLS", 0)
+    paradl.run(LAYOUTS, tmp_path / "cube.zarr")
     assert kept() >= fill_buffers.programs > 0
 
 
@@ -153,14 +153,14 @@ def test_programs_of_layouts_are_kept_on_disk(kept, tmp_path, monkeypatch):
 def test_a_flipped_bit_in_a_kept_program_changes_no_cube(
     part, kept, data_spec, data_url, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr("sweep.engine.evaluation.FEW_CELLS", 0)
-    sweep.run(data_spec, tmp_path / "first.zarr")
+    monkeypatch.setattr("paradl.sweep.engine.evaluation.FEW_CELLS", 0)
+    paradl.run(data_spec, tmp_path / "first.zarr")
     for file in (tmp_path / "cache").rglob("programs/*"):
         content = bytearray(file.read_bytes())
         content[int(part * len(content))] ^= 16
         file.write_bytes(content)
     fill_buffers.clear()  # as a new process
-    sweep.run(data_spec, tmp_path / "second.zarr")
+    paradl.run(data_spec, tmp_path / "second.zarr")
     assert arrays(tmp_path / "second.zarr") == arrays(data_url)
     assert "damaged" in capsys.readouterr().err
 
@@ -172,10 +172,10 @@ def test_few_cells_need_no_program_and_are_the_same(oracle, strategy, kept, tmp_
     """As those of a program, which is kept on disk."""
     one = {"model": "alexnet", "strategy": strategy}
     spec = MIXED | {"oracle": oracle, "axes": MIXED["axes"] | one}
-    sweep.run(spec, tmp_path / "few.zarr")
+    paradl.run(spec, tmp_path / "few.zarr")
     assert fill_buffers.programs == 0
-    monkeypatch.setattr("sweep.engine.evaluation.FEW_CELLS", 0)
-    sweep.run(spec, tmp_path / "many.zarr")
+    monkeypatch.setattr("paradl.sweep.engine.evaluation.FEW_CELLS", 0)
+    paradl.run(spec, tmp_path / "many.zarr")
     assert kept() >= fill_buffers.programs == 1
     few, many = (dict(read_arrays(tmp_path / name)) for name in ("few.zarr", "many.zarr"))
     assert few.keys() == many.keys()

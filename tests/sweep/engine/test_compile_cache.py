@@ -3,8 +3,8 @@ from collections.abc import Iterator
 import jax
 import pytest
 
-from kernels import programs
-from sweep.engine.compile_cache import keep_programs
+from paradl.kernels import programs
+from paradl.sweep.engine.compile_cache import keep_programs
 
 OWN = "jax_compilation_cache_dir"
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sweep.engine.resources import MEMBERSHIP, memory_limits
+from paradl.sweep.engine.resources import MEMBERSHIP, memory_limits
 
 # What version 1 says where there is no limit: the largest whole number of pages.
 NONE = "9223372036854771712\n"

@@ -16,21 +16,21 @@ from dask.base import get_scheduler
 from distributed import Client, LocalCluster
 from distributed.utils import get_mp_context
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.cube.creation import create_cube
-from sweep.cube.plan import plan_cube
-from sweep.cube.store import Cube
-from sweep.engine.block import run_block, run_blocks
-from sweep.engine.dask_executor import (
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cube.creation import create_cube
+from paradl.sweep.cube.plan import plan_cube
+from paradl.sweep.cube.store import Cube
+from paradl.sweep.engine.block import run_block, run_blocks
+from paradl.sweep.engine.dask_executor import (
     AHEAD,
     connect_cluster,
     make_local_environment,
     open_client,
     run_tasks,
 )
-from sweep.engine.run import read_grid
-from sweep.errors import RunError
+from paradl.sweep.engine.run import read_grid
+from paradl.sweep.errors import RunError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -41,7 +41,9 @@ def forked() -> Iterator[None]:
     """
     with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
         context = get_mp_context()  # names what Dask itself would have imported
-        context.set_forkserver_preload(["distributed", "sweep.engine.run", "sweep.engine.block"])
+        context.set_forkserver_preload(
+            ["distributed", "paradl.sweep.engine.run", "paradl.sweep.engine.block"]
+        )
         yield
 
 
@@ -111,12 +113,12 @@ def test_local_workers_keep_the_users_flags(own, monkeypatch):
 
 
 def test_a_local_process_makes_the_same_cube(data_spec, data_url, tmp_path):
-    sweep.run(data_spec, tmp_path / "cube.zarr", workers=1)
+    paradl.run(data_spec, tmp_path / "cube.zarr", workers=1)
     assert arrays(tmp_path / "cube.zarr") == arrays(data_url)
 
 
 def test_a_running_scheduler_makes_the_same_cube(cluster, data_spec, data_url, tmp_path):
-    sweep.run(data_spec, tmp_path / "cube.zarr", scheduler=cluster.scheduler_address)
+    paradl.run(data_spec, tmp_path / "cube.zarr", scheduler=cluster.scheduler_address)
     assert arrays(tmp_path / "cube.zarr") == arrays(data_url)
 
 
@@ -124,10 +126,10 @@ def test_workers_that_filled_a_cube_extend_it(cluster, data_spec, data_url, tmp_
     """Each has the cube open as it was."""
     url, whole = tmp_path / "cube.zarr", shutil.copytree(data_url, tmp_path / "whole.zarr")
     there = {"scheduler": cluster.scheduler_address}
-    sweep.run(data_spec, url, **there)
+    paradl.run(data_spec, url, **there)
     data_spec["axes"]["pe"] = [1, 2, 4, 8, 65]
-    sweep.run(data_spec, url, extend=True, **there)
-    sweep.run(data_spec, whole, extend=True)
+    paradl.run(data_spec, url, extend=True, **there)
+    paradl.run(data_spec, whole, extend=True)
     assert arrays(url) == arrays(whole)
 
 
@@ -139,7 +141,7 @@ def test_every_block_is_told_once(cluster, blocky, blocky_url):
 
 def test_the_store_may_be_named_from_here(cluster, data_spec, data_url, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the workers stay where they were started
-    sweep.run(data_spec, "cube.zarr", scheduler=cluster.scheduler_address)
+    paradl.run(data_spec, "cube.zarr", scheduler=cluster.scheduler_address)
     assert arrays("cube.zarr") == arrays(data_url)
 
 
@@ -247,9 +249,9 @@ def test_a_scheduler_that_goes_away(blocky):
 
 
 def test_no_scheduler_answers(data_spec, tmp_path, monkeypatch):
-    monkeypatch.setattr("sweep.engine.dask_executor.CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("paradl.sweep.engine.dask_executor.CONNECT_SECONDS", 0.5)
     with pytest.raises(InputError, match=r"no Dask scheduler answers.*start one with"):
-        sweep.run(data_spec, tmp_path / "cube.zarr", scheduler="tcp://127.0.0.1:9")
+        paradl.run(data_spec, tmp_path / "cube.zarr", scheduler="tcp://127.0.0.1:9")
     assert not (tmp_path / "cube.zarr").exists()
 
 
@@ -257,9 +259,9 @@ def test_no_scheduler_answers(data_spec, tmp_path, monkeypatch):
 def test_an_address_that_is_none(address, data_spec, tmp_path, monkeypatch):
     """No client is made: as it goes, Dask waits 10 s for it and prints a traceback."""
     made = []
-    monkeypatch.setattr("sweep.engine.dask_executor.Client", lambda *_, **__: made.append(1))
+    monkeypatch.setattr("paradl.sweep.engine.dask_executor.Client", lambda *_, **__: made.append(1))
     with pytest.raises(InputError, match="scheduler"):
-        sweep.run(data_spec, tmp_path / "cube.zarr", scheduler=address)
+        paradl.run(data_spec, tmp_path / "cube.zarr", scheduler=address)
     assert not made
     assert get_scheduler() is None  # what Dask does next in this process is not sent there
 

@@ -15,8 +15,8 @@ import yaml
 from cubes import COMMAND, arrays, limit_file_sizes, refuse_writes
 from distributed import LocalCluster
 
-import sweep
-from sweep.questions.status import read_status
+import paradl
+from paradl.sweep.questions.status import read_status
 
 # 12 blocks, answered in numpy, so that no process has to compile programs.
 SPEC: dict[str, Any] = {
@@ -58,14 +58,14 @@ def spec(tmp_path_factory) -> Path:
 def whole_url(tmp_path_factory) -> str:
     """The cube, uninterrupted."""
     url = str(tmp_path_factory.mktemp("whole") / "cube.zarr")
-    sweep.run(SPEC, url)
+    paradl.run(SPEC, url)
     return url
 
 
 @pytest.fixture
 def marked_at_once(monkeypatch) -> None:
     """Each block is marked as it is done, so that other blocks are left after the first mark."""
-    monkeypatch.setattr("sweep.cube.marks.SECONDS", 0)
+    monkeypatch.setattr("paradl.sweep.cube.marks.SECONDS", 0)
 
 
 def slow_paths(folder: Path) -> str:
@@ -102,14 +102,14 @@ def files(url: object) -> set[str]:
     return {str(path.relative_to(str(url))) for path in Path(str(url)).rglob("*")}
 
 
-def test_kill_and_resume(started, spec, whole_url, tmp_path, paradl):
+def test_kill_and_resume(started, spec, whole_url, tmp_path, cli):
     """And no second run is let in before the first is dead."""
     url = tmp_path / "cube.zarr"
     run = started(url)
     run.send_signal(signal.SIGSTOP)
     try:
         for more in ([], ["--overwrite"]):
-            code, _, err = paradl("sweep", spec, url, *more)
+            code, _, err = cli("sweep", spec, url, *more)
             assert code == 2
             assert err.startswith(f"paradl: {url}: another run ")
             assert err.count("\n") == 1
@@ -119,7 +119,7 @@ def test_kill_and_resume(started, spec, whole_url, tmp_path, paradl):
     status = read_status(str(url))
     assert 0 < status["blocks_done"] < status["blocks"]
     (url / "limit" / "c.0.partial").write_bytes(b"half")
-    sweep.run(spec, url)
+    paradl.run(spec, url)
     assert read_status(str(url))["complete"]
     assert arrays(url) == arrays(whole_url)
     assert files(url) == files(whole_url)
@@ -154,7 +154,7 @@ def running_in(group: int) -> list[str]:
 
 
 @pytest.mark.parametrize("options", [(), ("--workers", "1")])
-def test_a_store_moved_midway(options, started, spec, whole_url, tmp_path, paradl):
+def test_a_store_moved_midway(options, started, spec, whole_url, tmp_path, cli):
     url, moved = tmp_path / "cube.zarr", tmp_path / "moved.zarr"
     run = started(url, "--quiet", *options)
     url.rename(moved)
@@ -165,7 +165,7 @@ def test_a_store_moved_midway(options, started, spec, whole_url, tmp_path, parad
     assert err.count("\n") == 1
     assert not url.exists()
     moved.rename(url)
-    assert paradl("sweep", spec, url, "--quiet") == (0, "", "")
+    assert cli("sweep", spec, url, "--quiet") == (0, "", "")
     assert arrays(url) == arrays(whole_url)
 
 
@@ -203,19 +203,19 @@ def test_a_killed_scheduler(started, whole_url, tmp_path):
 FULL = "the disk is full; finished blocks are kept"
 
 
-def test_a_full_disk(marked_at_once, spec, whole_url, tmp_path, paradl, monkeypatch):
+def test_a_full_disk(marked_at_once, spec, whole_url, tmp_path, cli, monkeypatch):
     url = tmp_path / "cube.zarr"
     with monkeypatch.context() as patch:
         refuse_writes(patch, errno.ENOSPC, DONE)
-        code, _, err = paradl("sweep", spec, url, "--quiet")
+        code, _, err = cli("sweep", spec, url, "--quiet")
     assert code == 1
     assert err.startswith(f"paradl: {url}: {FULL}")
     assert 0 < read_status(str(url))["blocks_done"] < read_status(str(url))["blocks"]
-    assert paradl("sweep", spec, url, "--quiet") == (0, "", "")
+    assert cli("sweep", spec, url, "--quiet") == (0, "", "")
     assert arrays(url) == arrays(whole_url)
 
 
-def test_a_full_disk_of_a_worker(spec, tmp_path, paradl, monkeypatch):
+def test_a_full_disk_of_a_worker(spec, tmp_path, cli, monkeypatch):
     """Its error comes over the network, from a thread that the patch reaches.
 
     Refused after the first array of a block, so that not all blocks can be done before.
@@ -224,24 +224,24 @@ def test_a_full_disk_of_a_worker(spec, tmp_path, paradl, monkeypatch):
     with LocalCluster(1, processes=False, dashboard_address=":0", protocol="tcp") as cluster:
         refuse_writes(monkeypatch, errno.ENOSPC, "limit/c.")
         there = ("--scheduler", cluster.scheduler_address)
-        code, _, err = paradl("sweep", spec, url, "--quiet", *there)
+        code, _, err = cli("sweep", spec, url, "--quiet", *there)
     assert code == 1
     assert err.startswith(f"paradl: {url}: {FULL}")
 
 
-def test_a_limit_on_file_sizes(tmp_path, paradl, spec_file):
+def test_a_limit_on_file_sizes(tmp_path, cli, spec_file):
     """Metadata has 30 kB, a block's times more than the limit."""
     url = tmp_path / "cube.zarr"
     axes = SPEC["axes"] | {"model": "alexnet", "batch": {"range": [1, 1500]}}
     with limit_file_sizes(40_000):
-        code, _, err = paradl("sweep", spec_file(SPEC | {"axes": axes}), url, "--quiet")
+        code, _, err = cli("sweep", spec_file(SPEC | {"axes": axes}), url, "--quiet")
     assert code == 1
     assert err.startswith(f"paradl: {url}: writing failed (File too large); ")
     assert err.count("\n") == 1
     assert read_status(str(url))["blocks_done"] == 0
 
 
-def test_a_folder_that_may_not_be_made(small, tmp_path, paradl, spec_file, monkeypatch):
+def test_a_folder_that_may_not_be_made(small, tmp_path, cli, spec_file, monkeypatch):
     """As the system says to others than root, who may write everywhere."""
     url, make = tmp_path / "cube.zarr", Path.mkdir
 
@@ -251,6 +251,6 @@ def test_a_folder_that_may_not_be_made(small, tmp_path, paradl, spec_file, monke
         make(path, *arguments, **options)
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    code, _, err = paradl("sweep", spec_file(small), url)
+    code, _, err = cli("sweep", spec_file(small), url)
     assert code == 1
     assert "Permission denied" in err

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from sweep.cube.plan import plan_cube
-from sweep.engine.duration import START, estimate_duration
-from sweep.engine.run import read_grid
+from paradl.sweep.cube.plan import plan_cube
+from paradl.sweep.engine.duration import START, estimate_duration
+from paradl.sweep.engine.run import read_grid
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SPEC = {

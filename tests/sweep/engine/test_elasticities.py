@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-import sweep
-from grids.grid import Grid
-from kernels.names.stored import ELASTIC, name_elasticity
-from kernels.oracle.answer import answer_case
-from sweep.cube.creation import create_cube
-from sweep.cube.plan import count_cell_bytes, make_plan
-from sweep.engine.evaluation import evaluate
-from sweep.engine.progress import silent
-from sweep.engine.run import Where, read_grid
-from sweep.engine.run import sweep as execute
+import paradl
+from paradl.grids.grid import Grid
+from paradl.kernels.names.stored import ELASTIC, name_elasticity
+from paradl.kernels.oracle.answer import answer_case
+from paradl.sweep.cube.creation import create_cube
+from paradl.sweep.cube.plan import count_cell_bytes, make_plan
+from paradl.sweep.engine.evaluation import evaluate
+from paradl.sweep.engine.progress import silent
+from paradl.sweep.engine.run import Where, read_grid
+from paradl.sweep.engine.run import sweep as execute
 
 # Far from kinks.
 VALUES: dict[str, float] = {
@@ -131,7 +131,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_a_cut_and_extended_cube_holds_what_is_evaluated(stored: str) -> None:
-    cube = sweep.open_dataset(stored)
+    cube = paradl.open_dataset(stored)
     result = evaluate(cube.paradl.grid, (0, 0, 0, 0))
     assert result is not None
     for name in STORED[4:]:
@@ -140,7 +140,7 @@ def test_a_cut_and_extended_cube_holds_what_is_evaluated(stored: str) -> None:
 
 
 def test_their_attributes_say_what_they_are(stored: str) -> None:
-    cube = sweep.open_dataset(stored)
+    cube = paradl.open_dataset(stored)
     slope = cube.paradl.elasticity("inter_bandwidth")
     assert slope.identical(cube["elasticity_epoch_time_inter_bandwidth"])
     assert (slope.dtype, slope.attrs["units"]) == ("float32", "1")

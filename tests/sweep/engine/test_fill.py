@@ -6,17 +6,17 @@ import jax
 import numpy as np
 import pytest
 
-import kernels.blocks.fill
-from grids.grid import Grid
-from kernels import programs
-from kernels.arrays import on_gpu
-from kernels.blocks.fill import fill_buffers
-from kernels.blocks.summary import Line, tabulate_line
-from kernels.blocks.tiles import Tiles, count_tile_cells, tiles
-from kernels.names.statistics import EFFICIENCY
-from sweep.engine.block import Spare
-from sweep.engine.evaluation import evaluate, fill
-from sweep.engine.run import read_grid
+import paradl.kernels.blocks.fill
+from paradl.grids.grid import Grid
+from paradl.kernels import programs
+from paradl.kernels.arrays import on_gpu
+from paradl.kernels.blocks.fill import fill_buffers
+from paradl.kernels.blocks.summary import Line, tabulate_line
+from paradl.kernels.blocks.tiles import Tiles, count_tile_cells, tiles
+from paradl.kernels.names.statistics import EFFICIENCY
+from paradl.sweep.engine.block import Spare
+from paradl.sweep.engine.evaluation import evaluate, fill
+from paradl.sweep.engine.run import read_grid
 
 TABULATE = jax.jit(tabulate_line)
 NAMES = ("comp_time", "comm_time", "memory", "limit", "replicas")
@@ -67,7 +67,7 @@ def asked() -> Iterator[list[int]]:
         return tiles(shape, min(cells, FEW_CELLS))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels.blocks.fill, "tiles", cut)
+        patch.setattr(paradl.kernels.blocks.fill, "tiles", cut)
         fill_buffers.clear()
         # On disk are programs of other tiles.
         folder = programs.find_folder()

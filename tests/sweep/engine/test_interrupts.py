@@ -4,8 +4,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from sweep.cube.plan import Plan
-from sweep.engine.progress import hear_interrupts, silent
+from paradl.sweep.cube.plan import Plan
+from paradl.sweep.engine.progress import hear_interrupts, silent
 
 PLAN = Plan(("pe",), (4,), (1,), 13)
 

@@ -3,10 +3,10 @@
 import jax
 import numpy as np
 
-import sweep
-from kernels.blocks.summary import Line, tabulate_line
-from kernels.names.flags import Limit
-from sweep.cube.statistics import type_statistics
+import paradl
+from paradl.kernels.blocks.summary import Line, tabulate_line
+from paradl.kernels.names.flags import Limit
+from paradl.sweep.cube.statistics import type_statistics
 
 ROWS = 2**23 + 10
 
@@ -38,10 +38,10 @@ def test_odd_pe_counts_beyond_2_to_the_24(tmp_path) -> None:
         },
     }
     url = tmp_path / "cube.zarr"
-    cube = sweep.run(spec, url)
+    cube = paradl.run(spec, url)
     for source in (str(url), cube):
-        (row,) = sweep.limits(source).to_dict("records")
+        (row,) = paradl.limits(source).to_dict("records")
         assert row["largest_pe"] == 16777217
         assert row["fastest_pe"] == 16777217
-        (ranked,) = sweep.best(source).to_dict("records")
+        (ranked,) = paradl.best(source).to_dict("records")
         assert ranked["pe"] == 16777217

@@ -16,9 +16,9 @@ from cubes import COMMAND
 from distributed import Client, LocalCluster
 from distributed.security import Security
 
-import sweep
-from sweep.engine.dask_executor import local_cluster, make_local_environment
-from sweep.errors import RunError
+import paradl
+from paradl.sweep.engine.dask_executor import local_cluster, make_local_environment
+from paradl.sweep.errors import RunError
 
 PAGES = ("health", "status", "metrics", "json/identity.json", "info/main/workers.html")
 
@@ -27,7 +27,7 @@ PAGES = ("health", "status", "metrics", "json/identity.json", "info/main/workers
 def test_what_killed_workers_leave_is_removed_in_silence(given):
     code = (
         "import os; from multiprocessing import resource_tracker as tracker;"
-        "from sweep.engine.dask_executor import start_tracker; start_tracker();"
+        "from paradl.sweep.engine.dask_executor import start_tracker; start_tracker();"
         "tracker.register('/paradl-left', 'semaphore'); print(os.environ.get('PYTHONWARNINGS'))"
     )
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONWARNINGS"}
@@ -118,7 +118,7 @@ def test_workers_that_die_as_they_start(small, tmp_path, monkeypatch, capfd):
     paths = os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))
     monkeypatch.setenv("PYTHONPATH", paths)
     with pytest.raises(RunError, match=r"^local workers did not start \(.*use fewer workers$"):
-        sweep.run(small, store, workers=1)
+        paradl.run(small, store, workers=1)
     assert capfd.readouterr() == ("", "")
     assert not store.exists()
 

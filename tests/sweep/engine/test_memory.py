@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from grids.grid import Grid
-from grids.outputs import MAIN_OUTPUTS
-from sweep.cube.plan import plan_cube
-from sweep.engine.memory import estimate_memory
-from sweep.engine.run import read_grid
+from paradl.grids.grid import Grid
+from paradl.grids.outputs import MAIN_OUTPUTS
+from paradl.sweep.cube.plan import plan_cube
+from paradl.sweep.engine.memory import estimate_memory
+from paradl.sweep.engine.run import read_grid
 
 SPEC = {
     "model": "resnet50",
@@ -30,7 +30,7 @@ CODE = """
 import os, re, sys
 cores = set(range(int(sys.argv.pop(1))))
 os.sched_getaffinity = lambda process: cores
-from sweep.cli.main import main
+from paradl.sweep.cli.main import main
 try:
     main()
 finally:

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from cubes import arrays
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.cube.creation import create_cube
-from sweep.cube.plan import plan_cube
-from sweep.engine.block import run_block
-from sweep.engine.run import read_grid
-from sweep.errors import RunError
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cube.creation import create_cube
+from paradl.sweep.cube.plan import plan_cube
+from paradl.sweep.engine.block import run_block
+from paradl.sweep.engine.run import read_grid
+from paradl.sweep.errors import RunError
 
 # Nine blocks, answered in numpy.
 SPEC: dict[str, Any] = {
@@ -36,7 +36,7 @@ SHORT = SPEC | {"axes": SPEC["axes"] | {"pe": [1, 2]}}
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     url = tmp_path_factory.mktemp("whole") / "cube.zarr"
-    sweep.run(SPEC, url)
+    paradl.run(SPEC, url)
     return url
 
 
@@ -49,7 +49,7 @@ def url(tmp_path: Path) -> Path:
 def extend(request: pytest.FixtureRequest, url: Path) -> bool:
     """Whether a sweep extends a store that is there, or makes one."""
     if request.param:
-        sweep.run(SHORT, url)
+        paradl.run(SHORT, url)
     return bool(request.param)
 
 
@@ -72,10 +72,10 @@ def during(action: Callable[[], object]) -> Callable[..., Any]:
 def test_a_moved_store(extend: bool, url: Path, whole: Path) -> None:
     moved = url.with_name("moved.zarr")
     with pytest.raises(RunError, match=f"{url}: the store was moved"):
-        sweep.run(SPEC, url, extend=extend, progress=during(lambda: url.rename(moved)))
+        paradl.run(SPEC, url, extend=extend, progress=during(lambda: url.rename(moved)))
     assert not url.exists()
     moved.rename(url)
-    sweep.run(SPEC, url)
+    paradl.run(SPEC, url)
     assert arrays(url) == arrays(whole)
 
 
@@ -85,9 +85,9 @@ def test_a_deleted_store(extend: bool, url: Path, whole: Path) -> None:
         shutil.rmtree(url.rename(url.with_name("trash")))
 
     with pytest.raises(RunError, match=f"{url}: the store was moved or deleted"):
-        sweep.run(SPEC, url, extend=extend, progress=during(delete))
+        paradl.run(SPEC, url, extend=extend, progress=during(delete))
     assert not url.exists()
-    sweep.run(SPEC, url)
+    paradl.run(SPEC, url)
     assert arrays(url) == arrays(whole)
 
 
@@ -109,10 +109,10 @@ def test_a_store_that_another_replaces(url: Path, whole: Path) -> None:
 def test_a_store_that_loses_its_root_as_it_is_deleted(url: Path, whole: Path) -> None:
     """A deletion fails where a block is written into a folder that it has just emptied."""
     with pytest.raises(RunError, match="deleted"):
-        sweep.run(SPEC, url, progress=during(lambda: os.unlink(url / "zarr.json")))
+        paradl.run(SPEC, url, progress=during(lambda: os.unlink(url / "zarr.json")))
     with pytest.raises(InputError, match=r"without its zarr.json"):
-        sweep.run(SPEC, url)
-    sweep.run(SPEC, url, overwrite=True)
+        paradl.run(SPEC, url)
+    paradl.run(SPEC, url, overwrite=True)
     assert arrays(url) == arrays(whole)
     assert {path.name for path in url.iterdir()} == {path.name for path in whole.iterdir()}
 
@@ -121,8 +121,8 @@ def test_a_cube_with_a_damaged_root_can_be_overwritten(url: Path, whole: Path) -
     shutil.copytree(whole, url)
     (url / "zarr.json").write_text("{")
     with pytest.raises(InputError, match="overwrite"):
-        sweep.run(SPEC, url)
-    sweep.run(SPEC, url, overwrite=True)
+        paradl.run(SPEC, url)
+    paradl.run(SPEC, url, overwrite=True)
     assert arrays(url) == arrays(whole)
 
 
@@ -135,5 +135,5 @@ def test_what_else_lies_beside_the_rest_of_a_cube_is_kept(
     (url / other).symlink_to(whole) if other.endswith("link") else (url / other).touch()
     before = sorted(url.rglob("*"))
     with pytest.raises(InputError, match="left untouched"):
-        sweep.run(SPEC, url, overwrite=True)
+        paradl.run(SPEC, url, overwrite=True)
     assert sorted(url.rglob("*")) == before

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from cubes import SMALL
 
-from sweep.cube.plan import make_plan
-from sweep.engine.progress import bar, lines, repeat_lines, report_state, silent
+from paradl.sweep.cube.plan import make_plan
+from paradl.sweep.engine.progress import bar, lines, repeat_lines, report_state, silent
 
 DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
 PLAN = make_plan(DIMS, (1, 1, 1, 2, 5, 3), 13, alone=2, shard_cells=7)
@@ -32,7 +32,7 @@ def test_progress_takes_every_block(shown, capsys):
 
 
 @pytest.fixture
-def on_terminal(paradl, monkeypatch) -> Callable[..., str]:
+def on_terminal(cli, monkeypatch) -> Callable[..., str]:
     """Runs a command; what a terminal shows of its stderr."""
 
     def run(*arguments: object) -> str:
@@ -48,7 +48,7 @@ def on_terminal(paradl, monkeypatch) -> Callable[..., str]:
         reader.start()
         with os.fdopen(child, "w") as terminal, monkeypatch.context() as patch:
             patch.setattr(sys, "stderr", terminal)
-            code, out, _ = paradl(*arguments)
+            code, out, _ = cli(*arguments)
         reader.join(10)
         os.close(parent)
         assert (code, out) == (0, "")
@@ -82,8 +82,8 @@ def test_quiet_is_quiet(spec, tmp_path, on_terminal):
     assert on_terminal("sweep", spec, tmp_path / "cube.zarr", "--quiet") == ""
 
 
-def test_no_bar_without_a_terminal(spec, tmp_path, paradl):
-    code, out, err = paradl("sweep", spec, tmp_path / "cube.zarr")
+def test_no_bar_without_a_terminal(spec, tmp_path, cli):
+    code, out, err = cli("sweep", spec, tmp_path / "cube.zarr")
     assert (code, out) == (0, "")
     assert "%" not in err
     assert sys.stderr is not None
@@ -108,7 +108,7 @@ def wait_for(capsys, text: str) -> str:
 
 
 def test_a_pipe_gets_the_last_state(capsys, monkeypatch):
-    monkeypatch.setattr("sweep.engine.progress.PERIOD", 0.002)
+    monkeypatch.setattr("paradl.sweep.engine.progress.PERIOD", 0.002)
     with report_state("beginning") as report:
         assert "paradl: beginning (0 s)\n" in wait_for(capsys, "beginning")
         report("5 of 9 rows")
@@ -116,16 +116,16 @@ def test_a_pipe_gets_the_last_state(capsys, monkeypatch):
 
 
 def test_a_silent_state_is_silent(capsys, monkeypatch):
-    monkeypatch.setattr("sweep.engine.progress.PERIOD", 0.001)
+    monkeypatch.setattr("paradl.sweep.engine.progress.PERIOD", 0.001)
     with report_state("beginning", silent=True) as report:
         report("5 of 9 rows")
         time.sleep(0.01)
     assert capsys.readouterr().err == ""
 
 
-def test_a_pipe_sees_how_far_a_verification_is(small_url, paradl, monkeypatch):
-    monkeypatch.setattr("sweep.engine.progress.PERIOD", 0.001)
-    code, out, err = paradl("status", small_url, "--verify")
+def test_a_pipe_sees_how_far_a_verification_is(small_url, cli, monkeypatch):
+    monkeypatch.setattr("paradl.sweep.engine.progress.PERIOD", 0.001)
+    code, out, err = cli("status", small_url, "--verify")
     assert code == 0
     assert "blocks" in out
     assert {line.partition(" in ")[0] for line in err.splitlines()} <= {
@@ -148,7 +148,7 @@ LONG = [
 
 
 @pytest.mark.parametrize("command", LONG, ids=lambda command: command.split()[0])
-def test_commands_say_that_they_take_long(command, monkeypatch, paradl):
+def test_commands_say_that_they_take_long(command, monkeypatch, cli):
     """From their beginning on."""
     begun = []
 
@@ -157,6 +157,6 @@ def test_commands_say_that_they_take_long(command, monkeypatch, paradl):
         begun.append(silent)
         yield
 
-    monkeypatch.setattr("sweep.cli.commands.report_waiting", note)
-    assert paradl(*command.split())[0] in (0, 2)
+    monkeypatch.setattr("paradl.sweep.cli.commands.report_waiting", note)
+    assert cli(*command.split())[0] in (0, 2)
     assert begun == [False]

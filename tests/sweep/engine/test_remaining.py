@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from sweep.cube.plan import Plan
-from sweep.engine.progress import Remaining
+from paradl.sweep.cube.plan import Plan
+from paradl.sweep.engine.progress import Remaining
 
 DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
 # Blocks of one cell, and seconds at which each ended: pairs of a model and a data set, two of

@@ -2,11 +2,11 @@ from typing import Any
 
 import pytest
 
-from grids.reading.errors import InputError
-from sweep.cube.plan import plan_cube
-from sweep.engine import resources
-from sweep.engine.memory import DRIVER_BYTES, estimate_memory
-from sweep.engine.resources import (
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cube.plan import plan_cube
+from paradl.sweep.engine import resources
+from paradl.sweep.engine.memory import DRIVER_BYTES, estimate_memory
+from paradl.sweep.engine.resources import (
     AT_ONCE,
     blocks_at_once,
     check_memory,
@@ -14,7 +14,7 @@ from sweep.engine.resources import (
     machine_memory,
     needed_memory,
 )
-from sweep.engine.run import read_grid
+from paradl.sweep.engine.run import read_grid
 
 SPEC: dict[str, Any] = {
     "oracle": "paper",

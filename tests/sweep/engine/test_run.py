@@ -8,20 +8,20 @@ import pytest
 import zarr
 from cubes import arrays, stored, unmark
 
-import sweep
-from grids.grid import Grid
-from grids.reading.errors import InputError
-from kernels.blocks.outputs import read_output
-from kernels.configuration.answers import Answer
-from kernels.names.flags import FORBIDS, Limit
-from kernels.oracle.answer import answer_case
-from sweep.cube.creation import create_cube
-from sweep.cube.plan import make_plan
-from sweep.cube.store import open_cube
-from sweep.engine.progress import silent
-from sweep.engine.run import Where, read_grid
-from sweep.engine.run import sweep as execute
-from sweep.errors import RunError
+import paradl
+from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.blocks.outputs import read_output
+from paradl.kernels.configuration.answers import Answer
+from paradl.kernels.names.flags import FORBIDS, Limit
+from paradl.kernels.oracle.answer import answer_case
+from paradl.sweep.cube.creation import create_cube
+from paradl.sweep.cube.plan import make_plan
+from paradl.sweep.cube.store import open_cube
+from paradl.sweep.engine.progress import silent
+from paradl.sweep.engine.run import Where, read_grid
+from paradl.sweep.engine.run import sweep as execute
+from paradl.sweep.errors import RunError
 
 INLINE = Where()
 
@@ -78,7 +78,7 @@ def test_strong_scaling_and_formulas(tmp_path):
             "group": [2, 4],
         },
     }
-    sweep.run(spec, tmp_path / "cube.zarr")
+    paradl.run(spec, tmp_path / "cube.zarr")
     assert_same(read_grid(spec), str(tmp_path / "cube.zarr"))
 
 
@@ -101,8 +101,8 @@ def test_each_cell_chooses_its_segments(tmp_path):
         "outputs": ["comp_time", "comm_time", "memory", "limit", "group_size", "segment_count"],
     }
     url = str(tmp_path / "cube.zarr")
-    sweep.run(spec, url)
-    cube = sweep.open_dataset(url)
+    paradl.run(spec, url)
+    cube = paradl.open_dataset(url)
     time = (cube.comp_time + cube.comm_time).where(cube.limit & int(FORBIDS) == 0)
     fastest = time.sel(strategy=by_hand).min("strategy")
     np.testing.assert_allclose(time.sel(strategy=best), fastest, rtol=1e-6)
@@ -137,7 +137,7 @@ def test_a_run_does_only_what_is_missing(small_url, small, tmp_path):
     for part in ("comp_time/c.1.0.0.0.0.0", "memory/c.1.0.0.0.0.0"):
         (url / part).unlink()
     assert arrays(url) != whole
-    sweep.run(small, url, progress=recorded(seen))
+    paradl.run(small, url, progress=recorded(seen))
     assert seen == [2]
     assert arrays(url) == whole
 
@@ -154,16 +154,16 @@ def recorded(seen: list[int]):
 
 def test_a_finished_sweep_is_left_alone(small_url, small):
     before = {path: path.stat().st_mtime_ns for path in Path(small_url).rglob("*")}
-    sweep.run(small, small_url)
+    paradl.run(small, small_url)
     assert {path: path.stat().st_mtime_ns for path in Path(small_url).rglob("*")} == before
 
 
 def test_a_finished_sweep_needs_no_memory(small_url, small, monkeypatch):
-    monkeypatch.setattr("sweep.engine.resources.machine_memory", lambda: 10**6)
-    sweep.run(small, small_url)
+    monkeypatch.setattr("paradl.sweep.engine.resources.machine_memory", lambda: 10**6)
+    paradl.run(small, small_url)
     small["axes"]["batch"] = [16, 32, 64]
     with pytest.raises(InputError, match="memory"):
-        sweep.run(small, small_url, extend=True)
+        paradl.run(small, small_url, extend=True)
 
 
 @pytest.mark.parametrize("option", ["overwrite", "extend"])
@@ -174,7 +174,7 @@ def test_partial_files_of_a_killed_run_go(option, small_url, small, tmp_path):
     for path in partial:
         path.touch()
     small["axes"]["batch"] = [16, 32, 64]
-    sweep.run(small, url, overwrite=option == "overwrite", extend=option == "extend")
+    paradl.run(small, url, overwrite=option == "overwrite", extend=option == "extend")
     assert not any(path.exists() for path in partial)
 
 
@@ -182,7 +182,7 @@ def test_another_spec_is_refused_with_the_difference(small_url, small):
     before = arrays(small_url)
     small["axes"]["batch"] = [16]
     with pytest.raises(InputError, match=r"axes.batch: \[16, 32\] in the store, \[16\] now"):
-        sweep.run(small, small_url)
+        paradl.run(small, small_url)
     assert arrays(small_url) == before
 
 
@@ -191,7 +191,7 @@ def test_overwrite_starts_anew(small_url, small, tmp_path):
     shutil.copytree(small_url, url)
     identity = open_cube(str(url)).identity
     small["axes"] |= {"batch": [4], "gamma": [0.5, 1]}
-    dataset = sweep.run(small, url, overwrite=True)
+    dataset = paradl.run(small, url, overwrite=True)
     assert dataset.sizes["batch"] == 1
     assert dataset.sizes["gamma"] == 2
     assert open_cube(str(url)).identity != identity
@@ -203,7 +203,7 @@ def test_a_half_made_store_is_made_again(small_url, small, tmp_path):
     shutil.rmtree(url / "pe")
     group = zarr.open_group(url, mode="r+", use_consolidated=False)
     group.attrs.put({"paradl_incomplete": True})
-    sweep.run(small, url)
+    paradl.run(small, url)
     assert arrays(url) == arrays(small_url)
 
 
@@ -217,13 +217,13 @@ def test_an_overwrite_cut_short_leaves_nothing_of_the_old_cube(gone, small_url, 
         path.unlink()
     # Other pairs fit now, and more blocks are there.
     small["axes"] |= {"model": ["cosmoflow", "alexnet", "vgg16"]}
-    sweep.run(small, url)
+    paradl.run(small, url)
     assert arrays(url) == arrays(sweep_anew(small, tmp_path))
 
 
 def sweep_anew(spec: dict[str, Any], folder: Path) -> Path:
     url = folder / "anew.zarr"
-    sweep.run(spec, url)
+    paradl.run(spec, url)
     return url
 
 
@@ -233,7 +233,7 @@ def test_damaged_metadata_are_overwritten(damaged, small_url, small, tmp_path):
     shutil.copytree(small_url, url)
     (url / damaged / "zarr.json").write_text("[")
     (url / "notes").mkdir()
-    sweep.run(small, url, overwrite=True)
+    paradl.run(small, url, overwrite=True)
     assert arrays(url) == arrays(small_url)
     assert (url / "notes").is_dir()
 
@@ -245,7 +245,7 @@ def test_what_is_not_ours_is_left_alone(what, overwrite, small, tmp_path):
     make_foreign(what, url)
     before = contents(url)
     with pytest.raises(InputError):
-        sweep.run(small, url, overwrite=overwrite)
+        paradl.run(small, url, overwrite=overwrite)
     assert contents(url) == before
 
 
@@ -281,13 +281,13 @@ def test_workers_and_scheduler_exclude_each_other():
 def test_a_place_that_cannot_be(small, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises((InputError, RunError), match="Not a directory"):
-        sweep.run(small, tmp_path / "file" / "cube.zarr")
+        paradl.run(small, tmp_path / "file" / "cube.zarr")
 
 
 @pytest.mark.parametrize("store", [None, "", " ", 7, b"cube.zarr", ["cube.zarr"]])
 def test_a_store_that_is_no_place(store, small, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for question in (lambda: sweep.run(small, store), lambda: sweep.open_dataset(store)):
+    for question in (lambda: paradl.run(small, store), lambda: paradl.open_dataset(store)):
         with pytest.raises(InputError, match="store: expected a folder or an object-store URL"):
             question()
     assert list(tmp_path.iterdir()) == []
@@ -304,5 +304,5 @@ def test_a_store_that_is_no_place(store, small, tmp_path, monkeypatch):
 )
 def test_an_argument_of_another_type(spec, more, message, small, tmp_path):
     with pytest.raises(InputError, match=message):
-        sweep.run(small if spec == {} else spec, tmp_path / "cube.zarr", **more)
+        paradl.run(small if spec == {} else spec, tmp_path / "cube.zarr", **more)
     assert list(tmp_path.iterdir()) == []

@@ -9,9 +9,9 @@ import pytest
 import zarr
 from zarr.registry import get_pipeline_class
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.engine.verification import verify
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.engine.verification import verify
 
 pytest.importorskip("zarrs")
 
@@ -32,17 +32,17 @@ def rust() -> Iterator[None]:
 
 def test_the_same_store(small, small_url, tmp_path, rust):
     url = tmp_path / "cube.zarr"
-    sweep.run(small, url)
+    paradl.run(small, url)
     assert verify(str(url)).damaged == ()
     assert files(url) == files(Path(small_url))
-    result, expected = (sweep.open_dataset(value) for value in (url, small_url))
+    result, expected = (paradl.open_dataset(value) for value in (url, small_url))
     np.testing.assert_array_equal(result.comm_time.values, expected.comm_time.values)
 
 
-def test_codecs_that_are_not_there(small_url, paradl):
+def test_codecs_that_are_not_there(small_url, cli):
     """As where zarrs is asked for, and was not installed."""
     with zarr.config.set({"codec_pipeline.path": "zarrs.Unknown"}):
-        code, out, err = paradl("limits", small_url)
+        code, out, err = cli("limits", small_url)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("paradl: ZARR_CODEC_PIPELINE__PATH: ")
     assert "zarrs" in err
@@ -54,7 +54,7 @@ def test_nothing_is_begun_with_codecs_that_are_not_there(small, tmp_path):
         zarr.config.set({"codec_pipeline.path": "zarrs.Unknown"}),
         pytest.raises(InputError, match="install their package"),
     ):
-        sweep.run(small, url)
+        paradl.run(small, url)
     assert not url.exists()
 
 

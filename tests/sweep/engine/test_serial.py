@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from grids.entries.strategies import Strategy
-from sweep.cube.plan import make_plan
-from sweep.engine import evaluation
-from sweep.engine.evaluation import SerialTimes, evaluate
-from sweep.engine.run import read_grid
+from paradl.grids.entries.strategies import Strategy
+from paradl.sweep.cube.plan import make_plan
+from paradl.sweep.engine import evaluation
+from paradl.sweep.engine.evaluation import SerialTimes, evaluate
+from paradl.sweep.engine.run import read_grid
 
 
 def cut(small):

@@ -14,17 +14,17 @@ import pytest
 import zarr
 from cubes import MARKS, refuse_writes, unmark
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.cube.creation import create_cube
-from sweep.cube.lock import hold_store
-from sweep.cube.plan import make_plan
-from sweep.engine.progress import silent
-from sweep.engine.run import Where, read_grid
-from sweep.engine.run import sweep as execute
-from sweep.engine.verification import verify
-from sweep.errors import RunError
-from sweep.questions.status import read_status
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cube.creation import create_cube
+from paradl.sweep.cube.lock import hold_store
+from paradl.sweep.cube.plan import make_plan
+from paradl.sweep.engine.progress import silent
+from paradl.sweep.engine.run import Where, read_grid
+from paradl.sweep.engine.run import sweep as execute
+from paradl.sweep.engine.verification import verify
+from paradl.sweep.errors import RunError
+from paradl.sweep.questions.status import read_status
 
 BLOCK = "c.0.1.0.0.0.0"  # the first that fits: alexnet on imagenet
 
@@ -93,7 +93,7 @@ def test_whatever_is_damaged_is_named_and_made_anew(first, url, small):
     for number, path in enumerate(paths, first):
         [*DAMAGES.values()][number % len(DAMAGES)](path)
     assert sorted(named(url)) == [str(path.relative_to(url)) for path in paths]
-    sweep.run(small, url)
+    paradl.run(small, url)
     assert contents(url) == whole
 
 
@@ -104,7 +104,7 @@ def test_marks(damage, url, small):
     lost = damage == "gone"  # blocks that are not done are no damage
     assert named(url) == ([] if lost else [MARKS])
     assert read_status(str(url))["blocks_done"] == 0
-    sweep.run(small, url)
+    paradl.run(small, url)
     assert contents(url) == whole
 
 
@@ -120,7 +120,7 @@ def test_only_damaged_blocks_are_computed_again(url, small):
     def recorded(plan, done) -> Iterator[Callable[[int], None]]:
         yield seen.append
 
-    sweep.run(small, url, progress=recorded)
+    paradl.run(small, url, progress=recorded)
     assert seen == [1]
     assert contents(url) == whole
 
@@ -150,7 +150,7 @@ def test_blocks_of_many_shapes(small, tmp_path):
         halved(path)
     assert named(url) != []
     assert set(named(url)) <= {str(path.relative_to(url)) for path in lost}
-    sweep.run(small, url)
+    paradl.run(small, url)
     assert contents(url) == whole
 
 
@@ -189,7 +189,7 @@ def test_a_damaged_file_of_an_unfinished_block_is_replaced(url, small):
         DAMAGES.values(), ("memory", "limit", "comp_time", "comm_time"), strict=False
     ):
         damage(url / name / BLOCK)
-    sweep.run(small, url)
+    paradl.run(small, url)
     assert contents(url) == whole
 
 
@@ -213,7 +213,7 @@ def test_damaged_metadata_of_the_store(text, options, url, small):
     (url / "zarr.json").write_text(text)
     before = contents(url)
     with pytest.raises(InputError, match=r"cube\.zarr: .*Zarr group") as error:
-        sweep.run(small, url, **options)
+        paradl.run(small, url, **options)
     assert str(error.value).count("\n") == 0
     with pytest.raises(InputError):
         verify(str(url))
@@ -222,7 +222,7 @@ def test_damaged_metadata_of_the_store(text, options, url, small):
 
 def test_marks_that_cannot_be_read(url, small):
     halved(url / MARKS)
-    for ask in (lambda: read_status(str(url)), lambda: sweep.run(small, url)):
+    for ask in (lambda: read_status(str(url)), lambda: paradl.run(small, url)):
         with pytest.raises(
             RunError, match=r"marks of finished blocks .* paradl status .* --verify"
         ):
@@ -238,13 +238,13 @@ def test_a_dataset_reads_no_damaged_file(damage, url, small_url):
             continue
         DAMAGES[damage](path)
         with pytest.raises(RunError, match=rf"{file} .*paradl status .* --verify"):
-            sweep.open_dataset(url).load()
+            paradl.open_dataset(url).load()
         shutil.copy(small_url / file, path)
-    sweep.open_dataset(url).load()
+    paradl.open_dataset(url).load()
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("question", [sweep.limits, sweep.best, sweep.regret])
+@pytest.mark.parametrize("question", [paradl.limits, paradl.best, paradl.regret])
 def test_a_damaged_summary_answers_no_question(damage, question, url):
     DAMAGES[damage](url / "summary/statistics/c.0.1.0.0.0.0.0")
     with pytest.raises(RunError, match=r"summary/statistics/c.*paradl status .* --verify"):
@@ -255,7 +255,7 @@ def test_a_damaged_summary_answers_no_question(damage, question, url):
 def test_a_block_that_is_not_done_is_empty(damage, url):
     unmark(url, 1)
     DAMAGES[damage](url / "memory" / BLOCK)
-    memory = sweep.open_dataset(url).memory.sel(dataset="imagenet", strategy="serial", pe=1)
+    memory = paradl.open_dataset(url).memory.sel(dataset="imagenet", strategy="serial", pe=1)
     assert memory.sel(model="alexnet").isnull().all()
 
 
@@ -272,21 +272,21 @@ def test_a_dataset_reads_the_shards_of_earlier_cubes(url, small_url):
         chunk = path.read_bytes()
         place = np.array([0, len(chunk)], "<u8").tobytes()
         path.write_bytes(chunk + place + google_crc32c.value(place).to_bytes(4, "little"))
-    whole = sweep.open_dataset(small_url).memory
-    np.testing.assert_array_equal(sweep.open_dataset(url).memory, whole)
+    whole = paradl.open_dataset(small_url).memory
+    np.testing.assert_array_equal(paradl.open_dataset(url).memory, whole)
     np.testing.assert_array_equal(
-        sweep.open_dataset(url).memory[:, :, 0, 1, 2], whole[:, :, 0, 1, 2]
+        paradl.open_dataset(url).memory[:, :, 0, 1, 2], whole[:, :, 0, 1, 2]
     )
     flipped(url / "memory" / BLOCK, 0.4)
     with pytest.raises(RunError, match="its checksum differs"):
-        sweep.open_dataset(url).memory.load()
+        paradl.open_dataset(url).memory.load()
 
 
-def test_the_command(url, paradl):
-    assert paradl("status", url, "--verify")[0] == 0
+def test_the_command(url, cli):
+    assert cli("status", url, "--verify")[0] == 0
     flipped(url / "comm_time" / BLOCK, 0.4)
     (url / "memory" / BLOCK).unlink()
-    code, out, err = paradl("status", url, "--verify")
+    code, out, err = cli("status", url, "--verify")
     assert code == 1
     assert out.splitlines()[-2:] == [
         f"comm_time/{BLOCK}: its checksum differs; comm_time of model alexnet, dataset imagenet, "
@@ -295,7 +295,7 @@ def test_the_command(url, paradl):
         "system abci, strategy serial ... data+channel (3), pe 1 ... 8 (4), batch 16 ... 32 (2)",
     ]
     assert err.startswith("paradl: 2 damaged files, 1 block; ")
-    code, out, err = paradl("status", url, "--verify")
+    code, out, err = cli("status", url, "--verify")
     assert (code, err) == (0, "")  # the block is not done, and will be computed
 
 
@@ -313,7 +313,7 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("damage", ["inner bits", "gone"])
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_questions_about_a_damaged_store(question, damage, url, small_url, tmp_path, paradl):
+def test_questions_about_a_damaged_store(question, damage, url, small_url, tmp_path, cli):
     """Summaries, cells and labels: whatever a question reads first is named."""
     for path in data(url):
         DAMAGES[damage](path)
@@ -323,7 +323,7 @@ def test_questions_about_a_damaged_store(question, damage, url, small_url, tmp_p
         "export": ("export", url, tmp_path / "cells.csv"),
         "diff": ("diff", url, small_url),
     }
-    code, out, err = paradl(*places.get(question, (question, url)), *QUESTIONS[question])
+    code, out, err = cli(*places.get(question, (question, url)), *QUESTIONS[question])
     assert (code, out) == (1, "")
     assert re.match(rf"paradl: {url}: [a-z_/]+/c\S+ cannot be read: ", err)
     assert f"with: paradl status {url} --verify" in err
@@ -332,9 +332,9 @@ def test_questions_about_a_damaged_store(question, damage, url, small_url, tmp_p
 
 
 @pytest.mark.parametrize("question", ["best", "limits", "regret"])
-def test_a_summary_does_not_hide_that_cells_are_gone(question, url, paradl):
+def test_a_summary_does_not_hide_that_cells_are_gone(question, url, cli):
     (url / "comp_time" / BLOCK).unlink()
-    code, out, err = paradl(question, url)
+    code, out, err = cli(question, url)
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert f"comp_time/{BLOCK}" in err
 

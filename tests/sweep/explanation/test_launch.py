@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-import sweep
+import paradl
 
 PER_NODE = 4  # of ABCI
 
 
 def launch(strategy: str, pe: int, batch: int = 32, **settings: object) -> dict[str, Any]:
-    answer: dict[str, Any] = sweep.explain(
+    answer: dict[str, Any] = paradl.explain(
         "vgg16", strategy, pe, batch, dataset="imagenet", settings=settings
     )
     return answer
@@ -71,7 +71,7 @@ def test_the_authors_add_up_inside_groups_first():
 
 @pytest.mark.parametrize("strategy", ["data", "filter", "data+pipeline:group=4,segments=8"])
 def test_what_ranks_are_fed_is_the_global_batch(strategy):
-    answer = sweep.explain(
+    answer = paradl.explain(
         "vgg16", strategy, 16, 32, dataset="imagenet", parameters={"accumulate": 3}
     )
     fed = answer["launch"]

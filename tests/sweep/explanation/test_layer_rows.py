@@ -4,13 +4,13 @@ import math
 
 import pytest
 
-import sweep
+import paradl
 
 STRATEGIES = ("data+filter", "data+spatial")
 
 
 def test_shapes_have_all_items():
-    answer = sweep.explain("alexnet", "data", 4, 64, dataset="imagenet")
+    answer = paradl.explain("alexnet", "data", 4, 64, dataset="imagenet")
     for row in answer["layers"]:
         assert math.prod(row["output"]) == row["y"], row["layer"]
     assert answer["layers"][0]["output"] == [64, 55, 55]
@@ -18,13 +18,13 @@ def test_shapes_have_all_items():
 
 
 def test_sequences_have_positions():
-    layers = sweep.explain("vit_b_16", "data", 4, 64, dataset="imagenet")["layers"]
+    layers = paradl.explain("vit_b_16", "data", 4, 64, dataset="imagenet")["layers"]
     assert [768, 197] in [row["output"] for row in layers]
 
 
 def test_products_are_the_published_ones():
     """AlexNet's: 714 million multiply-accumulates (torchvision: 0.71 GFLOPS)."""
-    layers = sweep.explain("alexnet", "data", 4, 64, dataset="imagenet")["layers"]
+    layers = paradl.explain("alexnet", "data", 4, 64, dataset="imagenet")["layers"]
     assert sum(row["macs"] for row in layers) == pytest.approx(714e6, rel=0.01)
     assert not any(row["macs"] for row in layers if row["kind"] in ("relu", "maxpool"))
 
@@ -32,7 +32,7 @@ def test_products_are_the_published_ones():
 @pytest.mark.parametrize("oracle", ["machine", "paper"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_both_passes_are_the_compute(strategy, oracle):
-    answer = sweep.explain(
+    answer = paradl.explain(
         "alexnet", strategy, 8, 64, dataset="imagenet", settings={"oracle": oracle}
     )
     seconds = 64 * sum(row["forward"] + row["backward"] for row in answer["layers"])
@@ -42,7 +42,7 @@ def test_both_passes_are_the_compute(strategy, oracle):
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_table_iii_is_the_sum_of_its_layers(strategy):
-    answer = sweep.explain(
+    answer = paradl.explain(
         "alexnet", strategy, 8, 64,
         dataset="imagenet", parameters={"gamma": 0.3}, settings={"oracle": "paper"},
     )  # fmt: skip
@@ -50,7 +50,7 @@ def test_table_iii_is_the_sum_of_its_layers(strategy):
 
 
 def test_stages_of_table_iii_are_sums_of_their_layers():
-    answer = sweep.explain(
+    answer = paradl.explain(
         "alexnet", "pipeline", 4, 64, dataset="imagenet", settings={"oracle": "paper"}
     )
     stages = [

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-import sweep
-from grids.reading.errors import InputError
+import paradl
+from paradl.grids.reading.errors import InputError
 
 UNIT = re.compile(r"(?<=[\de]) B\b")
 MACHINE = {"oracle": "machine"}
@@ -28,7 +28,7 @@ def evaluate(numbers: str) -> float:
 
 @pytest.mark.parametrize(("strategy", "settings"), CASES)
 def test_the_numbers_come_to_the_bytes(strategy, settings):
-    answer = sweep.explain(
+    answer = paradl.explain(
         "alexnet", strategy, 8, 64, dataset="imagenet", settings=settings, system="abci"
     )
     rows = answer["memory_formulas"]
@@ -45,7 +45,7 @@ def test_the_numbers_come_to_the_bytes(strategy, settings):
 def test_replicas_divide_states():
     """7.5 B of a weight's 18, 12 of amp with Adam and 64 PEs: Rajbhandari 2020, figure 1."""
     answer = [
-        sweep.predict(
+        paradl.predict(
             "vgg16",
             strategy,
             64,
@@ -78,7 +78,7 @@ def test_replicas_divide_states():
 def test_fewer_segments_wait_in_late_stages():
     """By 1F1B at most as many as stages follow: the same time in less memory."""
     plain, early = (
-        sweep.predict("vgg16", f"pipeline:segments=16{schedule}", 4, 64, dataset="imagenet")
+        paradl.predict("vgg16", f"pipeline:segments=16{schedule}", 4, 64, dataset="imagenet")
         for schedule in ("", ",schedule=1f1b")
     )
     assert early["epoch_time"] == plain["epoch_time"]
@@ -88,16 +88,16 @@ def test_fewer_segments_wait_in_late_stages():
 @pytest.mark.parametrize("strategy", ["data:zero=1", "pipeline:schedule=1f1b"])
 def test_table_iii_knows_neither(strategy):
     with pytest.raises(InputError, match="strategy"):
-        sweep.predict("vgg16", strategy, 4, 32, dataset="imagenet", settings=PAPER)
+        paradl.predict("vgg16", strategy, 4, 32, dataset="imagenet", settings=PAPER)
 
 
 def test_sparse_gradients_are_not_shared():
     with pytest.raises(InputError, match="zero"):
-        sweep.predict("big_lstm", "data:zero=1", 8, 64, dataset="one-billion-words")
+        paradl.predict("big_lstm", "data:zero=1", 8, 64, dataset="one-billion-words")
 
 
 def test_a_copy_in_fp32_is_told():
-    answer = sweep.explain(
+    answer = paradl.explain(
         "alexnet", "data", 8, 64, dataset="imagenet", system="dgx-h100:precision=amp"
     )
     rows = {row["part"]: row["numbers"] for row in answer["memory_formulas"]}
@@ -107,7 +107,7 @@ def test_a_copy_in_fp32_is_told():
 
 def test_activations_peak_at_the_layer_they_name():
     """By hand, of a chain: what layers keep up to it, and the gradients of its input and output."""
-    answer = sweep.explain(
+    answer = paradl.explain(
         "vgg16", "data", 8, 32, dataset="imagenet", settings={"optimizer": "none"}
     )
     row = answer["memory_formulas"][0]
@@ -125,7 +125,7 @@ def test_activations_peak_at_the_layer_they_name():
 @pytest.mark.parametrize("segments", [1, 4])
 def test_placed_operators_fill_the_fullest_device(segments):
     strategy = f"data+placement:group=2,segments={segments}"
-    answer = sweep.explain("alexnet", strategy, 4, 16, dataset="imagenet", system="dgx1-v100")
+    answer = paradl.explain("alexnet", strategy, 4, 16, dataset="imagenet", system="dgx1-v100")
     row = answer["memory_formulas"][0]
     assert row["formula"].endswith("of the fullest device")
     assert evaluate(row["numbers"]) == pytest.approx(row["bytes"], rel=1e-7)

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-import sweep
-from grids.entries.parameters import PARAMETERS
-from sweep.explanation.formulas import (
+import paradl
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.sweep.explanation.formulas import (
     FORWARD_BACKWARD,
     MACHINE,
     OF_TABLE_III,
@@ -14,8 +14,8 @@ from sweep.explanation.formulas import (
     SPLIT,
     SYMBOLS,
 )
-from sweep.explanation.formulas import OF_TABLE_III as TABLE
-from sweep.explanation.memory_formulas import TABLE_III
+from paradl.sweep.explanation.formulas import OF_TABLE_III as TABLE
+from paradl.sweep.explanation.memory_formulas import TABLE_III
 
 # Two letters and more, in lower case, are words: these are not.
 WORDS = {"PE", "PEs", "MiB", "fp32", "dL", "dy"}
@@ -42,7 +42,7 @@ def test_every_symbol_has_words(text):
 @pytest.mark.parametrize("oracle", ["machine", "paper"])
 @pytest.mark.parametrize("strategy", ["data+spatial", "data+filter", "data+pipeline"])
 def test_each_is_told_once_with_its_value(strategy, oracle):
-    answer = sweep.explain(
+    answer = paradl.explain(
         "alexnet", strategy, 8, 64, dataset="imagenet", settings={"oracle": oracle}
     )
     rows = {row["symbol"]: row for row in answer["symbols"]}
@@ -64,7 +64,7 @@ def test_each_is_told_once_with_its_value(strategy, oracle):
 
 
 def test_a_gradient_of_table_iii_is_an_item():
-    answer = sweep.explain(
+    answer = paradl.explain(
         "alexnet", "data", 8, 64, dataset="imagenet", settings={"oracle": "paper"}
     )
     rows = {row["symbol"]: row for row in answer["symbols"]}

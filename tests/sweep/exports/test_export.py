@@ -21,16 +21,16 @@ import pytest
 import xarray as xr
 from cubes import MIXED, unmark
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.cells.source import open_source
-from sweep.cube.creation import create_cube
-from sweep.cube.plan import count_cell_bytes, make_plan
-from sweep.engine.block import run_blocks
-from sweep.engine.run import read_grid
-from sweep.errors import RunError
-from sweep.exports.columns import RENAMED, make_schema
-from sweep.exports.tables import make_batches, write_parquet
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cells.source import open_source
+from paradl.sweep.cube.creation import create_cube
+from paradl.sweep.cube.plan import count_cell_bytes, make_plan
+from paradl.sweep.engine.block import run_blocks
+from paradl.sweep.engine.run import read_grid
+from paradl.sweep.errors import RunError
+from paradl.sweep.exports.columns import RENAMED, make_schema
+from paradl.sweep.exports.tables import make_batches, write_parquet
 
 KEYS = ["model", "dataset", "system_name", "strategy", "pe", "batch", "inter_bandwidth"]
 
@@ -39,7 +39,7 @@ KEYS = ["model", "dataset", "system_name", "strategy", "pe", "batch", "inter_ban
 def table(mixed_url, tmp_path_factory) -> Path:
     """All that exists of MIXED as Parquet."""
     path = tmp_path_factory.mktemp("export") / "cells.parquet"
-    sweep.export(mixed_url, path)
+    paradl.export(mixed_url, path)
     return path
 
 
@@ -106,8 +106,8 @@ def test_units_and_the_spec_are_in_the_metadata(table, mixed):
 
 
 def test_no_column_needs_quotes(mixed_grid):
-    from grids.entries.parameters import PARAMETERS
-    from sweep.cube.variables import VARIABLES
+    from paradl.grids.entries.parameters import PARAMETERS
+    from paradl.sweep.cube.variables import VARIABLES
 
     dims = ["model", "dataset", "system", "strategy", *PARAMETERS]
     names = make_schema(dims, list(VARIABLES), mixed_grid, marked=True).names
@@ -122,7 +122,7 @@ def test_no_column_needs_quotes(mixed_grid):
 
 
 def test_all_marks_what_cannot_exist(mixed_url, mixed, tmp_path):
-    sweep.export(mixed_url, tmp_path / "all.parquet", undefined=True)
+    paradl.export(mixed_url, tmp_path / "all.parquet", undefined=True)
     rows = pd.read_parquet(tmp_path / "all.parquet")
     assert len(rows) == mixed["limit"].size
     exists = rows["comp_time"].notna()
@@ -137,7 +137,7 @@ def test_all_marks_what_cannot_exist(mixed_url, mixed, tmp_path):
 
 def test_partitions(mixed_url, table, tmp_path):
     path = tmp_path / "parts.parquet"
-    export = sweep.export(mixed_url, path, partition_by=["model", "system", "strategy"])
+    export = paradl.export(mixed_url, path, partition_by=["model", "system", "strategy"])
     whole = pd.read_parquet(table)
     assert export.rows == len(whole)
     assert export.files == len(whole[["model", "strategy"]].drop_duplicates())
@@ -154,12 +154,12 @@ def test_partitions(mixed_url, table, tmp_path):
 
 def test_partitions_without_rows_have_no_folder(mixed_url, tmp_path):
     path = tmp_path / "parts.parquet"
-    sweep.export(mixed_url, path, {"model": "alexnet"}, partition_by=["dataset", "model"])
+    paradl.export(mixed_url, path, {"model": "alexnet"}, partition_by=["dataset", "model"])
     assert [folder.name for folder in path.iterdir()] == ["dataset=imagenet-226"]
 
 
 def test_csv(mixed_url, table, tmp_path):
-    sweep.export(mixed_url, tmp_path / "cells.csv")
+    paradl.export(mixed_url, tmp_path / "cells.csv")
     whole = pd.read_parquet(table)
     rows = pd.read_csv(tmp_path / "cells.csv", keep_default_na=False, na_values=[""])
     assert list(rows.columns) == list(whole.columns)
@@ -173,9 +173,9 @@ def test_csv(mixed_url, table, tmp_path):
 
 
 def test_netcdf_is_the_cube(small_url, tmp_path):
-    sweep.export(small_url, tmp_path / "cube.nc")
+    paradl.export(small_url, tmp_path / "cube.nc")
     with xr.open_dataset(tmp_path / "cube.nc", engine="h5netcdf") as read:
-        xr.testing.assert_identical(read.load(), sweep.open_dataset(small_url).load())
+        xr.testing.assert_identical(read.load(), paradl.open_dataset(small_url).load())
         assert "memory" in read["limit"].attrs["flag_meanings"].split()
 
 
@@ -183,33 +183,33 @@ def test_netcdf_is_the_cube(small_url, tmp_path):
 def test_exports_of_one_store_are_equal(name, mixed_url, tmp_path):
     written = set()
     for _ in range(3):
-        sweep.export(mixed_url, tmp_path / name, force=True)
+        paradl.export(mixed_url, tmp_path / name, force=True)
         written.add((tmp_path / name).read_bytes())
     assert len(written) == 1
 
 
 def test_slices(mixed_url, mixed, small_url, tmp_path):
     chosen = {"model": "alexnet", "pe": [4, 8]}
-    sweep.export(mixed_url, tmp_path / "a.parquet", chosen)
-    sweep.export(mixed.sel(model="alexnet", pe=[4, 8]), tmp_path / "b.parquet")
+    paradl.export(mixed_url, tmp_path / "a.parquet", chosen)
+    paradl.export(mixed.sel(model="alexnet", pe=[4, 8]), tmp_path / "b.parquet")
     first, second = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in "ab")
     pd.testing.assert_frame_equal(first, second)
     assert set(first["pe"]) == {4, 8}
-    sweep.export(small_url, tmp_path / "c.nc", chosen)
+    paradl.export(small_url, tmp_path / "c.nc", chosen)
     with xr.open_dataset(tmp_path / "c.nc", engine="h5netcdf") as read:
         assert read["pe"].values.tolist() == [4, 8]
 
 
 def test_blocks_that_are_not_done(small_url, tmp_path):
     shutil.copytree(small_url, tmp_path / "cube.zarr")
-    sweep.export(tmp_path / "cube.zarr", tmp_path / "whole.parquet")
+    paradl.export(tmp_path / "cube.zarr", tmp_path / "whole.parquet")
     unmark(tmp_path / "cube.zarr", 1)
-    export = sweep.export(tmp_path / "cube.zarr", tmp_path / "some.parquet", undefined=True)
-    whole = sweep.export(tmp_path / "cube.zarr", tmp_path / "left.parquet").rows
+    export = paradl.export(tmp_path / "cube.zarr", tmp_path / "some.parquet", undefined=True)
+    whole = paradl.export(tmp_path / "cube.zarr", tmp_path / "left.parquet").rows
     assert whole < pa.parquet.read_metadata(tmp_path / "whole.parquet").num_rows
     assert export.rows < export.cells
     with pytest.raises(RunError, match="1 of 4 blocks"):
-        sweep.export(tmp_path / "cube.zarr", tmp_path / "cube.nc")
+        paradl.export(tmp_path / "cube.zarr", tmp_path / "cube.nc")
     assert sorted(os.listdir(tmp_path)) == [
         "cube.zarr",
         "left.parquet",
@@ -265,35 +265,35 @@ def test_a_file_is_kept_unless_forced(small_url, tmp_path):
     path = tmp_path / "cells.parquet"
     path.write_text("mine")
     with pytest.raises(InputError, match=r"cells.parquet: .* force=True"):
-        sweep.export(small_url, path)
+        paradl.export(small_url, path)
     assert path.read_text() == "mine"
-    sweep.export(small_url, path, force=True)
+    paradl.export(small_url, path, force=True)
     assert pa.parquet.read_metadata(path).num_rows
-    sweep.export(small_url, tmp_path / "parts.parquet", partition_by=["model"])
-    sweep.export(small_url, tmp_path / "parts.parquet", partition_by=["strategy"], force=True)
+    paradl.export(small_url, tmp_path / "parts.parquet", partition_by=["model"])
+    paradl.export(small_url, tmp_path / "parts.parquet", partition_by=["strategy"], force=True)
     assert all("strategy=" in name for name in os.listdir(tmp_path / "parts.parquet"))
     (tmp_path / "parts.parquet" / "diary.txt").write_text("mine")
     with pytest.raises(InputError, match=r"parts.parquet: "):
-        sweep.export(small_url, tmp_path / "parts.parquet", force=True)
+        paradl.export(small_url, tmp_path / "parts.parquet", force=True)
 
 
-def test_a_label_is_no_formula_of_a_spreadsheet(paradl, tmp_path):
+def test_a_label_is_no_formula_of_a_spreadsheet(cli, tmp_path):
     """In CSV, of an export and of an answer; other formats are not opened by spreadsheets."""
-    _, machine, _ = paradl("systems", "abci", "--yaml")
+    _, machine, _ = cli("systems", "abci", "--yaml")
     machine = re.sub(r"(?m)^name: .*", "name: '=1+1'", machine)
     (tmp_path / "machine.yaml").write_text(machine)
     axes = "model: [vgg16], dataset: [imagenet], strategy: [data], pe: [8], batch: [32]"
     text = f"axes: {{{axes}, system: [{tmp_path}/machine.yaml]}}"
     (tmp_path / "spec.yaml").write_text(text)
     store = tmp_path / "store.zarr"
-    code, _, err = paradl("sweep", tmp_path / "spec.yaml", store)
+    code, _, err = cli("sweep", tmp_path / "spec.yaml", store)
     assert code == 0, err
     for name in ("cells.csv", "cells.parquet"):
-        assert paradl("export", store, tmp_path / name)[0] == 0
+        assert cli("export", store, tmp_path / name)[0] == 0
     (label,) = pd.read_csv(tmp_path / "cells.csv")["system_name"]
     assert label == "'=1+1"
     assert [label.removeprefix("'")] == [*pd.read_parquet(tmp_path / "cells.parquet").system_name]
-    code, out, err = paradl("best", store, "--format", "csv")
+    code, out, err = cli("best", store, "--format", "csv")
     assert code == 0, err
     assert ",'=1+1," in out
 
@@ -303,10 +303,10 @@ def test_nothing_is_half_written(name, mixed_url, tmp_path, monkeypatch):
     def fail(*arguments):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("sweep.exports.tables.make_batches", fail)
-    monkeypatch.setattr("sweep.exports.export.write_netcdf", fail)
+    monkeypatch.setattr("paradl.sweep.exports.tables.make_batches", fail)
+    monkeypatch.setattr("paradl.sweep.exports.export.write_netcdf", fail)
     with pytest.raises(RunError, match="the disk is full"):
-        sweep.export(mixed_url, tmp_path / name)
+        paradl.export(mixed_url, tmp_path / name)
     assert os.listdir(tmp_path) == []
 
 
@@ -315,7 +315,7 @@ LIMITED = """
 import resource, sys
 from pathlib import Path
 import h5netcdf, numpy, xarray
-from sweep.exports.netcdf import write_netcdf
+from paradl.sweep.exports.netcdf import write_netcdf
 sys.dont_write_bytecode = True
 cube = xarray.Dataset({"memory": ("cell", numpy.random.default_rng(0).random(50_000))})
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
@@ -346,30 +346,30 @@ BAD = [
 def test_bad_input(arguments, options, message, mixed_url, tmp_path):
     path, *rest = arguments
     with pytest.raises(InputError, match=message):
-        sweep.export(mixed_url, tmp_path / path, *rest, **options)
+        paradl.export(mixed_url, tmp_path / path, *rest, **options)
     assert os.listdir(tmp_path) == []
 
 
 def test_summaries_alone_have_no_cells(small, tmp_path):
-    sweep.run(small, tmp_path / "cube.zarr", reduce_only=True)
+    paradl.run(small, tmp_path / "cube.zarr", reduce_only=True)
     for name in ("cells.csv", "cells.parquet", "cells.nc"):
         with pytest.raises(InputError, match="only their summaries"):
-            sweep.export(tmp_path / "cube.zarr", tmp_path / name)
+            paradl.export(tmp_path / "cube.zarr", tmp_path / name)
         assert not (tmp_path / name).exists()
 
 
 def test_a_library_that_is_missing(mixed_url, tmp_path, monkeypatch):
-    monkeypatch.setattr("sweep.errors.find_spec", lambda name: None)
+    monkeypatch.setattr("paradl.sweep.errors.find_spec", lambda name: None)
     for name in ("cells.parquet", "cells.nc"):
         with pytest.raises(RunError, match=r"pip install '.\[export\]'"):
-            sweep.export(mixed_url, tmp_path / name)
+            paradl.export(mixed_url, tmp_path / name)
 
 
-def test_the_command(mixed_url, tmp_path, paradl):
+def test_the_command(mixed_url, tmp_path, cli):
     path = tmp_path / "cells.parquet"
-    code, out, answer = paradl("export", mixed_url, path, "--sel", "model=alexnet")
+    code, out, answer = cli("export", mixed_url, path, "--sel", "model=alexnet")
     rows = pa.parquet.read_metadata(path).num_rows
     assert (code, out) == (0, "")
     assert f"{rows:,} rows of 240 cells in {path}" in answer
-    code, _, answer = paradl("export", mixed_url, path)
+    code, _, answer = cli("export", mixed_url, path)
     assert (code, "--force" in answer) == (2, True)

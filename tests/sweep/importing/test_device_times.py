@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from grids.library import find
-from grids.models.architecture import Architecture
-from sweep.importing.machines import device_times
-from sweep.importing.machines.device_times import probe_device
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture
+from paradl.sweep.importing.machines import device_times
+from paradl.sweep.importing.machines.device_times import probe_device
 
 MODEL = """
 name: small
@@ -58,10 +58,10 @@ def test_a_probe_measures_all():
     assert all(time.seconds > 0 for time in times)
 
 
-def test_a_profile_is_used(model, tmp_path, paradl):
+def test_a_profile_is_used(model, tmp_path, cli):
     output = tmp_path / "timed.yaml"
     options = ("--dataset", "cifar10", "--device", "h100", "--batch", 2, "--precision", "fp32")
-    code, out, err = paradl("profile", model, *options, "-o", output, "--format", "json")
+    code, out, err = cli("profile", model, *options, "-o", output, "--format", "json")
     assert code == 0, err
     rows = json.loads(out)
     assert [row["layer"] for row in rows] == LAYERS
@@ -73,9 +73,9 @@ def test_a_profile_is_used(model, tmp_path, paradl):
     assert profile.shape == (3, 32, 32)
 
 
-def test_a_bad_name_of_the_device_is_refused_at_once(model, tmp_path, paradl, monkeypatch):
+def test_a_bad_name_of_the_device_is_refused_at_once(model, tmp_path, cli, monkeypatch):
     monkeypatch.setattr(device_times, "time_calls", None)
     options = ("--dataset", "cifar10", "--device", "", "-o", tmp_path / "timed.yaml")
-    code, _, err = paradl("profile", model, *options)
+    code, _, err = cli("profile", model, *options)
     assert code == 2
     assert "--device" in err

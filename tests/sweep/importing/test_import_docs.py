@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from sweep.importing.machines import device_times
+from paradl.sweep.importing.machines import device_times
 
 DOCS = Path(__file__).parents[3] / "docs"
 NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*\.?\d*(?:e[+-]?\d+)?")
@@ -50,7 +50,7 @@ def list_commands(section):
                 yield command, [line for line in printed.splitlines() if line.strip()]
 
 
-def run(command, paradl):
+def run(command, cli):
     """What a command prints, but for the end of its pipe."""
     head, *rest = shlex.split(command.partition(" | ")[0])
     match head:
@@ -61,7 +61,7 @@ def run(command, paradl):
             return ""
         case "paradl":
             target = rest.index(">") if ">" in rest else len(rest)
-            code, out, err = paradl(*rest[:target])
+            code, out, err = cli(*rest[:target])
             assert code == 0, err
             if target < len(rest):
                 Path(rest[-1]).write_text(out)
@@ -112,23 +112,23 @@ needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is no
     ],
     indirect=["folder"],
 )
-def test_commands_print_what_the_page_shows(folder, headings, paradl, request):
+def test_commands_print_what_the_page_shows(folder, headings, cli, request):
     page = request.node.callspec.params["folder"]
     for heading in headings:
         for command, printed in list_commands(read_section(page, heading)):
-            out = run(command, paradl)
+            out = run(command, cli)
             for line in printed:
                 expect_printed(line, out)
 
 
 @pytest.mark.skipif(find_spec("onnx") is None, reason="the extra 'onnx' is missing")
 @pytest.mark.parametrize("folder", ["your-model"], indirect=True)
-def test_files_of_other_programs(folder, paradl):
+def test_files_of_other_programs(folder, cli):
     write_onnx(folder)
     commands = [*list_commands(read_section("your-model", "ONNX files, checkpoints"))]
     assert len(commands) == 2
     for command, _ in commands:
-        run(command, paradl)
+        run(command, cli)
 
 
 def test_files_of_the_page_are_those_it_shows():

@@ -10,23 +10,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grids.entries.connections import Collectives
-from grids.library import find
-from sweep.importing.machines.devices import find_machine, with_memory
-from sweep.importing.machines.fit import predict
-from sweep.importing.machines.messages import read_messages
-from sweep.importing.machines.nccl import read_nccl
-from sweep.importing.machines.read import read_evidence
-from sweep.importing.machines.topology import read_topology
+from paradl.grids.entries.connections import Collectives
+from paradl.grids.library import find
+from paradl.sweep.importing.machines.devices import find_machine, with_memory
+from paradl.sweep.importing.machines.fit import predict
+from paradl.sweep.importing.machines.messages import read_messages
+from paradl.sweep.importing.machines.nccl import read_nccl
+from paradl.sweep.importing.machines.read import read_evidence
+from paradl.sweep.importing.machines.topology import read_topology
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[2] / "docs" / "files" / "your-machine"
 LOGS = {path.name: path for folder in ("data", PAGE) for path in (HERE / folder).iterdir()}
 
 
-def import_system(paradl, output: Path, *arguments):
+def import_system(cli, output: Path, *arguments):
     logs = [LOGS.get(str(argument), argument) for argument in arguments]
-    return paradl("system", "import", *logs, "-o", output)
+    return cli("system", "import", *logs, "-o", output)
 
 
 def test_a_log_of_nccl_tests_as_text_and_as_a_table_is_the_same():
@@ -59,7 +59,7 @@ def test_messages_have_the_units_of_their_tools():
     assert (collective.collective, collective.pes) == ("all_reduce", 8)
 
 
-def test_a_run_of_half_nodes_is_not_used(paradl, tmp_path):
+def test_a_run_of_half_nodes_is_not_used(cli, tmp_path):
     """Eight PEs in two nodes of eight: the oracle would put them into one."""
     text = LOGS["all_reduce_8.txt"].read_text()
     for rank in range(4, 8):
@@ -67,7 +67,7 @@ def test_a_run_of_half_nodes_is_not_used(paradl, tmp_path):
     (tmp_path / "half.txt").write_text(text)
     options = ("--pes-per-node", 8, "--links-per-node", 8, "--size", 64, "--like", "dgx-h100")
     output = tmp_path / "mine.yaml"
-    code, _, err = import_system(paradl, output, tmp_path / "half.txt", *options)
+    code, _, err = import_system(cli, output, tmp_path / "half.txt", *options)
     assert code == 0, err
     assert "not used" in err
     system = find("system", str(output), tmp_path)
@@ -132,13 +132,13 @@ def test_a_card_has_one_capacity_by_either_door(name, mebibytes, machine):
         assert with_memory(found.pe, name, memory) == system.pe
 
 
-def test_another_variant_of_a_card_has_the_memory_that_was_measured(paradl, tmp_path):
+def test_another_variant_of_a_card_has_the_memory_that_was_measured(cli, tmp_path):
     """As the A100 and H100 of 64 and 96 GB that some sites have."""
     capacities = []
     for mebibytes in (81559, 97871):
         (tmp_path / "smi.csv").write_text(f"name, memory.total [MiB]\nH100 SXM, {mebibytes} MiB\n")
         output = tmp_path / "mine.yaml"
-        code, _, err = import_system(paradl, output, tmp_path / "smi.csv", "all_reduce_8.txt")
+        code, _, err = import_system(cli, output, tmp_path / "smi.csv", "all_reduce_8.txt")
         assert code == 0, err
         capacities.append(find("system", str(output), tmp_path).pe.memory_capacity)
         assert ("measured: nvidia-smi" in output.read_text()) == (mebibytes == 97871)
@@ -157,11 +157,11 @@ def test_a_card_of_other_peaks_is_no_catalogued_one(name):
     assert find_machine(name) is None
 
 
-def test_a_machine_predicts_the_collectives_of_its_logs(paradl, tmp_path):
+def test_a_machine_predicts_the_collectives_of_its_logs(cli, tmp_path):
     """Within 10 %, median above 1 MB: by a formula written out here, and by the oracle."""
     output = tmp_path / "mine.yaml"
     logs = ("all_reduce_8.txt", "all_gather_8.txt", "all_reduce_32.txt")
-    code, out, err = import_system(paradl, output, *logs, "--links-per-node", 8, "--format", "json")
+    code, out, err = import_system(cli, output, *logs, "--links-per-node", 8, "--format", "json")
     assert code == 0, err
     rows = json.loads(out)["rows"]
     assert [row["pes"] for row in rows] == [8, 8, 32]
@@ -190,7 +190,7 @@ def test_a_machine_predicts_the_collectives_of_its_logs(paradl, tmp_path):
         "--pe",
         8,
     )
-    code, out, err = paradl("predict", "--system", output, *options, "--batch", 32, *settings)
+    code, out, err = cli("predict", "--system", output, *options, "--batch", 32, *settings)
     assert code == 0, err
     m = 2 * (25_557_032 - 27_560)  # weights of two bytes; biases are not sent
     expected = min(14 * (line.latency + m / 8 / line.bandwidth) for line in node.all_reduce or ())
@@ -204,10 +204,10 @@ def min_over(times):
     return np.min([*times], axis=0)
 
 
-def test_messages_between_nodes_are_the_network(paradl, tmp_path):
+def test_messages_between_nodes_are_the_network(cli, tmp_path):
     output = tmp_path / "mine.yaml"
     logs = ("all_reduce_8.txt", "osu_latency.txt", "osu_bw.txt", "topology.xml")
-    code, _, err = import_system(paradl, output, *logs, "--pes-per-node", 8, "--size", 64)
+    code, _, err = import_system(cli, output, *logs, "--pes-per-node", 8, "--size", 64)
     assert code == 0, err
     system = find("system", str(output), tmp_path)
     assert (system.links_per_node, system.most_pes) == (2, 64)
@@ -215,9 +215,9 @@ def test_messages_between_nodes_are_the_network(paradl, tmp_path):
     assert system.levels[1].bandwidth == pytest.approx(24.58e9)
 
 
-def test_a_picture_is_drawn(paradl, tmp_path):
+def test_a_picture_is_drawn(cli, tmp_path):
     code, _, err = import_system(
-        paradl, tmp_path / "mine.yaml", "all_reduce_8.txt", "--plot", tmp_path / "fit.png"
+        cli, tmp_path / "mine.yaml", "all_reduce_8.txt", "--plot", tmp_path / "fit.png"
     )
     assert code == 0, err
     assert (tmp_path / "fit.png").read_bytes().startswith(b"\x89PNG")
@@ -249,11 +249,11 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_wrong_is_one_message_and_no_file(name, paradl, tmp_path):
+def test_what_is_wrong_is_one_message_and_no_file(name, cli, tmp_path):
     file, text, reason = REFUSED[name]
     (tmp_path / file).write_text(text)
     output = tmp_path / "mine.yaml"
-    code, out, err = paradl("system", "import", tmp_path / file, "-o", output)
+    code, out, err = cli("system", "import", tmp_path / file, "-o", output)
     assert (code, out) == (2, "")
     assert reason in err
     assert len(err.splitlines()) == 1
@@ -261,18 +261,18 @@ def test_what_is_wrong_is_one_message_and_no_file(name, paradl, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [file]
 
 
-def test_a_log_without_its_end_is_noted(paradl, tmp_path):
+def test_a_log_without_its_end_is_noted(cli, tmp_path):
     log = tmp_path / "log.txt"
     log.write_text("\n".join(LOG.splitlines()[:30]))
-    code, _, err = paradl("system", "import", log, "-o", tmp_path / "mine.yaml")
+    code, _, err = cli("system", "import", log, "-o", tmp_path / "mine.yaml")
     assert code == 0
     assert "cut off" in err
 
 
-def test_the_output_is_no_input(paradl, tmp_path):
+def test_the_output_is_no_input(cli, tmp_path):
     log = tmp_path / "log.txt"
     log.write_text(LOG)
-    code, _, _ = paradl("system", "import", log, "-o", log)
+    code, _, _ = cli("system", "import", log, "-o", log)
     assert code == 2
     assert log.read_text() == LOG
 
@@ -293,12 +293,12 @@ def test_columns_of_old_versions(tmp_path):
 
 
 @pytest.mark.parametrize("rows", [2, 3])
-def test_few_rows_are_fitted(rows, paradl, tmp_path):
+def test_few_rows_are_fitted(rows, cli, tmp_path):
     lines = LOG.splitlines()
     log = tmp_path / "log.txt"
     kept = [line for line in lines if " float " in line][:: 22 // (rows - 1) - 2]
     log.write_text("\n".join([*lines[:16], *kept[:rows], *lines[-3:]]))
     output = tmp_path / "mine.yaml"
-    code, out, err = paradl("system", "import", log, "-o", output, "--format", "json")
+    code, out, err = cli("system", "import", log, "-o", output, "--format", "json")
     assert code == 0, err
     assert json.loads(out)["rows"][0]["median_error"] < 0.1

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-import sweep
-from grids.reading.errors import InputError
+import paradl
+from paradl.grids.reading.errors import InputError
 
 
 def struct(*shape):
@@ -41,7 +41,7 @@ def test_a_residual_network():
 
     weights = {"first": struct(7, 7, 3, 8), "norm": NORM, "deep": struct(3, 3, 1, 8)}
     weights |= {"matrix": struct(8, 10), "bias": struct(10)}
-    traced = sweep.trace_model(network, weights, (32, 32, 3))
+    traced = paradl.trace_model(network, weights, (32, 32, 3))
     kinds = ("conv", "norm", "relu", "maxpool", "conv", "add", "silu", "avgpool", "fc")
     assert traced.table.kinds == kinds
     assert traced.table.parameters == 7 * 7 * 3 * 8 + 16 + 9 * 8 + 80 + 10
@@ -55,7 +55,7 @@ def test_a_note_counts_parameters_without_a_step():
         return convolve(x, weights["kernel"])
 
     weights = {"kernel": struct(3, 3, 3, 8), "unused": struct(5, 7)}
-    traced = sweep.trace_model(network, weights, (8, 8, 3))
+    traced = paradl.trace_model(network, weights, (8, 8, 3))
     assert traced.table.parameters == 3 * 3 * 3 * 8
     (note,) = traced.notes
     assert " 35 " in note
@@ -88,7 +88,7 @@ def test_a_transformer_whose_blocks_are_scanned():
     blocks["norm"] = {"scale": struct(LAYERS, WIDTH), "shift": struct(LAYERS, WIDTH)}
     blocks |= {"wide": struct(LAYERS, WIDTH, 32), "narrow": struct(LAYERS, 32, WIDTH)}
     weights = {"table": struct(WORDS, WIDTH), "positions": struct(LENGTH, WIDTH)}
-    traced = sweep.trace_model(network, {**weights, "blocks": blocks}, (LENGTH,))
+    traced = paradl.trace_model(network, {**weights, "blocks": blocks}, (LENGTH,))
     table, block = traced.table, 4 * (WIDTH + 1) * WIDTH + 2 * WIDTH + 2 * 32 * WIDTH
     assert table.parameters == (WORDS + LENGTH) * WIDTH + LAYERS * block
     products = (4 * WIDTH**2 + 2 * 32 * WIDTH) * LENGTH + 2 * LENGTH**2 * WIDTH
@@ -104,17 +104,17 @@ def test_an_operator_without_a_step_is_refused_by_name():
         return jnp.sort(x, axis=1)
 
     with pytest.raises(InputError, match="sort"):
-        sweep.trace_model(network, (8, 8, 3))
-    traced = sweep.trace_model(network, (8, 8, 3), allow_unknown=True)
+        paradl.trace_model(network, (8, 8, 3))
+    traced = paradl.trace_model(network, (8, 8, 3), allow_unknown=True)
     assert traced.table.kinds == ("free",)
 
 
-def test_a_traced_network_is_predicted(tmp_path, paradl):
-    traced = sweep.trace_model(
+def test_a_traced_network_is_predicted(tmp_path, cli):
+    traced = paradl.trace_model(
         lambda kernel, x: convolve(x, kernel), struct(3, 3, 3, 4), (224, 224, 3), name="mine"
     )
     path = tmp_path / "mine.yaml"
     path.write_text(traced.text)
     where = ("--dataset", "imagenet", "--system", "dgx-h100", "--strategy", "data", "--pe", 8)
-    code, _, err = paradl("predict", "--model", path, *where, "--batch", 32)
+    code, _, err = cli("predict", "--model", path, *where, "--batch", 32)
     assert code == 0, err

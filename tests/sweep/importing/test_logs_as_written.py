@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from grids.library import find
-from grids.reading.errors import InputError
-from sweep.importing.machines.measurements import Measurement, find_bus_factor
-from sweep.importing.machines.read import read_evidence
+from paradl.grids.library import find
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.importing.machines.measurements import Measurement, find_bus_factor
+from paradl.sweep.importing.machines.read import read_evidence
 
 RANK = (
     "#  Rank {0:2d} Group  0 Pid  {1} on {2:>10} device {3:2d} [0000:1b:00] NVIDIA H100 80GB HBM3"
@@ -92,7 +92,7 @@ def expect_figures(run, name, pes=8):
         assert row.seconds == pytest.approx(find_time(name, row.size, pes), rel=5e-3)
 
 
-def test_four_collectives_of_one_job_are_fitted_each_by_itself(paradl, tmp_path):
+def test_four_collectives_of_one_job_are_fitted_each_by_itself(cli, tmp_path):
     """A loop of a job script, echoed by its shell; all-to-all has no check in place."""
     text = "".join(
         f"+ mpirun -np 8 --bind-to none ./build/{name}_perf -b 1K -e 8G -f 4 -g 1\n"
@@ -101,7 +101,7 @@ def test_four_collectives_of_one_job_are_fitted_each_by_itself(paradl, tmp_path)
     )
     log, output = tmp_path / "slurm-4711.out", tmp_path / "mine.yaml"
     log.write_text(text)
-    code, out, err = paradl("system", "import", log, "-o", output, "--format", "json")
+    code, out, err = cli("system", "import", log, "-o", output, "--format", "json")
     assert code == 0, err
     rows = {row["collective"]: row for row in json.loads(out)["rows"]}
     collectives = find("system", str(output), tmp_path).levels[0].collectives
@@ -244,10 +244,10 @@ def test_headers_that_repeat_and_restarts(read):
     assert [run.cut for run in runs] == [True, False, False, False]
 
 
-def test_wrong_results_are_noted(paradl, tmp_path):
+def test_wrong_results_are_noted(cli, tmp_path):
     log = tmp_path / "log.txt"
     log.write_text(write_run("all_reduce", wrong="37"))
-    code, _, err = paradl("system", "import", log, "-o", tmp_path / "mine.yaml")
+    code, _, err = cli("system", "import", log, "-o", tmp_path / "mine.yaml")
     assert code == 0
     assert "24 figures of runs with wrong results" in err
 

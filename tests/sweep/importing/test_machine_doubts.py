@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from grids.library import find
+from paradl.grids.library import find
 
 BUS = "0000:{:02x}:00.0"
 SWITCH = ("0000:05:00.0", 18, "0x068000")
@@ -64,7 +64,7 @@ def write_smi(name: str, count: int = 8, memory: str = "") -> str:
 
 
 @pytest.fixture
-def import_files(paradl, tmp_path):
+def import_files(cli, tmp_path):
     """Import texts by name; return exit code, JSON, stderr, and the machine or None."""
 
     def run(files: dict[str, str], *options: Any):
@@ -72,7 +72,7 @@ def import_files(paradl, tmp_path):
             (tmp_path / name).write_text(text)
         output = tmp_path / "mine.yaml"
         paths = [tmp_path / name for name in files]
-        code, _, err = paradl("system", "import", *paths, *options, "-o", output)
+        code, _, err = cli("system", "import", *paths, *options, "-o", output)
         assert output.is_file() == (code == 0), err
         assert code == 0 or len(err.splitlines()) == 1
         return code, err, find("system", str(output), tmp_path) if code == 0 else None

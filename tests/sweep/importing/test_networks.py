@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from grids.library import find
-from grids.models.architecture import Architecture
-from grids.reading.errors import InputError
-from sweep.importing.networks.graph import TracedGraph, finish
-from sweep.importing.networks.profile import write_model
-from sweep.importing.networks.source import import_network
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.importing.networks.graph import TracedGraph, finish
+from paradl.sweep.importing.networks.profile import write_model
+from paradl.sweep.importing.networks.source import import_network
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 needs_torchvision = pytest.mark.skipif(
@@ -94,10 +94,10 @@ def test_other_parameters_than_the_source_has_are_refused():
         ("no.onnx", None),
     ],
 )
-def test_a_wrong_source_is_one_message(source, shape, paradl, tmp_path):
+def test_a_wrong_source_is_one_message(source, shape, cli, tmp_path):
     options = () if shape is None else ("--shape", shape)
     output = tmp_path / "mine.yaml"
-    code, out, err = paradl("model", "import", source, *options, "-o", output)
+    code, out, err = cli("model", "import", source, *options, "-o", output)
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
     assert not output.exists()
@@ -148,7 +148,7 @@ def test_branches_and_groups_and_gates_cross(tmp_path):
     block.wide = nn.Conv2d(8, 8, 3, padding=2, dilation=2, groups=8, bias=False)
     block.up = nn.ConvTranspose2d(16, 4, 2, stride=2)
     block.norm = nn.BatchNorm2d(8)
-    from sweep.importing.networks.torch_module import trace_torch
+    from paradl.sweep.importing.networks.torch_module import trace_torch
 
     network = trace_torch(block, (8, 16, 16))
     assert network.table.parameters == 8 * 9 + 16 + 16 * 4 * 4 + 4
@@ -172,7 +172,7 @@ def test_tied_weights_of_a_language_model_count_once():
     model.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
     model.out.weight = model.table.weight
 
-    from sweep.importing.networks.torch_module import trace_torch
+    from paradl.sweep.importing.networks.torch_module import trace_torch
 
     table = trace_torch(model, (8,)).table
     block = 4 * (16 + 1) * 16 + 2 * 2 * 16 + 16 * 32 + 32 + 32 * 16 + 16
@@ -214,7 +214,7 @@ def test_a_transposed_convolution_gives_the_sizes_of_its_source(settings, extent
 
 
 @needs_onnx
-def test_an_onnx_file(tmp_path, paradl):
+def test_an_onnx_file(tmp_path, cli):
     onnx = import_module("onnx")
     helper, kind = onnx.helper, onnx.TensorProto.FLOAT
     nodes = [
@@ -240,7 +240,7 @@ def test_an_onnx_file(tmp_path, paradl):
     assert network.table.macs == 4 * 27 * 64 + 40
     assert network.table.kinds == ("conv", "relu", "add", "maxpool", "avgpool", "fc")
     path.write_bytes(path.read_bytes()[:100])
-    code, out, _ = paradl("model", "import", path, "-o", tmp_path / "mine.yaml")
+    code, out, _ = cli("model", "import", path, "-o", tmp_path / "mine.yaml")
     assert (code, out) == (2, "")
     assert not (tmp_path / "mine.yaml").exists()
 
@@ -251,16 +251,16 @@ def write_header(path, header):
     return path
 
 
-def test_a_checkpoint_is_counted_by_its_header(tmp_path, paradl):
+def test_a_checkpoint_is_counted_by_its_header(tmp_path, cli):
     shapes = {"features.weight": [25_557_032 - 10], "bias": [2, 5], "norm.running_mean": [7]}
     header: dict[str, object] = {name: {"shape": shape} for name, shape in shapes.items()}
     path = write_header(tmp_path / "model.safetensors", header | {"__metadata__": {"a": "b"}})
-    code, out, err = paradl("model", "check", "resnet50", path)
+    code, out, err = cli("model", "check", "resnet50", path)
     assert code == 0, err
     assert "25,557,032" in out
     more = write_header(tmp_path / "more.safetensors", {"head": {"shape": [3]}})
-    assert paradl("model", "check", "resnet50", path, more)[0] == 3
-    assert paradl("model", "check", "resnet50", path, path)[0] == 2
+    assert cli("model", "check", "resnet50", path, more)[0] == 3
+    assert cli("model", "check", "resnet50", path, path)[0] == 2
 
 
 HEADERS = {
@@ -274,17 +274,17 @@ HEADERS = {
 
 
 @pytest.mark.parametrize("header", HEADERS.values(), ids=HEADERS)
-def test_a_damaged_header_is_one_message(header, tmp_path, paradl):
+def test_a_damaged_header_is_one_message(header, tmp_path, cli):
     path = write_header(tmp_path / "model.safetensors", header)
-    code, out, err = paradl("model", "check", "resnet50", path)
+    code, out, err = cli("model", "check", "resnet50", path)
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
 
 
-def test_a_header_that_is_cut_off(tmp_path, paradl):
+def test_a_header_that_is_cut_off(tmp_path, cli):
     path = write_header(tmp_path / "model.safetensors", {"a": {"shape": [3]}})
     path.write_bytes((100).to_bytes(8, "little") + path.read_bytes()[8:])
-    code, _, err = paradl("model", "check", "resnet50", path)
+    code, _, err = cli("model", "check", "resnet50", path)
     assert (code, "cut off" in err) == (2, True)
 
 
@@ -300,7 +300,7 @@ def test_a_header_that_is_cut_off(tmp_path, paradl):
     ],
 )
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
-def test_what_is_no_regular_file_is_refused(command, kind, tmp_path, monkeypatch, paradl):
+def test_what_is_no_regular_file_is_refused(command, kind, tmp_path, monkeypatch, cli):
     """A pipe would be waited for, and a device may be endless."""
     monkeypatch.chdir(tmp_path)
     for name in ("FILE", "FILE.onnx"):
@@ -311,7 +311,7 @@ def test_what_is_no_regular_file_is_refused(command, kind, tmp_path, monkeypatch
             path.mkdir()
         else:
             path.symlink_to("/dev/zero")
-    code, out, err = paradl(*command)
+    code, out, err = cli(*command)
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
     assert not (tmp_path / "mine.yaml").exists()

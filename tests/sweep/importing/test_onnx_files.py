@@ -17,10 +17,10 @@ onnx: Any = pytest.importorskip("onnx")
 
 from benchmarks.fuzz import Case, fault, list_readers  # noqa: E402
 from benchmarks.network_files import NETWORKS, make_onnx, mutate_onnx  # noqa: E402
-from grids.library import find  # noqa: E402
-from grids.models.architecture import Architecture  # noqa: E402
-from grids.models.layers import LayerTable  # noqa: E402
-from sweep.importing.networks.source import import_network  # noqa: E402
+from paradl.grids.library import find  # noqa: E402
+from paradl.grids.models.architecture import Architecture  # noqa: E402
+from paradl.grids.models.layers import LayerTable  # noqa: E402
+from paradl.sweep.importing.networks.source import import_network  # noqa: E402
 
 MUTATIONS = 150
 SIZE = 8  # of a sample's 3 x 8 x 8 items
@@ -90,12 +90,12 @@ def test_a_window_padded_on_one_side_has_the_sizes_of_its_source(pads, stride, l
     assert (len(table), table.parameters) == (layers, 4 * 27)
 
 
-def test_sizes_that_a_file_leaves_open_are_given(tmp_path, paradl):
+def test_sizes_that_a_file_leaves_open_are_given(tmp_path, cli):
     sizes: list[int | str] = ["N", 3, "H", "W"]
     path = write(tmp_path / "net.onnx", [node("Conv", "x w")], weight=[4, 3, 3, 3], sizes=sizes)
     assert read(path, "3,32,16").y.tolist() == [4 * 30 * 14]
     for options in ((), ("--shape", "4,32,16"), ("--shape", "3,32")):
-        code, out, err = paradl("model", "import", path, *options, "-o", tmp_path / "mine.yaml")
+        code, out, err = cli("model", "import", path, *options, "-o", tmp_path / "mine.yaml")
         assert (code, out, len(err.splitlines())) == (2, "", 1)
 
 
@@ -185,10 +185,10 @@ HOSTILE: dict[str, tuple[list[Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_graph_is_one_message(name, tmp_path, paradl):
+def test_a_hostile_graph_is_one_message(name, tmp_path, cli):
     nodes, graph = HOSTILE[name]
     path = write(tmp_path / "net.onnx", nodes, **graph)
-    code, out, err = paradl("model", "import", path, "-o", tmp_path / "mine.yaml")
+    code, out, err = cli("model", "import", path, "-o", tmp_path / "mine.yaml")
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
     assert not (tmp_path / "mine.yaml").exists()
@@ -216,10 +216,10 @@ def nested(levels: int) -> bytes:
 
 
 @pytest.mark.parametrize("name", [*BYTES, "nested"])
-def test_bytes_that_are_no_model_are_one_message(name, tmp_path, paradl):
+def test_bytes_that_are_no_model_are_one_message(name, tmp_path, cli):
     path = tmp_path / "net.onnx"
     path.write_bytes(nested(2000) if name == "nested" else BYTES[name])
-    code, out, err = paradl("model", "import", path, "-o", tmp_path / "mine.yaml")
+    code, out, err = cli("model", "import", path, "-o", tmp_path / "mine.yaml")
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
 

@@ -56,10 +56,10 @@ def count(folder, name, shape):
         ("sound", (4, 64)),
     ],
 )
-def test_parameters_and_operations(name, shape, folder, paradl):
+def test_parameters_and_operations(name, shape, folder, cli):
     parameters, macs = count(folder, name, shape)
     sizes = ",".join(map(str, shape))
-    code, out, err = paradl(
+    code, out, err = cli(
         *("model", "import", f"networks:{name}", "--shape", sizes),
         *("-o", "mine.yaml", "--format", "json"),
     )
@@ -69,9 +69,9 @@ def test_parameters_and_operations(name, shape, folder, paradl):
     assert answer["macs"] == pytest.approx(macs, rel=0.01)
 
 
-def test_a_recurrent_layer_without_a_word_counts_its_matrices(folder, paradl):
+def test_a_recurrent_layer_without_a_word_counts_its_matrices(folder, cli):
     """PyTorch's counter has none of it."""
-    code, out, err = paradl(
+    code, out, err = cli(
         *("model", "import", "networks.py:gru", "--shape", 20, "-o", "mine.yaml"),
         *("--format", "json"),
     )
@@ -89,8 +89,8 @@ def test_a_recurrent_layer_without_a_word_counts_its_matrices(folder, paradl):
         ("leaving", "SystemExit"),
     ],
 )
-def test_what_is_not_known_is_named(name, reason, folder, paradl):
-    code, out, err = paradl(
+def test_what_is_not_known_is_named(name, reason, folder, cli):
+    code, out, err = cli(
         "model", "import", f"networks:{name}", "--shape", "3,8,8", "-o", "mine.yaml"
     )
     assert (code, out) == (2, "")

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-import sweep
-from grids.entries.names import CATALOGUE
-from grids.reading.errors import InputError
-from sweep.measured.compare import rate_prediction
-from sweep.measured.predicted_runs import AS_MEASURED
-from sweep.measured.runs import PARTS
+import paradl
+from paradl.grids.entries.names import CATALOGUE
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.measured.compare import rate_prediction
+from paradl.sweep.measured.predicted_runs import AS_MEASURED
+from paradl.sweep.measured.runs import PARTS
 
 ABCI = CATALOGUE / "measured" / "abci.csv"
 PAPER = {**AS_MEASURED, "oracle": "paper"}
@@ -43,7 +43,7 @@ def runs(tmp_path):
 
 def predicted(strategy: str = "data", p: int = 8, **settings: object) -> dict[str, float]:
     """[s an iteration] of the default row, as predict tells it."""
-    answer = sweep.predict(
+    answer = paradl.predict(
         "alexnet", strategy, p, 32, dataset="imagenet", settings={"calibration": "none", **settings}
     )
     return {part: answer[name] for part, name in zip(PARTS, NAMES, strict=True)}
@@ -74,7 +74,7 @@ def test_accuracy(predicted, measured, expected):
 
 def test_a_row_is_what_predict_says(runs):
     measured = {"total": 0.4, "comp": 0.3, "comm": 0.1}
-    (row,) = sweep.compare(runs(row_of(measured)), calibration="none")["rows"]
+    (row,) = paradl.compare(runs(row_of(measured)), calibration="none")["rows"]
     for part, seconds in predicted().items():
         assert row[f"predicted_{part}"] == seconds
         assert row[f"measured_{part}"] == measured[part]
@@ -88,7 +88,7 @@ def test_a_row_is_what_predict_says(runs):
 def test_table_iii_is_asked_as_the_runs_were_unless_told_otherwise(runs):
     path = runs({"strategy": "data+spatial"})
     for chosen, allreduce in (({}, "hierarchical"), ({"allreduce": "ring"}, "ring")):
-        (row,) = sweep.compare(path, calibration="none", settings={"oracle": "paper"} | chosen)[
+        (row,) = paradl.compare(path, calibration="none", settings={"oracle": "paper"} | chosen)[
             "rows"
         ]
         expected = predicted(
@@ -99,14 +99,14 @@ def test_table_iii_is_asked_as_the_runs_were_unless_told_otherwise(runs):
 
 def test_a_row_names_its_system_or_takes_the_given(runs):
     path = runs({"system": "dgx1-v100"}, {"system": ""})
-    answer = sweep.compare(path, system="dgx-h100", calibration="none")["rows"]
+    answer = paradl.compare(path, system="dgx-h100", calibration="none")["rows"]
     assert [row["system"] for row in answer] == ["dgx1-v100", "dgx-h100"]
     assert answer[0]["predicted_total"] != answer[1]["predicted_total"]
 
 
 def test_what_cannot_be_is_a_row_with_a_reason(runs):
     path = runs({"dataset": "cosmoflow-128"}, {"strategy": "data+filter", "p": 6}, {})
-    answer = sweep.compare(path, calibration="none")
+    answer = paradl.compare(path, calibration="none")
     misfit, indivisible, good = answer["rows"]
     assert "alexnet" in misfit["reason"]
     assert "group_does_not_divide" in indivisible["reason"]
@@ -125,7 +125,7 @@ def test_means_and_medians_by_hand(runs):
         {"total_s": exact / 1.3, "authors_total_s": exact / 1.3},
         {"total_s": predicted("serial", 1)["total"], "strategy": "serial", "p": 1},
     )
-    summary = sweep.compare(path, calibration="none")["summary"]
+    summary = paradl.compare(path, calibration="none")["summary"]
     data = summary["by_strategy"]["data"]
     assert data["total"] == {
         "n": 3,
@@ -146,9 +146,9 @@ def test_means_and_medians_by_hand(runs):
 
 def anomaly(runs, *rows: dict) -> dict[str, Any] | None:
     """What stands out of the last run."""
-    compared: list[dict[str, Any]] = sweep.compare(runs(*rows), calibration="none", settings=PAPER)[
-        "rows"
-    ]
+    compared: list[dict[str, Any]] = paradl.compare(
+        runs(*rows), calibration="none", settings=PAPER
+    )["rows"]
     return compared[-1]["anomaly"]
 
 
@@ -200,7 +200,7 @@ def test_faster_than_predicted(runs):
 def test_waiting_for_the_slowest_is_no_fault_of_the_network(runs):
     """By DDP most of the gradients' way is hidden, and blamed for nothing."""
     given: dict[str, Any] = {"dataset": "imagenet", "system": "dgx1-v100"}
-    prior = sweep.predict("resnet50", "data", 256, 32, **given)
+    prior = paradl.predict("resnet50", "data", 256, 32, **given)
     terms = prior["terms"]
     assert terms["hidden_communication"] > terms["straggler_wait"] > terms["gradient_exchange"]
     slower = {
@@ -208,7 +208,7 @@ def test_waiting_for_the_slowest_is_no_fault_of_the_network(runs):
         "comm": 50 * prior["iteration_comm_time"],
     }
     row = row_of({"total": sum(slower.values()), **slower}, model="resnet50", system="dgx1-v100")
-    (compared,) = sweep.compare(runs(row | {"p": 256}), calibration="none")["rows"]
+    (compared,) = paradl.compare(runs(row | {"p": 256}), calibration="none")["rows"]
     odd = compared["anomaly"]
     assert odd is not None
     assert odd["term"] == "straggler_wait"
@@ -219,7 +219,7 @@ def test_many_runs_that_stand_out_take_time_in_proportion(runs):
     """0.5 s of CPU; more than 100 s where every run was compared with all others."""
     path = runs(*({"total_s": 2 + n / 1000} for n in range(2000)))
     before = time.process_time()
-    rows = sweep.compare(path, calibration="none")["rows"]
+    rows = paradl.compare(path, calibration="none")["rows"]
     assert time.process_time() - before < 6
     assert all(row["anomaly"] for row in rows)
 
@@ -229,7 +229,7 @@ def test_only_the_total(runs):
     assert cause(runs, slow).startswith("the time of one PE: layers run slower")
     # Of a machine without a profile none is blamed; of a group, its exchanges may hide less.
     node = row_of({"total": 3}, model="unet3d", dataset="kits19", system="dgx-a100")
-    (compared,) = sweep.compare(runs(node | {"strategy": "data+spatial:group=8", "p": 8}))["rows"]
+    (compared,) = paradl.compare(runs(node | {"strategy": "data+spatial:group=8", "p": 8}))["rows"]
     odd = compared["anomaly"]
     assert odd is not None
     assert "stated peak" in odd["cause"]
@@ -237,9 +237,9 @@ def test_only_the_total(runs):
     assert "hidden" in odd["cause"]
 
 
-def test_the_shipped_runs(paradl):
+def test_the_shipped_runs(cli):
     """What docs/accuracy.md shows for the paper's formulas."""
-    code, out, err = paradl("compare", ABCI, "--oracle", "paper", *NONE, "--format", "json")
+    code, out, err = cli("compare", ABCI, "--oracle", "paper", *NONE, "--format", "json")
     assert (code, err) == (0, "")
     answer = json.loads(out, parse_constant=pytest.fail)
     assert len(answer["rows"]) == 56
@@ -257,7 +257,7 @@ def test_a_row_is_within_its_interval_or_not(tmp_path):
     head, *lines = ABCI.read_text().splitlines()
     part_of_rows = tmp_path / "some.csv"
     part_of_rows.write_text("\n".join([head, *lines[::5]]))
-    answer = sweep.compare(part_of_rows, calibration="abci")
+    answer = paradl.compare(part_of_rows, calibration="abci")
     assert {row["within"] for row in answer["rows"]} == {True, False}
     for row in answer["rows"]:
         assert row["p10"] <= row["p50"] <= row["p90"]
@@ -266,46 +266,46 @@ def test_a_row_is_within_its_interval_or_not(tmp_path):
     assert answer["summary"]["overall"]["coverage"]["total"] == pytest.approx(share)
 
 
-def test_csv_and_tables(paradl, runs):
+def test_csv_and_tables(cli, runs):
     path = runs({}, {"total_s": 10}, {"dataset": "cosmoflow-128"})
-    code, out, _ = paradl("compare", path, *NONE, "--format", "csv")
+    code, out, _ = cli("compare", path, *NONE, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert code == 0
     assert [float(row["measured_total"]) for row in rows] == [1, 10, 1]
     assert rows[1]["cause"]
     assert rows[2]["predicted_total"] == ""
-    code, out, _ = paradl("compare", path, *NONE)
+    code, out, _ = cli("compare", path, *NONE)
     assert code == 0
     assert "Anomalies" in out
     assert rows[1]["cause"] in out
     assert rows[2]["reason"] in out
 
 
-def test_a_run_that_does_not_fit_is_rated_with_a_remark(paradl, runs):
+def test_a_run_that_does_not_fit_is_rated_with_a_remark(cli, runs):
     """A measured run had room: the prediction says otherwise, and has a time nevertheless."""
     path = runs({}, {"samples_per_replica": 2**16})
-    fits, too_large = sweep.compare(path, calibration="none")["rows"]
+    fits, too_large = paradl.compare(path, calibration="none")["rows"]
     assert (fits["feasible"], fits["limit"]) == (True, [])
     assert not too_large["feasible"]
     assert "memory" in too_large["limit"]
     assert too_large["predicted_total"] > 0
-    _, out, _ = paradl("compare", path, *NONE)
+    _, out, _ = cli("compare", path, *NONE)
     lines = [line for line in out.splitlines() if "memory" in line]
     assert [line for line in lines if "65,536" in line] == lines != []
 
 
-def test_required_accuracy(paradl, runs):
+def test_required_accuracy(cli, runs):
     path = runs({"total_s": predicted()["total"] / 1.25})  # 75 %
-    assert paradl("compare", path, *NONE, "--require-accuracy", 0.74)[0] == 0
-    code, out, err = paradl("compare", path, *NONE, "--require-accuracy", 0.76)
+    assert cli("compare", path, *NONE, "--require-accuracy", 0.74)[0] == 0
+    code, out, err = cli("compare", path, *NONE, "--require-accuracy", 0.76)
     assert code == 3
     assert out
     assert "75.0%" in err
 
 
-def test_nothing_predicted_is_not_accurate(paradl, runs):
+def test_nothing_predicted_is_not_accurate(cli, runs):
     path = runs({"dataset": "cosmoflow-128"})
-    assert paradl("compare", path, *NONE, "--require-accuracy", 0)[0] == 3
+    assert cli("compare", path, *NONE, "--require-accuracy", 0)[0] == 3
 
 
 BAD = [
@@ -319,8 +319,8 @@ BAD = [
 
 
 @pytest.mark.parametrize(("row", "where"), BAD)
-def test_bad_rows(row, where, runs, paradl):
-    code, out, err = paradl("compare", runs({}, row), *NONE)
+def test_bad_rows(row, where, runs, cli):
+    code, out, err = cli("compare", runs({}, row), *NONE)
     assert (code, out) == (2, "")
     assert where in err
     assert err.count("\n") == 1
@@ -335,39 +335,39 @@ def test_bad_rows(row, where, runs, paradl):
         (("--calibration", "./none.yaml"), "none.yaml: "),
     ],
 )
-def test_bad_options(options, message, runs, paradl):
-    code, out, err = paradl("compare", runs({}), *options)
+def test_bad_options(options, message, runs, cli):
+    code, out, err = cli("compare", runs({}), *options)
     assert (code, out) == (2, "")
     assert message in err
 
 
-def test_the_documented_accuracy(paradl):
+def test_the_documented_accuracy(cli):
     """The table of docs/accuracy.md is what the command above it prints."""
     text = (Path(__file__).parents[3] / "docs" / "accuracy.md").read_text()
     block = re.search(r"<!-- paradl (compare [^>]*none) -->\n```\n(.*?)```", text, re.DOTALL)
     assert block is not None
     command, path, *options = block[1].split()
-    _, out, _ = paradl(command, Path(__file__).parents[3] / path, *options)
+    _, out, _ = cli(command, Path(__file__).parents[3] / path, *options)
     printed = [line.rstrip() for line in out.splitlines()]
     for line in block[2].splitlines():
         assert line in printed
 
 
-def test_a_measured_memory_is_compared(runs, paradl):
+def test_a_measured_memory_is_compared(runs, cli):
     """Beside what the machine oracle says that one PE holds; runs that tell none are left out."""
     given: dict[str, Any] = {"dataset": "imagenet", "settings": {"oracle": "machine"}}
-    prior = sweep.predict("alexnet", "data", 8, 32, **given)["memory"]
+    prior = paradl.predict("alexnet", "data", 8, 32, **given)["memory"]
     path = runs({"memory": f"{prior / 1e9 / 0.8:.9g} GB"}, {"memory": ""})
-    first, second = sweep.compare(path)["rows"]
+    first, second = paradl.compare(path)["rows"]
     assert first["predicted_memory"] == prior
     assert first["accuracy_memory"] == pytest.approx(0.8)
     assert second["measured_memory"] is second["accuracy_memory"] is None
-    overall = sweep.compare(path)["summary"]["overall"]
+    overall = paradl.compare(path)["summary"]["overall"]
     assert overall["memory"]["n"] == 1
-    assert "predicted" in paradl("compare", path)[1]
+    assert "predicted" in cli("compare", path)[1]
 
 
 @pytest.mark.parametrize("memory", ["5", "-1 GB", "5 s", "much"])
 def test_a_memory_that_is_none_is_refused(runs, memory):
     with pytest.raises(InputError, match=r"runs\.csv:2: memory: "):
-        sweep.compare(runs({"memory": memory}))
+        paradl.compare(runs({"memory": memory}))

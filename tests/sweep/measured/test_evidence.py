@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import sweep
+import paradl
 
 HEAD = "model,dataset,strategy,p,samples_per_replica,total_s,comp_s,comm_s"
 PES = (1, 4, 8, 16, 32, 64, 128, 256)  # nodes have four
@@ -22,7 +22,7 @@ def predicted() -> Callable[[str, int], Times]:
 
     def predict(model: str, p: int) -> Times:
         if (model, p) not in known:
-            answer = sweep.predict(
+            answer = paradl.predict(
                 *(model, "data" if p > 1 else "serial", p, 64),
                 dataset="imagenet",
                 settings={"calibration": "none"},
@@ -58,7 +58,7 @@ def find_causes(tmp_path: Path) -> Callable[[list[str]], dict[int, str]]:
     def compare(rows: list[str]) -> dict[int, str]:
         path = tmp_path / "runs.csv"
         path.write_text("\n".join([HEAD, *rows]) + "\n")
-        compared: list[dict[str, Any]] = sweep.compare(path, calibration="none")["rows"]
+        compared: list[dict[str, Any]] = paradl.compare(path, calibration="none")["rows"]
         first = compared[0]["model"]
         odd = [row for row in compared if row["anomaly"] and row["model"] == first]
         return {row["p"]: row["anomaly"]["cause"] for row in odd}

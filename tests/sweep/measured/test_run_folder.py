@@ -9,8 +9,8 @@ import json
 
 import pytest
 
-from grids.reading.errors import InputError
-from sweep.measured.runs import read_runs
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.measured.runs import read_runs
 
 VALUES = "values: {model: resnet50, dataset: imagenet, strategy: data, p: 8, replicas: 8}"
 MEGATRON = (
@@ -296,9 +296,9 @@ def test_a_folder_without_a_mapping(tmp_path):
         read_runs(tmp_path)
 
 
-def test_compare_reads_a_folder(folder, paradl):
+def test_compare_reads_a_folder(folder, cli):
     path = folder(VALUES, run_log=log(MEGATRON, (252.0,)))
-    code, out, err = paradl("compare", path, "--system", "dgx-a100", "--format", "json")
+    code, out, err = cli("compare", path, "--system", "dgx-a100", "--format", "json")
     assert code == 0, err
     (row,) = json.loads(out)["rows"]
     assert row["measured_total"] == pytest.approx(0.252)

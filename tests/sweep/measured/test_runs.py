@@ -2,8 +2,8 @@
 
 import pytest
 
-from grids.reading.errors import InputError
-from sweep.measured.runs import RunTimes, read_runs
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.measured.runs import RunTimes, read_runs
 
 HEAD = "model,dataset,strategy,p,samples_per_replica,total_s"
 ROW = "alexnet,imagenet,data,8,32,0.25"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-import sweep
-from sweep.measured.compare import summarise_accuracy
-from sweep.measured.runs import PARTS
+import paradl
+from paradl.sweep.measured.compare import summarise_accuracy
+from paradl.sweep.measured.runs import PARTS
 
 
 def rate(strategy: str, accuracy: float) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def test_each_strategy_counts_once_and_serial_runs_do_not() -> None:
 
 
 def predict(p: int) -> dict[str, float]:
-    answer = sweep.predict(
+    answer = paradl.predict(
         "resnet50", "data+filter", p, 64, dataset="imagenet", settings={"calibration": "none"}
     )
     return {part: answer[f"iteration_{part}_time"] for part in ("comp", "comm")}
@@ -43,6 +43,6 @@ def test_what_grows_with_pes_inside_groups_is_log_files_and_no_congestion(tmp_pa
         for p, times, slower in ((16, small, 1), (256, large, 4)):
             comp, comm = times["comp"], slower * times["comm"]
             lines.writerow(["resnet50", "imagenet", "data+filter", p, 64, comp + comm, comp, comm])
-    near, far = sweep.compare(path, calibration="none")["rows"]
+    near, far = paradl.compare(path, calibration="none")["rows"]
     assert near["anomaly"] is None
     assert "log files" in far["anomaly"]["cause"]

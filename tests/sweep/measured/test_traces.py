@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from grids.reading.errors import InputError
-from sweep.measured.runs import read_runs
-from sweep.measured.traces import read_trace
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.measured.runs import read_runs
+from paradl.sweep.measured.traces import read_trace
 
 VALUES = (
     "values: {model: resnet50, dataset: imagenet, strategy: data, p: 8, samples_per_replica: 32}"
@@ -116,11 +116,11 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_small_file_that_unpacks_to_much_is_refused(name, tmp_path, paradl):
+def test_a_small_file_that_unpacks_to_much_is_refused(name, tmp_path, cli):
     packed = gzip.compress(BOMBS[name])
     assert len(packed) < 2**18
     folder = write(tmp_path, "t.json.gz", packed)
-    code, out, err = paradl("compare", folder, "--system", "dgx-a100")
+    code, out, err = cli("compare", folder, "--system", "dgx-a100")
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
     assert "t.json.gz: unpacks to more than" in err

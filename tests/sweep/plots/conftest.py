@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-import sweep
-from grids.grid import Grid
-from sweep.engine.run import read_grid
+import paradl
+from paradl.grids.grid import Grid
+from paradl.sweep.engine.run import read_grid
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +22,7 @@ def machine_url(tmp_path_factory: pytest.TempPathFactory) -> str:
         "pe": [1, 2, 4],
         "batch": 32,
     }
-    sweep.run({"axes": axes}, url)
+    paradl.run({"axes": axes}, url)
     return url
 
 

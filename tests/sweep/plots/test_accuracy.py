@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import xarray as xr
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.plots.accuracy import draw_accuracy
-from sweep.plots.figures import save_figure
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.plots.accuracy import draw_accuracy
+from paradl.sweep.plots.figures import save_figure
 
 # What figures are made of is typed too widely to be asked about.
 draw: Any = draw_accuracy
@@ -126,9 +126,9 @@ def test_a_picture_of_runs_says_which_the_calibration_has_seen(tmp_path):
     path = tmp_path / "runs.csv"
     head = "model,dataset,strategy,p,samples_per_replica,total_s"
     path.write_text("\n".join([head, seen, *other]) + "\n")
-    rows = sweep.compare(path)["rows"]
+    rows = paradl.compare(path)["rows"]
     assert [row["fitted"] for row in rows] == [True, False, False, False, False]
-    assert not any(row["fitted"] for row in sweep.compare(path, calibration="none")["rows"])
+    assert not any(row["fitted"] for row in paradl.compare(path, calibration="none")["rows"])
     assert "1 of them fitted" in draw(rows).get_suptitle()
 
 
@@ -154,8 +154,8 @@ def test_a_name_is_no_formula(tmp_path):
 
 def test_without_matplotlib(monkeypatch):
     """Nothing but drawing needs it, and drawing says what to do."""
-    for name in [name for name in sys.modules if name.startswith("sweep.plots")]:
+    for name in [name for name in sys.modules if name.startswith("paradl.sweep.plots")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(sweep.RunError, match=r"pip install '.\[plot\]'"):
+    with pytest.raises(paradl.RunError, match=r"pip install '.\[plot\]'"):
         _ = xr.Dataset().paradl.plot

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-import sweep
-from grids.reading.errors import InputError
-from kernels.names.layout_terms import EVERY_TERM
-from kernels.names.terms import TERMS, list_terms
-from sweep.errors import NothingFeasibleError
-from sweep.plots.bars import MOST_BARS
-from sweep.plots.breakdown import SUMMED, Breakdown, describe_breakdown, draw_breakdown
-from sweep.plots.looks import TERM_LOOKS
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.layout_terms import EVERY_TERM
+from paradl.kernels.names.terms import TERMS, list_terms
+from paradl.sweep.errors import NothingFeasibleError
+from paradl.sweep.plots.bars import MOST_BARS
+from paradl.sweep.plots.breakdown import SUMMED, Breakdown, describe_breakdown, draw_breakdown
+from paradl.sweep.plots.looks import TERM_LOOKS
 
 ALEXNET: dict[str, Any] = {"model": "alexnet", "inter_bandwidth": "1 GB/s", "batch": 8}
 
@@ -48,7 +48,7 @@ def test_computed_terms_are_the_stored_ones(mixed):
 
 def test_the_machine_oracle_adds_up(machine_url):
     breakdown = describe_breakdown(machine_url)
-    expect_sums(breakdown, sweep.open_dataset(machine_url))
+    expect_sums(breakdown, paradl.open_dataset(machine_url))
     assert "pass_overhead" in breakdown.terms  # which Table III does not have
 
 
@@ -125,6 +125,6 @@ def test_many_counts_are_areas():
 def test_each_pe_count_has_its_best_layout(layouts):
     breakdown = describe_breakdown(layouts, {"batch": [256]})
     for pe, total in zip(breakdown.pe.tolist(), breakdown.total, strict=True):
-        row = sweep.best(layouts, {"pe": [pe], "batch": [256]}).iloc[0]
+        row = paradl.best(layouts, {"pe": [pe], "batch": [256]}).iloc[0]
         layout = {"pe": [pe], "batch": [256], "layout": [row["layout"]]}
         assert total == pytest.approx(describe_breakdown(layouts, layout).total.item())

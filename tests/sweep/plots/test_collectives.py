@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sweep.plots.collectives import draw_collectives
+from paradl.sweep.plots.collectives import draw_collectives
 
 # What figures are made of is typed too widely to be asked about.
 draw: Any = draw_collectives

@@ -9,8 +9,8 @@ from matplotlib.colors import to_hex
 from matplotlib.image import imread
 from matplotlib.text import Text
 
-from grids.reading.errors import InputError
-from sweep.plots.figures import (
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.plots.figures import (
     add_legend,
     format_tick,
     make_axes,

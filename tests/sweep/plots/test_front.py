@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.engine.run import read_grid
-from sweep.errors import NothingFeasibleError
-from sweep.plots.front import Front, describe_front, draw_front
-from sweep.questions.pareto import find_knee
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.engine.run import read_grid
+from paradl.sweep.errors import NothingFeasibleError
+from paradl.sweep.plots.front import Front, describe_front, draw_front
+from paradl.sweep.questions.pareto import find_knee
 
 ALEXNET: dict[str, Any] = {"model": "alexnet", "inter_bandwidth": "1 GB/s"}
 # What figures are made of is typed too widely to be asked about.
@@ -20,7 +20,7 @@ draw: Any = draw_front
 @pytest.mark.parametrize(("against", "key"), [("pe-hours", "pe_hours"), ("memory", "memory")])
 def test_the_front_is_that_of_the_question(against, key, mixed):
     front = describe_front(mixed, ALEXNET, against)
-    rows = sweep.pareto(mixed, ALEXNET, against=against)
+    rows = paradl.pareto(mixed, ALEXNET, against=against)
     assert front.times.tolist() == [row["epoch_time"] for row in rows]
     assert front.costs.tolist() == [row[key] for row in rows]
     # No strategy's own front has a point that the front of all does not equal or beat.

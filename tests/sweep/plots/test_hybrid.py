@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-import sweep
-from grids.convergence.entry import Convergence
-from sweep.plots.hybrid import draw_hybrid
+import paradl
+from paradl.grids.convergence.entry import Convergence
+from paradl.sweep.plots.hybrid import draw_hybrid
 
 # What figures are made of is typed too widely to be asked about.
 draw: Any = draw_hybrid
@@ -16,7 +16,7 @@ def ask(name: str = "mine", pe: Any = 64, **more: Any) -> dict[str, Any]:
     names: Any = dict.fromkeys(("name", "model", "dataset", "target"), "mine")
     law = Convergence(**names, epochs_min=4, critical_batch=512, batch_variance=0.1, **more)
     given: dict[int, float] = {2: 1.7, 4: 2.5}
-    return sweep.hybrid(name, 64, pe, speedups=given, scaling_efficiency=1, convergence=law)
+    return paradl.hybrid(name, 64, pe, speedups=given, scaling_efficiency=1, convergence=law)
 
 
 def test_a_line_for_each_contender_with_its_band(expect_legible):

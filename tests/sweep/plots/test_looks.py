@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from grids.entries.strategy_names import MEANING
-from kernels.names.layout_terms import LAYOUT_TERMS
-from kernels.names.terms import TERMS
-from sweep.plots.figures import use_style
-from sweep.plots.looks import (
+from paradl.grids.entries.strategy_names import MEANING
+from paradl.kernels.names.layout_terms import LAYOUT_TERMS
+from paradl.kernels.names.terms import TERMS
+from paradl.sweep.plots.figures import use_style
+from paradl.sweep.plots.looks import (
     LOOKS,
     MEMORY_LOOKS,
     TERM_LOOKS,

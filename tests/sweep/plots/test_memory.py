@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.errors import NothingFeasibleError
-from sweep.plots.bars import MOST_BARS
-from sweep.plots.memory import MOST_LAYOUTS, Bar, MemoryBars, describe_memory, draw_memory
-from sweep.plots.slices import open_slice
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.errors import NothingFeasibleError
+from paradl.sweep.plots.bars import MOST_BARS
+from paradl.sweep.plots.memory import MOST_LAYOUTS, Bar, MemoryBars, describe_memory, draw_memory
+from paradl.sweep.plots.slices import open_slice
 
 ALEXNET: dict[str, Any] = {"model": "alexnet", "inter_bandwidth": "1 GB/s", "batch": 8}
 
@@ -49,7 +49,7 @@ def test_what_does_not_fit_is_shown(mixed):
 
 def test_parts_of_the_machine_oracle_add_up(machine_url):
     memory = describe_memory(machine_url)
-    stored = sweep.open_dataset(machine_url)["memory"].values.reshape(-1)
+    stored = paradl.open_dataset(machine_url)["memory"].values.reshape(-1)
     np.testing.assert_allclose([bar.total for bar in memory.bars], stored, rtol=1e-6)
     parts = {"activations", "weights", "gradients", "optimizer", "reserved"}
     assert all({*bar.parts} == parts for bar in memory.bars)

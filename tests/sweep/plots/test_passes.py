@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from kernels.layouts.schedules import SCHEDULES
-from sweep.plots.passes import BACKWARD, FORWARD, WEIGHTS, PipelineRun, list_passes
+from paradl.kernels.layouts.schedules import SCHEDULES
+from paradl.sweep.plots.passes import BACKWARD, FORWARD, WEIGHTS, PipelineRun, list_passes
 
 PIPELINES = [
     ("gpipe", 4, 8, 1),

@@ -5,20 +5,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-import sweep
-from grids.entries.strategy_names import MEANING
-from grids.reading.errors import InputError
-from kernels.names.flags import Limit
-from sweep.errors import NothingFeasibleError
-from sweep.plots.looks import choose_looks
-from sweep.plots.scaling import (
+import paradl
+from paradl.grids.entries.strategy_names import MEANING
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.flags import Limit
+from paradl.sweep.errors import NothingFeasibleError
+from paradl.sweep.plots.looks import choose_looks
+from paradl.sweep.plots.scaling import (
     MOST_BANDS,
     ScalingCurve,
     ScalingCurves,
     describe_scaling,
     draw_scaling,
 )
-from sweep.plots.slices import name_stop
+from paradl.sweep.plots.slices import name_stop
 
 ALEXNET: dict[str, Any] = {"model": "alexnet", "inter_bandwidth": "12.5 GB/s", "batch": 8}
 WRONG: Any = "throughputs"
@@ -45,7 +45,7 @@ def test_points_are_the_feasible_cells(quantity, mixed):
 def test_causes_are_those_of_limits(mixed):
     selection = ALEXNET | {"dataset": "imagenet-226"}
     curves = describe_scaling(mixed, selection).curves
-    table = sweep.limits(mixed, selection=selection)
+    table = paradl.limits(mixed, selection=selection)
     rows: dict[str, Any] = {row["strategy"]: row for row in table.to_dict("records")}
     for curve in curves:
         assert curve.pe[-1] == rows[curve.strategy]["largest_pe"]
@@ -64,7 +64,7 @@ def test_points_of_a_hybrid_are_joined_across_its_multiples(mixed):
 def test_a_store_a_dataset_and_a_slice_say_the_same(mixed, mixed_url):
     part = mixed.sel(model="alexnet", batch=8, inter_bandwidth=12.5e9)
     stored = describe_scaling(mixed_url, ALEXNET)
-    unread = sweep.open_dataset(mixed_url)
+    unread = paradl.open_dataset(mixed_url)
     for other in (describe_scaling(unread, ALEXNET), describe_scaling(part)):
         assert (other.title, other.forbidden) == (stored.title, stored.forbidden)
         for mine, theirs in zip(stored.curves, other.curves, strict=True):
@@ -94,7 +94,7 @@ def test_bands_are_the_percentiles_of_the_cube(quantity, ends, mixed):
 
 def test_bands_of_efficiency_are_of_times_that_belong_together(machine_url):
     """What slows one PE slows all: nothing is unsure at one PE, and little beyond."""
-    cube = sweep.open_dataset(machine_url).load()
+    cube = paradl.open_dataset(machine_url).load()
     time = cube.paradl.epoch_time
     cube = cube.assign(epoch_time_p10=0.5 * time, epoch_time_p90=2 * time)
     (curve,) = describe_scaling(cube, quantity="efficiency").curves
@@ -238,7 +238,7 @@ def test_a_name_is_no_formula(tmp_path):
 def test_layouts_are_drawn_at_their_best(layouts):
     """As `best` answers at each PE count; several batches are still too many."""
     drawn = describe_scaling(layouts, {"batch": [256]})
-    best = [sweep.best(layouts, {"pe": [pe], "batch": [256]}).iloc[0] for pe in (64, 128)]
+    best = [paradl.best(layouts, {"pe": [pe], "batch": [256]}).iloc[0] for pe in (64, 128)]
     assert drawn.curves[0].values == pytest.approx([row["epoch_time"] for row in best])
     assert drawn.title.endswith("each at its best layout")
     with pytest.raises(InputError, match="batch"):

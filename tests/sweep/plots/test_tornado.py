@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.errors import NothingFeasibleError
-from sweep.plots.tornado import (
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.errors import NothingFeasibleError
+from paradl.sweep.plots.tornado import (
     LESS,
     MORE,
     MOST_BARS,
@@ -23,7 +23,7 @@ draw: Any = draw_tornado
 
 def test_bars_are_the_elasticities(machine_url):
     chosen: dict[str, Any] = {"pe": 4}
-    rows = sweep.sensitivity(machine_url, chosen).to_dict("records")
+    rows = paradl.sensitivity(machine_url, chosen).to_dict("records")
     tornado = describe_tornado(machine_url, chosen)
     steepest = sorted((abs(row["elasticity"]) for row in rows), reverse=True)
     drawn = [abs(slope.elasticity) for slope in tornado.slopes]
@@ -68,7 +68,7 @@ def test_the_note_counts_what_is_not_drawn():
 
 def test_sensitivity_is_of_the_best_layout(layouts):
     cell = {"pe": [128], "batch": [256]}
-    layout = int(sweep.best(layouts, cell).iloc[0]["layout"])
+    layout = int(paradl.best(layouts, cell).iloc[0]["layout"])
     assert describe_tornado(layouts, cell).slopes == (
         describe_tornado(layouts, {**cell, "layout": [layout]}).slopes
     )

@@ -8,13 +8,13 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.engine.run import read_grid
-from sweep.errors import NothingFeasibleError
-from sweep.plots.figures import use_style
-from sweep.plots.looks import choose_looks
-from sweep.plots.winners import (
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.engine.run import read_grid
+from paradl.sweep.errors import NothingFeasibleError
+from paradl.sweep.plots.figures import use_style
+from paradl.sweep.plots.looks import choose_looks
+from paradl.sweep.plots.winners import (
     INFEASIBLE,
     NOBODY,
     Map,
@@ -94,7 +94,7 @@ def test_of_many_counts_powers_of_two_are_shown():
 def test_layouts_are_written_into_their_cells(layouts, expect_legible):
     shown = describe_map(layouts)
     assert (shown.x, shown.y) == ("pe", "batch")
-    fastest = sweep.best(layouts, {"pe": 64, "batch": 128}).iloc[0]
+    fastest = paradl.best(layouts, {"pe": 64, "batch": 128}).iloc[0]
     assert shown.times[0, 0, 0] == pytest.approx(fastest["epoch_time"], rel=1e-6)
     assert f"tp{fastest['tensor']}" in shown.words[0, 0]
     for size in ("paper", "slide"):
@@ -108,7 +108,7 @@ def test_parameters_of_the_machine_are_given_and_batches_are_chosen(mixed):
     part = mixed.sel(model="alexnet")
     for row, value in enumerate(mixed["inter_bandwidth"].values):
         for column, pe in enumerate(shown.columns):
-            first = sweep.best(part, {"inter_bandwidth": value, "pe": int(pe)}).iloc[0]
+            first = paradl.best(part, {"inter_bandwidth": value, "pe": int(pe)}).iloc[0]
             winner = shown.winners[row, column]
             assert winner == NOBODY or shown.strategies[winner] == first["strategy"]
             assert (winner == NOBODY) == (not first["feasible"])

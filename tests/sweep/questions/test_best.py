@@ -5,17 +5,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import sweep
-from kernels.names.flags import FORBIDS
-from sweep.cube import store
-from sweep.cube.store import open_cube
-from sweep.plots.breakdown import describe_breakdown
-from sweep.plots.memory import describe_memory
-from sweep.plots.scaling import describe_scaling
+import paradl
+from paradl.kernels.names.flags import FORBIDS
+from paradl.sweep.cube import store
+from paradl.sweep.cube.store import open_cube
+from paradl.sweep.plots.breakdown import describe_breakdown
+from paradl.sweep.plots.memory import describe_memory
+from paradl.sweep.plots.scaling import describe_scaling
 
 
 def test_against_brute_force(mixed):
-    rows = sweep.best(mixed).to_dict("records")
+    rows = paradl.best(mixed).to_dict("records")
     assert len(rows) == 24
     given = ("model", "dataset", "system", "strategy", "inter_bandwidth")
     for row in rows:
@@ -34,7 +34,7 @@ def test_against_brute_force(mixed):
 
 
 def test_the_fastest_comes_first(mixed):
-    rows = sweep.best(mixed)
+    rows = paradl.best(mixed)
     for _, place in rows.groupby(["model", "dataset", "inter_bandwidth"]):
         allowed = place[place["feasible"].astype(bool)]
         assert allowed["epoch_time"].is_monotonic_increasing
@@ -44,7 +44,7 @@ def test_the_fastest_comes_first(mixed):
 
 def test_losers_say_what_forbids_them(mixed):
     chosen = {"pe": 12, "model": "alexnet", "inter_bandwidth": "1 GB/s"}
-    rows = sweep.best(mixed, chosen).set_index("strategy")
+    rows = paradl.best(mixed, chosen).set_index("strategy")
     serial = rows.loc["serial"]
     assert serial["rank"] is None
     assert serial["limit"] == ["too_many_pes"]
@@ -53,25 +53,25 @@ def test_losers_say_what_forbids_them(mixed):
 
 
 def test_nothing_feasible(mixed):
-    rows = sweep.best(mixed, {"strategy": "serial", "pe": 12})
+    rows = paradl.best(mixed, {"strategy": "serial", "pe": 12})
     assert not rows["feasible"].any()
 
 
 def test_nothing_that_can_exist(mixed):
-    assert len(sweep.best(mixed, {"model": "alexnet", "dataset": "cosmoflow-128"})) == 0
+    assert len(paradl.best(mixed, {"model": "alexnet", "dataset": "cosmoflow-128"})) == 0
 
 
-def test_a_store_is_opened_once(small_url, monkeypatch, paradl):
+def test_a_store_is_opened_once(small_url, monkeypatch, cli):
     opened = Mock(side_effect=open_cube)
     monkeypatch.setattr(store, "open_cube", opened)
-    assert len(sweep.best(small_url))
-    assert paradl("best", small_url, "--model", "alexnet")[0] == 0
+    assert len(paradl.best(small_url))
+    assert cli("best", small_url, "--model", "alexnet")[0] == 0
     assert opened.call_args_list == [call(small_url)] * 2
 
 
 def test_pe_hours_and_cost_against_brute_force(mixed):
     alone = mixed.sel(model="alexnet", dataset="imagenet-226", inter_bandwidth=1e9)
-    rows = sweep.best(alone, objective="cost", price=2.0).to_dict("records")
+    rows = paradl.best(alone, objective="cost", price=2.0).to_dict("records")
     for row in rows:
         cells = alone.sel(strategy=row["strategy"])
         # A law of epochs is known: what is paid for is the way to the target.
@@ -84,14 +84,14 @@ def test_pe_hours_and_cost_against_brute_force(mixed):
 
 def test_losers_of_a_store_are_explained_on_request(mixed_url):
     selection = {"pe": 12, "model": "alexnet", "strategy": "serial", "inter_bandwidth": 1e9}
-    assert sweep.best(mixed_url, selection)["rejection"].tolist() == [None]
-    (rejection,) = sweep.best(mixed_url, selection, why=True)["rejection"]
+    assert paradl.best(mixed_url, selection)["rejection"].tolist() == [None]
+    (rejection,) = paradl.best(mixed_url, selection, why=True)["rejection"]
     assert rejection["limit"] == ["too_many_pes"]
     assert rejection["changes"] == {"pe": 1}
 
 
 def test_degrees_add_up(mixed):
-    for row in sweep.best(mixed, {"pe": 8, "model": "alexnet"}).to_dict("records"):
+    for row in paradl.best(mixed, {"pe": 8, "model": "alexnet"}).to_dict("records"):
         if row["feasible"]:
             assert row["replicas"] * row["group_size"] == row["pe"]
             assert row["global_batch"] == row["replicas"] * row["batch"]
@@ -99,7 +99,7 @@ def test_degrees_add_up(mixed):
 
 
 def test_the_largest_global_batch_bounds_a_store(mixed):
-    rows = sweep.best(mixed, {"model": "alexnet"}, max_global_batch=64).to_dict("records")
+    rows = paradl.best(mixed, {"model": "alexnet"}, max_global_batch=64).to_dict("records")
     assert all(row["global_batch"] <= 64 for row in rows if row["feasible"])
     data = next(row for row in rows if row["strategy"] == "data")
     assert data["pe"] * data["batch"] <= 64
@@ -114,31 +114,31 @@ def test_the_largest_global_batch_bounds_a_store_of_layouts(tmp_path):
         "pe": 8,
         "batch": [2, 4, 8],
     }
-    sweep.run({"axes": axes}, tmp_path / "cube.zarr")
-    (row,) = sweep.best(tmp_path / "cube.zarr", max_global_batch=8).to_dict("records")
+    paradl.run({"axes": axes}, tmp_path / "cube.zarr")
+    (row,) = paradl.best(tmp_path / "cube.zarr", max_global_batch=8).to_dict("records")
     assert (row["batch"], row["global_batch"]) == (4, 8)
 
 
 def test_a_store_answers_as_its_cells_do_for_each_bandwidth(mixed, mixed_url):
-    rows = sweep.best(mixed_url).to_dict("records")
-    cells = sweep.best(mixed).to_dict("records")
+    rows = paradl.best(mixed_url).to_dict("records")
+    cells = paradl.best(mixed).to_dict("records")
     for row, cell in zip(rows, cells, strict=True):
         names = ("rank", "model", "strategy", "inter_bandwidth", "pe", "batch", "limit")
         assert [row[name] for name in names] == [cell[name] for name in names]
         assert row["epoch_time"] == pytest.approx(cell["epoch_time"], rel=1e-6)
 
 
-def test_memory_behind_a_system_decides_what_fits(paradl):
+def test_memory_behind_a_system_decides_what_fits(cli):
     systems = ["dgx-h100", "dgx-h100:memory=2GB,precision=bf16", "abci"]
-    cells = sweep.compute_space(
+    cells = paradl.compute_space(
         "alexnet", dataset="imagenet", system=systems, pe=8, batch=1024, strategy="data"
     )
-    rows = sweep.best(cells).to_dict("records")
+    rows = paradl.best(cells).to_dict("records")
     small = "dgx-h100:precision=bf16,memory=2 GB"
     assert [row["system"] for row in rows] == ["dgx-h100", small, "abci"]
     assert [row["batch"] for row in rows] == [1024, None, 1024]
     assert rows[1]["rejection"]["memory"] > rows[1]["rejection"]["memory_capacity"] == 2e9
-    code, out, err = paradl(
+    code, out, err = cli(
         *("best", "--model", "alexnet", "--dataset", "imagenet", "--system", ",".join(systems)),
         *("--pe", 8, "--batch", 1024, "--strategy", "data", "--format", "json"),
     )
@@ -147,7 +147,7 @@ def test_memory_behind_a_system_decides_what_fits(paradl):
 
 
 def test_each_memory_has_a_ranking_and_losers_of_its_own():
-    cells = sweep.compute_space(
+    cells = paradl.compute_space(
         "alexnet",
         dataset="imagenet",
         pe=8,
@@ -156,7 +156,7 @@ def test_each_memory_has_a_ranking_and_losers_of_its_own():
         parameters={"memory_capacity": ["100 MB", "16 GB", "80 GB"]},
         settings={"oracle": "paper"},
     )
-    least, own, most = sweep.best(cells).to_dict("records")
+    least, own, most = paradl.best(cells).to_dict("records")
     assert [row["memory_capacity"] for row in (least, own, most)] == [1e8, 16e9, 80e9]
     assert [row["batch"] for row in (least, own, most)] == [None, 16, 4096]
     assert least["rejection"]["memory_capacity"] == 1e8
@@ -166,9 +166,9 @@ def test_strategies_on_one_row_of_an_axis_named_layout_have_ranks_of_their_own(t
     axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "pe": 64, "batch": 32}
     rows = [{"group": 2, "segments": 4}, {"group": 4, "segments": 8}]
     spec = {"axes": axes | {"strategy": ["data+filter", "data+pipeline"], "layout": rows}}
-    ds = sweep.run(spec, str(tmp_path / "cube.zarr"))
+    ds = paradl.run(spec, str(tmp_path / "cube.zarr"))
     for layout in range(len(rows)):
-        ranked = sweep.best(ds, {"layout": layout})
+        ranked = paradl.best(ds, {"layout": layout})
         assert ranked["rank"].tolist() == [1, 2]
         assert 0.5 <= ranked["faster_than_next"][0] <= 1
 
@@ -176,13 +176,13 @@ def test_strategies_on_one_row_of_an_axis_named_layout_have_ranks_of_their_own(t
 @pytest.mark.parametrize(("places", "computed"), [(3, True), (1001, False)])
 def test_chances_of_few_rows_are_computed_and_of_many_left_out(places, computed):
     """Those of a thousand take 30 s, which no answer from a summary may."""
-    cells = sweep.predict(
+    cells = paradl.predict(
         *("alexnet", "data", 8, 32),
         dataset="imagenet-226",
         system="abci",
         parameters={"inter_bandwidth": np.linspace(1e9, 2e9, places).tolist()},
     )
-    rows = sweep.best(cells)
+    rows = paradl.best(cells)
     assert len(rows) == places
     assert rows["epoch_time"].notna().all()
     for name in ("epoch_time_p10", "epoch_time_p90"):
@@ -191,7 +191,7 @@ def test_chances_of_few_rows_are_computed_and_of_many_left_out(places, computed)
 
 
 def test_systems_compete():
-    cells = sweep.compute_space(
+    cells = paradl.compute_space(
         "alexnet",
         dataset="imagenet",
         pe=8,
@@ -200,35 +200,35 @@ def test_systems_compete():
         strategy="data,filter",
         settings={"oracle": "paper"},
     )
-    rows = sweep.best(cells, across=True)
+    rows = paradl.best(cells, across=True)
     assert rows["rank"].tolist() == [1, 2, 3, 4]
     assert rows["epoch_time"].is_monotonic_increasing
-    assert sweep.best(cells)["rank"].tolist() == [1, 2, 1, 2]
+    assert paradl.best(cells)["rank"].tolist() == [1, 2, 1, 2]
     assert cells.precision.values.tolist() == ["fp32", "amp"]
     settings = {"abci": ("fp32", "plain"), "dgx-a100": ("amp", "ddp")}
-    for answer in (rows, sweep.limits(cells), sweep.pareto(cells), sweep.bottleneck(cells)):
+    for answer in (rows, paradl.limits(cells), paradl.pareto(cells), paradl.bottleneck(cells)):
         for row in pd.DataFrame(answer).to_dict("records"):
             assert (row["precision"], row["software"]) == settings[row["system"]]
-    lost = [loser for loser in sweep.regret(cells) if loser["worst_at"]]
+    lost = [loser for loser in paradl.regret(cells) if loser["worst_at"]]
     for value in lost:
         assert (value["worst_precision"], value["worst_software"]) == settings[value["worst_at"]]
     assert lost
-    assert "precision" not in sweep.best(cells, {"system": "abci"})
+    assert "precision" not in paradl.best(cells, {"system": "abci"})
 
 
 def test_a_cost_needs_a_price(mixed):
-    with pytest.raises(sweep.InputError, match=r"^objective: "):
-        sweep.best(mixed, objective="cost")
-    with pytest.raises(sweep.InputError, match=r"^price: .*abci"):
-        sweep.best(mixed, objective="cost", price={"dgx-a100": 2.0})
-    with pytest.raises(sweep.InputError, match=r"^price: .*-1"):
-        sweep.best(mixed, objective="cost", price=-1)
+    with pytest.raises(paradl.InputError, match=r"^objective: "):
+        paradl.best(mixed, objective="cost")
+    with pytest.raises(paradl.InputError, match=r"^price: .*abci"):
+        paradl.best(mixed, objective="cost", price={"dgx-a100": 2.0})
+    with pytest.raises(paradl.InputError, match=r"^price: .*-1"):
+        paradl.best(mixed, objective="cost", price=-1)
 
 
 @pytest.mark.parametrize("oracle", ["paper", "machine"])
 def test_an_epoch_is_at_least_one_iteration(oracle):
     """Of 50,000 samples: 1,024 PEs of 300 take more, and compute all of them in one step."""
-    cells = sweep.compute_space(
+    cells = paradl.compute_space(
         "resnet50",
         dataset="cifar10",
         strategy="data",
@@ -237,13 +237,13 @@ def test_an_epoch_is_at_least_one_iteration(oracle):
         settings={"oracle": oracle},
     )
     assert cells.paradl.iterations.sel(pe=1024).item() == 1
-    (row,) = sweep.best(cells, {"pe": 1024}).to_dict("records")
+    (row,) = paradl.best(cells, {"pe": 1024}).to_dict("records")
     assert (row["feasible"], row["limit"]) == (True, ["batch_exceeds_dataset"])
-    one = sweep.best(cells, {"pe": 1}).to_dict("records")[0]
+    one = paradl.best(cells, {"pe": 1}).to_dict("records")[0]
     assert one["limit"] == []
-    (line,) = sweep.limits(cells).to_dict("records")
+    (line,) = paradl.limits(cells).to_dict("records")
     assert (line["fastest_pe"], line["marks"]) == (1024, ["batch_exceeds_dataset"])
-    assert "marks" not in sweep.limits(cells, selection={"pe": 1})
+    assert "marks" not in paradl.limits(cells, selection={"pe": 1})
     (curve,) = describe_scaling(cells).curves
     assert curve.beyond.tolist() == [False, True]
     assert describe_memory(cells).beyond == ("p = 1,024",)

@@ -1,13 +1,13 @@
 import pytest
 
-import sweep
-from grids.inputs.draws import DRAWS
-from sweep.cases.draws import draw_terms
-from sweep.cases.row_cases import build_row_case
-from sweep.cells.design_space import SpaceValues, make_grid
-from sweep.engine.run import read_grid
-from sweep.questions.bottleneck import list_bottlenecks
-from sweep.show.planning import settle_label
+import paradl
+from paradl.grids.inputs.draws import DRAWS
+from paradl.sweep.cases.draws import draw_terms
+from paradl.sweep.cases.row_cases import build_row_case
+from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.engine.run import read_grid
+from paradl.sweep.questions.bottleneck import list_bottlenecks
+from paradl.sweep.show.planning import settle_label
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def rows():
 
 def test_shares_are_those_of_a_prediction(rows):
     row = next(row for row in rows if row["strategy"] == "data" and row["pe"] == 64)
-    predicted = sweep.predict("alexnet", "data", 64, 32, dataset="imagenet")
+    predicted = paradl.predict("alexnet", "data", 64, 32, dataset="imagenet")
     time = predicted["epoch_time"]
     for name, share in row["shares"].items():
         assert share == pytest.approx(predicted["terms"][name] / time, rel=1e-9)
@@ -36,7 +36,7 @@ def test_shares_add_up_and_the_largest_binds(rows):
 
 
 def test_what_does_not_exist_has_no_row(mixed):
-    rows = sweep.bottleneck(mixed, {"model": "alexnet", "strategy": "serial"})
+    rows = paradl.bottleneck(mixed, {"model": "alexnet", "strategy": "serial"})
     assert set(rows["pe"]) == {1}
 
 
@@ -63,7 +63,7 @@ def test_ranges_of_shares_are_those_of_the_draws(rows):
 
 
 def test_table_iii_has_no_ranges(mixed):
-    rows = sweep.bottleneck(mixed, {"model": "alexnet", "strategy": "data"})
+    rows = paradl.bottleneck(mixed, {"model": "alexnet", "strategy": "data"})
     assert not [name for name in map(str, rows) if "p10" in name or "probability" in name]
 
 
@@ -72,13 +72,13 @@ def test_what_was_left_to_a_cell_is_stated():
     strategy = "data+pipeline:group=best,segments=best"
     options = SpaceValues("alexnet", 16, 32, "imagenet", strategy=strategy)
     (row,) = list_bottlenecks(make_grid(options))
-    predicted = sweep.predict("alexnet", strategy, 16, 32, dataset="imagenet")
+    predicted = paradl.predict("alexnet", strategy, 16, 32, dataset="imagenet")
     assert row["group_size"] == predicted["group"]
     assert row["segment_count"] == predicted["segments"]
     assert row["replicas"] * row["group_size"] == 16
     settled = settle_label(row)
     assert "best" not in settled
-    again = sweep.predict("alexnet", settled, 16, 32, dataset="imagenet")
+    again = paradl.predict("alexnet", settled, 16, 32, dataset="imagenet")
     assert again["epoch_time"] == pytest.approx(row["epoch_time"])
 
 
@@ -94,9 +94,9 @@ def test_of_many_layouts_the_best_of_each_cell_has_a_row():
         "layout": {"product": {"tensor": [1, 2, 4, 8], "pipeline": [1, 2, 4, 8], "micro": [1, 2]}},
     }
     grid = read_grid({"scaling": "strong", "axes": axes})
-    rows = sweep.bottleneck(grid)
+    rows = paradl.bottleneck(grid)
     for pe in (8, 1024):
-        best = sweep.best(grid, {"pe": pe}).iloc[0]
+        best = paradl.best(grid, {"pe": pe}).iloc[0]
         listed = rows[rows["pe"] == pe].set_index("layout")["epoch_time"]
         assert listed[best["layout"]] == listed.min() == pytest.approx(best["epoch_time"])
     assert rows["layout"].nunique() == 4

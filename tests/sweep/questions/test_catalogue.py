@@ -1,8 +1,8 @@
 import pytest
 
-from grids.entries.strategy_names import MEANING
-from grids.reading.errors import InputError
-from sweep.questions import catalogue
+from paradl.grids.entries.strategy_names import MEANING
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.questions import catalogue
 
 
 def test_models_have_the_published_figures():

@@ -5,13 +5,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-import sweep
-from grids.inputs.draws import DRAWS
-from grids.reading.errors import InputError
-from sweep.cases.curves import is_ahead
-from sweep.cases.draws import draw_both_times
-from sweep.cells.design_space import SpaceValues, make_grid
-from sweep.questions.crossovers import list_crossovers, tell_same
+import paradl
+from paradl.grids.inputs.draws import DRAWS
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cases.curves import is_ahead
+from paradl.sweep.cases.draws import draw_both_times
+from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.questions.crossovers import list_crossovers, tell_same
 
 PAPER = {"oracle": "paper"}
 MACHINE = ("data", "data+filter:group=4", "data+pipeline:group=4")
@@ -38,7 +38,7 @@ def list_changes(values, ours, theirs):
 def test_counts_against_every_cell(along, axes):
     pe, batch = axes
     grid = read_grid(pe=pe, batch=batch)
-    cells = sweep.compute_space(
+    cells = paradl.compute_space(
         "alexnet", dataset="imagenet", strategy=list(STRATEGIES), pe=pe, batch=batch, settings=PAPER
     )
     times = cells.paradl.epoch_time.where(cells.paradl.feasible).squeeze()
@@ -67,7 +67,7 @@ def roots():
 def find_ratio(row, bandwidth):
     """The time of a row's strategy over the other's."""
     times = [
-        sweep.predict(
+        paradl.predict(
             "alexnet",
             row[key],
             8,
@@ -118,7 +118,7 @@ def test_what_nothing_crosses_along(mixed):
 
 def test_a_slice_of_a_cube(mixed):
     part = mixed.sel(model="alexnet", dataset="imagenet-226", batch=8, inter_bandwidth=1e9)
-    rows = sweep.crossovers(part)
+    rows = paradl.crossovers(part)
     assert set(rows["strategy"]) == set(part.strategy.values)
     assert len(rows) == 6 * 5
 
@@ -169,7 +169,7 @@ def test_the_time_to_the_target_counts_epochs():
     )
     rows = list_crossovers(grid, "batch", objective="train_time")
     cells = {
-        name: sweep.compute_space(
+        name: paradl.compute_space(
             "alexnet", dataset="imagenet", strategy=name, pe=8, batch="1..600", settings=settings
         )
         for name in names.split(",")
@@ -199,7 +199,7 @@ def test_costs_are_compared_between_systems():
     rows = list_crossovers(grid, "batch", objective="cost", price=prices)
     assert len(rows) == 2 * 2 * 2
     assert all(row["system"] != row["over_system"] for row in rows)
-    cells = sweep.compute_space(
+    cells = paradl.compute_space(
         "alexnet",
         dataset="imagenet",
         system=["abci", "dgx1-v100"],

@@ -9,9 +9,9 @@ import pytest
 import xarray as xr
 from cubes import SMALL, unmark
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.show.cubes import show_difference
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.show.cubes import show_difference
 
 AXES = {
     **SMALL["axes"],
@@ -36,13 +36,13 @@ def urls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         },
     }
     for name, spec in specs.items():
-        sweep.run({"oracle": "paper", **spec}, folder / f"{name}.zarr")
+        paradl.run({"oracle": "paper", **spec}, folder / f"{name}.zarr")
     return {name: str(folder / f"{name}.zarr") for name in specs}
 
 
 def test_a_cube_is_itself(urls: dict[str, str]) -> None:
-    for other in (urls["first"], sweep.open_dataset(urls["first"])):
-        difference = sweep.diff(urls["first"], other)
+    for other in (urls["first"], paradl.open_dataset(urls["first"])):
+        difference = paradl.diff(urls["first"], other)
         assert difference["same"]
         assert difference["compared"] == difference["cells"] == 40
         assert not difference["inputs"] + difference["axes"] + difference["winners"]
@@ -51,9 +51,9 @@ def test_a_cube_is_itself(urls: dict[str, str]) -> None:
 def test_the_order_of_labels_changes_no_answer(tmp_path) -> None:
     axes = {**AXES, "system": ["abci", "dgx1-v100"]}
     turned = {name: values[::-1] for name, values in axes.items() if isinstance(values, list)}
-    sweep.run({"axes": axes}, tmp_path / "one.zarr")
-    sweep.run({"axes": {**axes, **turned}}, tmp_path / "other.zarr")
-    difference = sweep.diff(tmp_path / "one.zarr", tmp_path / "other.zarr")
+    paradl.run({"axes": axes}, tmp_path / "one.zarr")
+    paradl.run({"axes": {**axes, **turned}}, tmp_path / "other.zarr")
+    difference = paradl.diff(tmp_path / "one.zarr", tmp_path / "other.zarr")
     assert difference["same"]
     assert difference["compared"] == 80
     assert not difference["inputs"] + difference["axes"] + difference["winners"]
@@ -62,15 +62,15 @@ def test_the_order_of_labels_changes_no_answer(tmp_path) -> None:
 def test_groups_that_only_one_has_are_no_difference(tmp_path) -> None:
     for size in (2, 4):
         strategies = ["data", f"data+placement:group={size}"]
-        sweep.run({"axes": {**AXES, "strategy": strategies}}, tmp_path / f"{size}.zarr")
-    difference = sweep.diff(tmp_path / "2.zarr", tmp_path / "4.zarr")
+        paradl.run({"axes": {**AXES, "strategy": strategies}}, tmp_path / f"{size}.zarr")
+    difference = paradl.diff(tmp_path / "2.zarr", tmp_path / "4.zarr")
     assert [axis["axis"] for axis in difference["axes"]] == ["strategy"]
     assert not difference["inputs"]
 
 
 def test_what_changed_is_what_xarray_says(urls: dict[str, str]) -> None:
-    difference = sweep.diff(urls["first"], urls["slow"])
-    first, second = (sweep.open_dataset(urls[value]).load() for value in ("first", "slow"))
+    difference = paradl.diff(urls["first"], urls["slow"])
+    first, second = (paradl.open_dataset(urls[value]).load() for value in ("first", "slow"))
     first, second = (value.sel(batch=[32]) for value in (first, second))
     assert not difference["same"]
     assert [row["key"] for row in difference["inputs"]] == [
@@ -104,8 +104,8 @@ def test_the_earlier_of_two_equally_fast_strategies_wins(tmp_path) -> None:
     axes = {**AXES, "strategy": ["pipeline:segments=4", "pipeline"], "pe": 4, "batch": 64}
     for segments in (4, 8):
         spec = {"oracle": "paper", "axes": axes, "parameters": {"segments": segments}}
-        sweep.run(spec, tmp_path / f"{segments}.zarr")
-    (row,) = sweep.diff(tmp_path / "4.zarr", tmp_path / "8.zarr")["winners"]
+        paradl.run(spec, tmp_path / f"{segments}.zarr")
+    (row,) = paradl.diff(tmp_path / "4.zarr", tmp_path / "8.zarr")["winners"]
     assert (row["first"], row["second"]) == ("pipeline:segments=4", "pipeline")
 
 
@@ -124,9 +124,9 @@ def find_winners(cube: xr.Dataset) -> list[str]:
 
 
 def test_winners_that_changed(urls: dict[str, str]) -> None:
-    difference = sweep.diff(urls["first"], urls["slow"])
+    difference = paradl.diff(urls["first"], urls["slow"])
     first, second = (
-        find_winners(sweep.open_dataset(urls[value]).load().sel(batch=[32]))
+        find_winners(paradl.open_dataset(urls[value]).load().sel(batch=[32]))
         for value in ("first", "slow")
     )
     changed = {pe: (a, b) for pe, a, b in zip(AXES["pe"], first, second, strict=True) if a != b}
@@ -145,9 +145,9 @@ def test_winners_of_each_swept_bandwidth(urls: dict[str, str], tmp_path: Any) ->
     swept = {**AXES, "batch": 32, "inter_bandwidth": ["0.1 GB/s", "12.5 GB/s"]}
     for name, intra in (("near", "0.1 GB/s"), ("far", "10 GB/s")):
         spec = {"oracle": "paper", "axes": swept, "parameters": {"intra_bandwidth": intra}}
-        sweep.run(spec, tmp_path / name)
-    cubes = [sweep.open_dataset(tmp_path / name).load() for name in ("near", "far")]
-    result = sweep.diff(tmp_path / "near", tmp_path / "far")["winners"]
+        paradl.run(spec, tmp_path / name)
+    cubes = [paradl.open_dataset(tmp_path / name).load() for name in ("near", "far")]
+    result = paradl.diff(tmp_path / "near", tmp_path / "far")["winners"]
     expected = [
         (bandwidth, pe, *pair)
         for bandwidth in (1e8, 12.5e9)
@@ -169,48 +169,48 @@ def test_winners_of_each_swept_bandwidth(urls: dict[str, str], tmp_path: Any) ->
 
 def test_an_axis_that_only_one_has(urls: dict[str, str]) -> None:
     with pytest.raises(InputError, match=r"^selection: .*'inter_bandwidth'"):
-        sweep.diff(urls["first"], urls["wide"])
+        paradl.diff(urls["first"], urls["wide"])
     slice_of = {"inter_bandwidth": 1e8, "batch": 32}
     for one, other in (("slow", "wide"), ("wide", "slow")):
-        difference = sweep.diff(urls[one], urls[other], slice_of)
+        difference = paradl.diff(urls[one], urls[other], slice_of)
         assert not any(row["changed"] for row in difference["answers"])
         assert difference["compared"] == difference["cells"] == 20
         assert not difference["same"]  # they have other axes
 
 
 def test_tolerance(urls: dict[str, str]) -> None:
-    slices = [sweep.open_dataset(urls["first"]).load(), sweep.open_dataset(urls["first"]).load()]
+    slices = [paradl.open_dataset(urls["first"]).load(), paradl.open_dataset(urls["first"]).load()]
     slices[1]["comp_time"] = slices[1]["comp_time"] * np.float32(1.001)
     defined = int(slices[0]["comp_time"].notnull().sum())
-    assert sweep.diff(slices[0], slices[1])["answers"][0]["changed"] == defined > 0
-    assert sweep.diff(slices[0], slices[1], tolerance=0.002)["same"]
+    assert paradl.diff(slices[0], slices[1])["answers"][0]["changed"] == defined > 0
+    assert paradl.diff(slices[0], slices[1], tolerance=0.002)["same"]
 
 
 def test_nothing_in_common(urls: dict[str, str]) -> None:
-    cube = sweep.open_dataset(urls["first"])
+    cube = paradl.open_dataset(urls["first"])
     with pytest.raises(InputError, match="'pe'"):
-        sweep.diff(cube.sel(pe=[1, 2]), cube.sel(pe=[4]))
+        paradl.diff(cube.sel(pe=[1, 2]), cube.sel(pe=[4]))
     with pytest.raises(InputError, match=r"^selection: .*'weather'"):
-        sweep.diff(cube, cube, {"weather": "fair"})
+        paradl.diff(cube, cube, {"weather": "fair"})
 
 
 def test_the_command(
-    urls: dict[str, str], paradl: Callable[..., tuple[int, str, str]], tmp_path: Any
+    urls: dict[str, str], cli: Callable[..., tuple[int, str, str]], tmp_path: Any
 ) -> None:
-    code, out, _ = paradl("diff", urls["first"], urls["first"], "--require-same")
+    code, out, _ = cli("diff", urls["first"], urls["first"], "--require-same")
     assert (code, out) == (0, "the same answers in 40 cells\n")
-    code, out, message = paradl("diff", urls["first"], urls["slow"], "--require-same")
+    code, out, message = cli("diff", urls["first"], urls["slow"], "--require-same")
     assert (code, "--require-same" in message) == (3, True)
     assert "1 of 3 variables changed in 20 cells" in out
     assert "parameters.inter_bandwidth" in out
     for form in ("json", "csv"):
-        assert paradl("diff", urls["first"], urls["slow"], "--format", form)[0] == 0
+        assert cli("diff", urls["first"], urls["slow"], "--format", form)[0] == 0
 
 
 def test_a_block_that_is_not_done(small_url: str, tmp_path: Any) -> None:
     shutil.copytree(small_url, tmp_path / "other.zarr")
     unmark(tmp_path / "other.zarr", 1)
-    difference = sweep.diff(small_url, tmp_path / "other.zarr")
+    difference = paradl.diff(small_url, tmp_path / "other.zarr")
     assert difference["compared"] < difference["cells"]
     assert not difference["same"]
     (note,) = difference["notes"]
@@ -218,7 +218,7 @@ def test_a_block_that_is_not_done(small_url: str, tmp_path: Any) -> None:
 
 
 def test_values_of_axes_have_their_units(urls: dict[str, str], capsys) -> None:
-    difference = sweep.diff(urls["first"], urls["first"])
+    difference = paradl.diff(urls["first"], urls["first"])
     axis = {"axis": "inter_bandwidth", "shared": 1, "only_first": [1e10], "only_second": []}
     show_difference(difference | {"axes": [axis]}, "table")
     assert "10 GB/s" in capsys.readouterr().out

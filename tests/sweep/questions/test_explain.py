@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-import sweep
+import paradl
 
 UNIT = re.compile(r"(?<=[\de]) (?:s|B/s|B)(?![A-Za-z/])")
 STATED = re.compile(
@@ -38,7 +38,7 @@ STRATEGIES = (
     ],
 )
 def test_the_numbers_come_to_the_seconds_they_state(strategy, oracle, iterations, accumulate):
-    explanation = sweep.explain(
+    explanation = paradl.explain(
         "alexnet",
         strategy,
         8,
@@ -56,7 +56,9 @@ def test_the_numbers_come_to_the_seconds_they_state(strategy, oracle, iterations
 def test_replicas_that_divide_states_state_their_seconds(stage):
     """An update each of its own part; a third stage sends half as much again, at least."""
     explanation, plain = (
-        sweep.explain("vgg16", strategy, 64, 64, dataset="imagenet", settings={"optimizer": "adam"})
+        paradl.explain(
+            "vgg16", strategy, 64, 64, dataset="imagenet", settings={"optimizer": "adam"}
+        )
         for strategy in (f"data:zero={stage}", "data")
     )
     for row in explanation["formulas"]:
@@ -76,7 +78,7 @@ def test_replicas_that_divide_states_state_their_seconds(stage):
 @pytest.mark.parametrize("oracle", ["machine", "paper"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_parts_are_the_whole(strategy, oracle):
-    explanation = sweep.explain(
+    explanation = paradl.explain(
         "resnet50", strategy, 8, 64, dataset="imagenet", settings={"oracle": oracle}
     )
     assert sum(row["part"] for row in explanation["formulas"]) == pytest.approx(1)
@@ -91,7 +93,7 @@ def test_parts_are_the_whole(strategy, oracle):
 
 def test_what_is_hidden_is_stated_beside_the_whole():
     plain, ddp = (
-        sweep.explain("resnet50", "data", 8, 64, dataset="imagenet", system=f"abci{how}")
+        paradl.explain("resnet50", "data", 8, 64, dataset="imagenet", system=f"abci{how}")
         for how in ("", ":software=ddp")
     )
     assert plain["hidden"] == []
@@ -102,7 +104,7 @@ def test_what_is_hidden_is_stated_beside_the_whole():
 
 
 def test_a_pipeline_says_what_crosses_its_cuts():
-    explanation = sweep.explain("resnet50", "pipeline", 4, 64, dataset="imagenet")
+    explanation = paradl.explain("resnet50", "pipeline", 4, 64, dataset="imagenet")
     (sent,) = (row for row in explanation["formulas"] if row["term"] == "point_to_point")
     assert sent["formula"].endswith("P = alpha + b/S a c beta, c: items across the cut")
 
@@ -110,7 +112,7 @@ def test_a_pipeline_says_what_crosses_its_cuts():
 @pytest.mark.parametrize("oracle", ["machine", "paper"])
 def test_layers_send_what_the_halos_are(oracle):
     """Table III's are one less than the kernel, the machine's no more than windows share."""
-    explanation = sweep.explain(
+    explanation = paradl.explain(
         "alexnet", "spatial", 4, 64, dataset="imagenet", settings={"oracle": oracle}
     )
     (halos,) = (row for row in explanation["formulas"] if row["term"] == "halo_exchange")
@@ -121,29 +123,29 @@ def test_layers_send_what_the_halos_are(oracle):
 
 @pytest.mark.parametrize("strategy", ["data", "data+filter", "data+spatial"])
 def test_layers_add_up_to_the_compute(strategy):
-    explanation = sweep.explain("alexnet", strategy, 8, 64, dataset="imagenet")
+    explanation = paradl.explain("alexnet", strategy, 8, 64, dataset="imagenet")
     seconds = 64 * sum(row["seconds_per_sample"] for row in explanation["layers"])
     passes = explanation["samples"] / explanation["global_batch"]
     assert seconds * passes == pytest.approx(explanation["terms"]["forward_backward"])
 
 
 def test_layers_say_what_is_exchanged():
-    channel = sweep.explain("alexnet", "channel", 4, 64, dataset="imagenet")["layers"]
+    channel = paradl.explain("alexnet", "channel", 4, 64, dataset="imagenet")["layers"]
     assert any(row["gathered_items"] for row in channel)
     assert not any(row["halo_items"] for row in channel)
-    spatial = sweep.explain("alexnet", "spatial", 4, 64, dataset="imagenet")["layers"]
+    spatial = paradl.explain("alexnet", "spatial", 4, 64, dataset="imagenet")["layers"]
     assert any(row["halo_items"] for row in spatial)
 
 
 def test_a_pipeline_says_which_stage():
-    layers = sweep.explain("alexnet", "pipeline", 4, 64, dataset="imagenet")["layers"]
+    layers = paradl.explain("alexnet", "pipeline", 4, 64, dataset="imagenet")["layers"]
     stages = [row["stage"] for row in layers]
     assert stages == sorted(stages)
     assert set(stages) == {1, 2, 3, 4}
 
 
 def test_another_algorithm_is_named():
-    explanation = sweep.explain(
+    explanation = paradl.explain(
         "alexnet", "data", 8, 64, dataset="imagenet", settings={"collectives": "tree"}
     )
     named = {row["term"]: row["formula"] for row in explanation["formulas"]}
@@ -151,20 +153,20 @@ def test_another_algorithm_is_named():
 
 
 def test_what_binds_is_stated_in_a_sentence():
-    explanation = sweep.explain("alexnet", "data+filter:group=4", 8, 64, dataset="imagenet")
+    explanation = paradl.explain("alexnet", "data+filter:group=4", 8, 64, dataset="imagenet")
     largest = max(explanation["formulas"], key=lambda row: row["part"])
     term = largest["term"].replace("_", " ")
     assert explanation["sentence"].startswith(f"{largest['part']:.0%} of the time is {term}: ")
 
 
 def test_the_best_group_is_explained():
-    explanation = sweep.explain("alexnet", "data+filter:group=best", 8, 64, dataset="imagenet")
+    explanation = paradl.explain("alexnet", "data+filter:group=best", 8, 64, dataset="imagenet")
     assert sum(row["part"] for row in explanation["formulas"]) == pytest.approx(1)
     assert explanation["layers"]
 
 
 def test_the_best_segments_are_explained():
-    explanation = sweep.explain(
+    explanation = paradl.explain(
         "alexnet", "data+pipeline:group=best,segments=best", 8, 64, dataset="imagenet"
     )
     assert sum(row["part"] for row in explanation["formulas"]) == pytest.approx(1)
@@ -176,14 +178,14 @@ def test_the_best_segments_are_explained():
 
 
 def test_what_does_not_fit_has_nothing_to_explain():
-    explanation = sweep.explain("alexnet", "data", 8, 64, dataset="cosmoflow-128")
+    explanation = paradl.explain("alexnet", "data", 8, 64, dataset="cosmoflow-128")
     assert explanation["formulas"] == explanation["layers"] == []
 
 
 @pytest.mark.parametrize("segments", [1, 4])
 def test_a_placed_group_is_explained_in_segments(segments):
     strategy = f"data+placement:group=2,segments={segments}"
-    explanation = sweep.explain("alexnet", strategy, 4, 16, dataset="imagenet", system="dgx1-v100")
+    explanation = paradl.explain("alexnet", strategy, 4, 16, dataset="imagenet", system="dgx1-v100")
     assert explanation["segments"] == segments
     assert explanation["launch"]["micro_batches"] == segments
     assert explanation["launch"]["micro_batch"] == 16 / segments

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import sweep
-from grids.reading.errors import InputError
+import paradl
+from paradl.grids.reading.errors import InputError
 
 PLACE: dict[str, Any] = {"dataset": "imagenet"}
 STRATEGIES = ["data+filter:group=2", "data+filter:group=4"]  # of one program
@@ -23,7 +23,7 @@ STEP = 1e-4
 def time_at(changes: dict[str, Any]) -> Any:
     """Epoch times in double precision, of other parameters, over the same dimensions."""
     options = {**VALUES, **changes}
-    slopes = sweep.grad(
+    slopes = paradl.grad(
         "resnet50", STRATEGIES, [4, 16], [8, 32], NAMES, parameters=options, **PLACE
     )
     return slopes.epoch_time.values
@@ -31,7 +31,7 @@ def time_at(changes: dict[str, Any]) -> Any:
 
 @pytest.fixture(scope="module")
 def slopes() -> Any:
-    return sweep.grad("resnet50", STRATEGIES, [4, 16], [8, 32], NAMES, parameters=VALUES, **PLACE)
+    return paradl.grad("resnet50", STRATEGIES, [4, 16], [8, 32], NAMES, parameters=VALUES, **PLACE)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -49,10 +49,10 @@ def test_derivatives_are_differences(name: str, slopes: Any) -> None:
 
 
 def test_times_are_those_of_predictions(slopes: Any) -> None:
-    many = sweep.predict("resnet50", STRATEGIES, [4, 16], [8, 32], parameters=VALUES, **PLACE)
+    many = paradl.predict("resnet50", STRATEGIES, [4, 16], [8, 32], parameters=VALUES, **PLACE)
     np.testing.assert_allclose(many.paradl.epoch_time, slopes.epoch_time, rtol=1e-6)
     alone = {**VALUES, "inter_bandwidth": 5e9}
-    one = sweep.predict("resnet50", STRATEGIES[0], 16, 32, parameters=alone, **PLACE)
+    one = paradl.predict("resnet50", STRATEGIES[0], 16, 32, parameters=alone, **PLACE)
     cell = {"strategy": STRATEGIES[0], "pe": 16, "batch": 32, "inter_bandwidth": 5e9}
     assert slopes.epoch_time.sel(cell).item() == pytest.approx(one["epoch_time"], rel=1e-12)
 
@@ -72,7 +72,7 @@ def test_derivatives_at_zero_are_those_towards_more() -> None:
 
     def ask(changes: dict[str, Any]) -> Any:
         place: dict[str, Any] = PLACE | {"parameters": dict.fromkeys(ZEROS, 0.0) | changes}
-        return sweep.grad("resnet50", STRATEGIES, [4, 16], 32, names, **place)
+        return paradl.grad("resnet50", STRATEGIES, [4, 16], 32, names, **place)
 
     none = ask({})
     exists = np.isfinite(none.epoch_time.values)
@@ -84,7 +84,7 @@ def test_derivatives_at_zero_are_those_towards_more() -> None:
         assert (none[f"elasticity_epoch_time_{name}"].values[exists] == 0).all()
         assert derivative[exists].any()
     stored = [f"elasticity_{time}_{name}" for time in ("epoch_time", "memory") for name in names]
-    cells = sweep.predict(
+    cells = paradl.predict(
         *("resnet50", STRATEGIES, [4, 16], 32),
         **PLACE,
         parameters=dict.fromkeys(ZEROS, 0.0),
@@ -96,7 +96,7 @@ def test_derivatives_at_zero_are_those_towards_more() -> None:
 
 def test_a_derivative_along_an_axis_that_begins_with_zero() -> None:
     latencies: dict[str, Any] = {"inter_latency": [0.0, 2e-6]}
-    both = sweep.grad("resnet50", "data", 16, 32, "inter_latency", parameters=latencies, **PLACE)
+    both = paradl.grad("resnet50", "data", 16, 32, "inter_latency", parameters=latencies, **PLACE)
     zero, other = both.d_epoch_time_d_inter_latency.values.reshape(-1)
     assert zero == pytest.approx(other, rel=1e-3)  # start-ups count in proportion
     assert both.inter_latency.values.tolist() == [0.0, 2e-6]
@@ -105,12 +105,12 @@ def test_a_derivative_along_an_axis_that_begins_with_zero() -> None:
 
 def test_what_has_no_derivative() -> None:
     with pytest.raises(InputError, match=r"^wrt: .*'inter_bandwith'.*'inter_bandwidth'"):
-        sweep.grad("resnet50", "data", 4, 32, "inter_bandwith", **PLACE)
+        paradl.grad("resnet50", "data", 4, 32, "inter_bandwith", **PLACE)
     with pytest.raises(InputError, match=r"^strategy: .*data\+filter:group=best"):
-        sweep.grad("resnet50", "data+filter:group=best", 4, 32, "peak_flops", **PLACE)
+        paradl.grad("resnet50", "data+filter:group=best", 4, 32, "peak_flops", **PLACE)
     text: Any = PLACE | {"dataset": "pile", "system": "dgx-h100"}
     with pytest.raises(InputError, match=r"^strategy: .*fsdp|^strategy: .*zero=3"):
-        sweep.grad("llama2_7b", "fsdp:micro=1", 4, 32, "peak_flops", **text)
+        paradl.grad("llama2_7b", "fsdp:micro=1", 4, 32, "peak_flops", **text)
 
 
 def test_too_many_to_answer_in_memory() -> None:
@@ -120,4 +120,4 @@ def test_too_many_to_answer_in_memory() -> None:
         "inter_latency": [1e-6, 2e-6],
     }
     with pytest.raises(InputError, match="102,000,000 cells"):
-        sweep.predict("resnet50", "data", range(1, 52), 32, parameters=axes, **PLACE)
+        paradl.predict("resnet50", "data", range(1, 52), 32, parameters=axes, **PLACE)

@@ -8,12 +8,12 @@ from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grids.reading.errors import InputError
-from sweep.cells.design_space import SpaceValues, make_grid
-from sweep.questions.best import rank_strategies
-from sweep.questions.fit import fit
-from sweep.questions.layout_scaling import list_fastest
-from sweep.questions.predict import predict
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.questions.best import rank_strategies
+from paradl.sweep.questions.fit import fit
+from paradl.sweep.questions.layout_scaling import list_fastest
+from paradl.sweep.questions.predict import predict
 
 NAMED = {"megatron": "megatron", "fsdp": "torchtitan", "deepspeed": "deepspeed"}
 STACKS = (*NAMED.values(), "torchrun")
@@ -149,7 +149,7 @@ def test_headroom_that_is_no_share_is_refused(free):
         rank("llama2_7b", 8, headroom=free)
 
 
-def test_what_does_not_fit_has_its_time(paradl):
+def test_what_does_not_fit_has_its_time(cli):
     """As with more memory."""
     layout = {"layout": "tp1 pp1 dp8 mb2 zero1"}
     (whole,) = rank("llama2_7b", 8, system="dgx-b200", **layout)["layouts"]
@@ -159,7 +159,7 @@ def test_what_does_not_fit_has_its_time(paradl):
     assert row["time"] == whole["time"]
     for options in (("--layout", layout["layout"]), ("--recompute", "none")):
         given = ("--model", "gpt3_175b", "--pe", 8, "--by", "time", *options)
-        code, out, _ = paradl("fit", *given)
+        code, out, _ = cli("fit", *given)
         assert code == 4
         assert "does not fit" in out
         assert "s per iteration" in out

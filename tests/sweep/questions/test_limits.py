@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-import sweep
-from grids.reading.errors import InputError
-from kernels.names.flags import FORBIDS, Limit
-from sweep.cube.variables import name_limits
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.flags import FORBIDS, Limit
+from paradl.sweep.cube.variables import name_limits
 
 
 def line(cube: xr.Dataset, row: dict) -> xr.Dataset:
@@ -16,7 +16,7 @@ def line(cube: xr.Dataset, row: dict) -> xr.Dataset:
 
 @pytest.mark.parametrize("efficiency", [0.1, 0.5, 1.0])
 def test_against_brute_force(mixed, efficiency):
-    rows = sweep.limits(mixed, efficiency).to_dict("records")
+    rows = paradl.limits(mixed, efficiency).to_dict("records")
     assert len(rows) == 2 * 6 * 2 * 2
     cube = mixed[["comp_time", "comm_time", "limit", "serial_time"]]
     for row in rows:
@@ -48,22 +48,22 @@ def forbidding(cells: xr.Dataset, largest: int) -> str:
 
 
 def test_serial_goes_no_further_than_one_pe(mixed):
-    rows = sweep.limits(mixed, selection={"strategy": "serial"})
+    rows = paradl.limits(mixed, selection={"strategy": "serial"})
     assert set(rows["largest_pe"]) <= {1, None}
     assert set(rows["forbidden_by"]) <= {"too_many_pes", "memory", "memory, too_many_pes"}
 
 
 def test_numbers_stay_whole(mixed):
-    rows = sweep.limits(mixed)
+    rows = paradl.limits(mixed)
     assert all(isinstance(pe, int) or pe is None for pe in rows["largest_pe"])
 
 
 def test_a_slice_that_cannot_exist_has_no_rows(mixed):
-    limit = sweep.limits(mixed, selection={"model": "alexnet", "dataset": "cosmoflow-128"})
+    limit = paradl.limits(mixed, selection={"model": "alexnet", "dataset": "cosmoflow-128"})
     assert len(limit) == 0
 
 
 @pytest.mark.parametrize("efficiency", [0, -1, 1.01, float("nan"), "80", None])
 def test_an_efficiency_that_cannot_be(mixed, efficiency):
     with pytest.raises(InputError, match=r"^efficiency: "):
-        sweep.limits(mixed, efficiency)
+        paradl.limits(mixed, efficiency)

@@ -2,9 +2,9 @@
 
 import pytest
 
-import sweep
-from sweep.cells.design_space import SpaceValues, make_grid
-from sweep.questions.best import rank_strategies
+import paradl
+from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.questions.best import rank_strategies
 
 BASES = ("spatial", "pipeline", "filter", "channel")
 HYBRIDS = tuple(f"data+{base}:group=best" for base in BASES)
@@ -14,7 +14,7 @@ HYBRIDS = tuple(f"data+{base}:group=best" for base in BASES)
 @pytest.mark.parametrize("batch", [1, 4096])
 def test_a_group_of_the_best_size_agrees_with_plain_strategies(oracle, batch):
     prediction = [
-        sweep.predict(
+        paradl.predict(
             "alexnet", strategy, 1, batch, dataset="imagenet", settings={"oracle": oracle}
         )
         for strategy in ("serial", "data", *BASES, *HYBRIDS)

@@ -10,9 +10,9 @@ from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.questions.pareto import merge_fronts
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.questions.pareto import merge_fronts
 
 Pairs = list[tuple[int, int]]
 pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40)
@@ -61,8 +61,8 @@ def test_each_bandwidth_of_a_cube_has_a_front(
         "objective": objective,
         "price": {"abci": 2.5} if against == "cost" else None,
     }
-    rows = sweep.pareto(mixed_url, {"model": "alexnet"}, **options)
-    assert rows == sweep.pareto(mixed.sel(model="alexnet"), **options)
+    rows = paradl.pareto(mixed_url, {"model": "alexnet"}, **options)
+    assert rows == paradl.pareto(mixed.sel(model="alexnet"), **options)
     bandwidths = mixed["inter_bandwidth"].values.tolist()
     assert len(bandwidths) == 2
     assert [row["inter_bandwidth"] for row in rows] == sorted(
@@ -108,27 +108,27 @@ def expect_front(
 
 
 def test_the_time_to_the_target(mixed_url: str) -> None:
-    rows = sweep.pareto(mixed_url, {"model": "alexnet"}, objective="train_time")
+    rows = paradl.pareto(mixed_url, {"model": "alexnet"}, objective="train_time")
     assert rows[0]["train_time"] < rows[-1]["train_time"]
     assert rows[0]["pe_hours"] == pytest.approx(rows[0]["train_time"] * rows[0]["pe"] / 3600)
 
 
-def test_the_time_to_the_target_need_not_be_stored(mixed: xr.Dataset, paradl: Any) -> None:
+def test_the_time_to_the_target_need_not_be_stored(mixed: xr.Dataset, cli: Any) -> None:
     options: dict[str, Any] = {"objective": "train_time", "against": "memory"}
-    stored = sweep.pareto(mixed, **options)
+    stored = paradl.pareto(mixed, **options)
     assert stored
-    bare = sweep.pareto(mixed.drop_vars(["train_time", "epochs"]), **options)
+    bare = paradl.pareto(mixed.drop_vars(["train_time", "epochs"]), **options)
     for row, expected in zip(bare, stored, strict=True):
         assert row["train_time"] == pytest.approx(expected["train_time"], rel=1e-6)
         assert row | {"train_time": 0} == expected | {"train_time": 0}
     space = ("--model", "resnet50", "--dataset", "imagenet", "--strategy", "data", "--pe", "8,64")
     asked = ("--batch", "32", "--convergence", "auto", "--objective", "train-time")
-    code, out, _ = paradl("pareto", *space, *asked, "--format", "json")
+    code, out, _ = cli("pareto", *space, *asked, "--format", "json")
     assert code == 0
     times = {row["pe"]: row["train_time"] for row in json.loads(out)}
     settings = {"convergence": "auto"}
     for pe, time in times.items():
-        answer = sweep.predict("resnet50", "data", pe, 32, dataset="imagenet", settings=settings)
+        answer = paradl.predict("resnet50", "data", pe, 32, dataset="imagenet", settings=settings)
         assert time == pytest.approx(answer["train_time"], rel=1e-6)
     assert times.keys() == {8, 64}
 
@@ -147,21 +147,21 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("options", "message"), BAD)
 def test_bad_input(options: dict[str, Any], message: str, mixed_url: str) -> None:
     with pytest.raises(InputError, match=message):
-        sweep.pareto(mixed_url, **options)
+        paradl.pareto(mixed_url, **options)
 
 
-def test_the_command(mixed_url: str, paradl: Any) -> None:
-    code, out, _ = paradl(
+def test_the_command(mixed_url: str, cli: Any) -> None:
+    code, out, _ = cli(
         "pareto", mixed_url, "--against", "cost", "--price", "2.5", "--format", "csv"
     )
     assert code == 0
     assert out.startswith(
         "model,dataset,system,strategy,pe,batch,inter_bandwidth,epoch_time,cost\n"
     )
-    by_name = paradl(
+    by_name = cli(
         "pareto", mixed_url, "--against", "cost", "--price", "abci=2.5", "--format", "csv"
     )
     assert by_name[1] == out
     nothing = ("--sel", "strategy=serial", "--sel", "pe=12")
-    code, _, message = paradl("pareto", mixed_url, *nothing)
+    code, _, message = cli("pareto", mixed_url, *nothing)
     assert (code, "nothing in this slice is feasible" in message) == (4, True)

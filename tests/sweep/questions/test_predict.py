@@ -5,9 +5,9 @@ import jax
 import pandas as pd
 import pytest
 
-import sweep
-from grids.reading.errors import InputError
-from kernels.names.terms import list_terms
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.terms import list_terms
 
 KEYS = {
     *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments", "batch"),
@@ -19,7 +19,7 @@ COMPUTE = list_terms("compute")
 
 @pytest.fixture(scope="module")
 def found():
-    return sweep.predict(
+    return paradl.predict(
         "resnet50", "data+filter", 256, 64, dataset="imagenet-226", settings={"oracle": "paper"}
     )
 
@@ -51,7 +51,7 @@ def test_limits_are_named(found):
 
 
 def test_it_is_the_cell_of_a_cube(mixed):
-    prediction = sweep.predict(
+    prediction = paradl.predict(
         "alexnet",
         "data+filter",
         8,
@@ -69,9 +69,9 @@ def test_it_is_the_cell_of_a_cube(mixed):
 
 def test_the_best_group_is_stated():
     options: dict[str, Any] = {"pe": 12, "batch": 32, "dataset": "imagenet"}
-    prediction = sweep.predict("alexnet", "data+spatial:group=best", **options)
+    prediction = paradl.predict("alexnet", "data+spatial:group=best", **options)
     times = {
-        group: sweep.predict("alexnet", f"data+spatial:group={group}", **options)
+        group: paradl.predict("alexnet", f"data+spatial:group={group}", **options)
         for group in (2, 3, 4, 6, 12)
     }
     allowed = {
@@ -87,9 +87,9 @@ def test_the_best_segments_are_stated(oracle):
     """24 samples of a pipeline: 16 segments at most, each with its own overheads."""
     options: dict[str, Any] = {"pe": 4, "batch": 24, "dataset": "imagenet"}
     options["settings"] = {"oracle": oracle}
-    prediction = sweep.predict("alexnet", "pipeline:segments=best", **options)
+    prediction = paradl.predict("alexnet", "pipeline:segments=best", **options)
     values = {
-        segments: sweep.predict("alexnet", f"pipeline:segments={segments}", **options)
+        segments: paradl.predict("alexnet", f"pipeline:segments={segments}", **options)
         for segments in (1, 2, 4, 8, 16)
     }
     fastest = min(values.values(), key=lambda answer: answer["epoch_time"])
@@ -106,12 +106,12 @@ def test_the_best_segments_are_those_that_fit():
     options: dict[str, Any] = {"pe": 2, "batch": 64, "dataset": "imagenet"}
     slow = {"inter_latency": "1 s", "intra_latency": "1 s"}  # each segment more costs seconds
     options["parameters"] = slow
-    one, two = (sweep.predict("vgg16", f"pipeline:segments={n}", **options) for n in (1, 2))
+    one, two = (paradl.predict("vgg16", f"pipeline:segments={n}", **options) for n in (1, 2))
     assert one["epoch_time"] < two["epoch_time"]
     assert one["memory"] > two["memory"]
-    assert sweep.predict("vgg16", "pipeline:segments=best", **options)["segments"] == 1
+    assert paradl.predict("vgg16", "pipeline:segments=best", **options)["segments"] == 1
     options["parameters"] = slow | {"memory_capacity": (one["memory"] + two["memory"]) / 2}
-    assert sweep.predict("vgg16", "pipeline:segments=best", **options)["segments"] == 2
+    assert paradl.predict("vgg16", "pipeline:segments=best", **options)["segments"] == 2
 
 
 def test_segments_of_less_than_a_sample_are_no_choice():
@@ -120,7 +120,7 @@ def test_segments_of_less_than_a_sample_are_no_choice():
     options["parameters"] = {"memory_capacity": "1 MB"}
     # By Table III more segments are always faster here.
     options["settings"] = {"scaling": "strong", "oracle": "paper"}
-    prediction = sweep.predict("vgg16", "data+pipeline:group=2,segments=best", **options)
+    prediction = paradl.predict("vgg16", "data+pipeline:group=2,segments=best", **options)
     assert (prediction["batch"], prediction["segments"]) == (3, 2)
     assert "memory" in prediction["limit"]
     assert "batch_too_small" not in prediction["limit"]
@@ -128,9 +128,9 @@ def test_segments_of_less_than_a_sample_are_no_choice():
 
 def test_group_and_segments_are_chosen_together():
     options: dict[str, Any] = {"pe": 8, "batch": 16, "dataset": "imagenet"}
-    prediction = sweep.predict("resnet50", "data+pipeline:group=best,segments=best", **options)
+    prediction = paradl.predict("resnet50", "data+pipeline:group=best,segments=best", **options)
     items = [
-        sweep.predict("resnet50", f"data+pipeline:group={group},segments={segments}", **options)
+        paradl.predict("resnet50", f"data+pipeline:group={group},segments={segments}", **options)
         for group in (2, 4, 8)
         for segments in (1, 2, 4, 8, 16)
     ]
@@ -151,14 +151,14 @@ def test_other_strategies_have_one_segment(found):
 
 
 def test_strong_scaling_divides_the_batch():
-    prediction = sweep.predict(
+    prediction = paradl.predict(
         "alexnet", "data", 8, 256, dataset="imagenet", settings={"scaling": "strong"}
     )
     assert (prediction["batch"], prediction["global_batch"]) == (32, 256)
 
 
 def test_what_does_not_fit_is_an_answer():
-    prediction = sweep.predict("alexnet", "data", 8, 256, dataset="cosmoflow-128")
+    prediction = paradl.predict("alexnet", "data", 8, 256, dataset="cosmoflow-128")
     assert set(prediction) >= KEYS
     assert prediction["limit"] == ["incompatible"]
     assert prediction["epoch_time"] is None
@@ -166,14 +166,14 @@ def test_what_does_not_fit_is_an_answer():
 
 
 def test_what_does_not_exist_has_no_time():
-    prediction = sweep.predict("alexnet", "serial", 8, 32, dataset="imagenet")
+    prediction = paradl.predict("alexnet", "serial", 8, 32, dataset="imagenet")
     assert prediction["limit"]
     assert prediction["feasible"] is False
 
 
 def test_bad_names_are_stated():
     with pytest.raises(InputError, match="'resnet50'"):
-        sweep.predict("resnet5", "data", 8, 32, dataset="imagenet")
+        paradl.predict("resnet5", "data", 8, 32, dataset="imagenet")
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_bad_names_are_stated():
 def test_one_explanation_is_of_one_value_of_each(query, message):
     given = {"strategy": "data", "pe": 8, "batch": 32, "dataset": "imagenet"}
     with pytest.raises(InputError, match=message) as error:
-        sweep.explain("alexnet", **given | query)
+        paradl.explain("alexnet", **given | query)
     assert len(str(error.value)) < 1000
 
 
@@ -202,7 +202,7 @@ def test_one_explanation_is_of_one_value_of_each(query, message):
         ({"settings": {"parameters": {"gamma": 1}}}, "^settings: 'parameters'"),
     ],
 )
-@pytest.mark.parametrize("question", [sweep.predict, sweep.explain])
+@pytest.mark.parametrize("question", [paradl.predict, paradl.explain])
 def test_what_is_no_parameter_and_no_setting(question, query, message):
     given = {"strategy": "data", "pe": 8, "batch": 32, "dataset": "imagenet"}
     with pytest.raises(InputError, match=message) as error:
@@ -215,7 +215,7 @@ def test_the_path_of_halos_is_stated_of_every_group() -> None:
     named = ("halo_latency", "halo_bandwidth")
     paths = []
     for strategy in ("data", "data+pipeline", "data+filter", "data+channel"):
-        prediction = sweep.predict("alexnet", strategy, 16, 32, dataset="imagenet", system="abci")
+        prediction = paradl.predict("alexnet", strategy, 16, 32, dataset="imagenet", system="abci")
         paths.append([prediction["parameters"][name] for name in named])
     assert paths == [paths[0]] * 4
     assert paths[0][1] == 16e9
@@ -233,7 +233,7 @@ def test_the_path_of_halos_is_stated_of_every_group() -> None:
     ],
 )
 def test_what_cannot_exist_has_no_numbers(model: str, strategy: str, more: dict[str, Any]) -> None:
-    answer = sweep.predict(model, strategy, 2, 8, **more)
+    answer = paradl.predict(model, strategy, 2, 8, **more)
     assert answer["limit"] == ["group_does_not_divide"]
     times = ("epoch_time", "iteration_time", "iteration_comp_time", "iteration_comm_time")
     assert {answer[name] for name in (*times, "memory")} == {None}

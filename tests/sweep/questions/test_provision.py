@@ -2,11 +2,11 @@
 
 import pytest
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.cells.design_space import SpaceValues, make_grid
-from sweep.questions.needs import list_needs
-from sweep.questions.provision import list_provisions
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.questions.needs import list_needs
+from paradl.sweep.questions.provision import list_provisions
 
 PAPER = {"oracle": "paper"}
 
@@ -16,7 +16,7 @@ def read_grid(**options):
 
 
 def predict(strategy, pe, batch, settings=None, **parameters):
-    return sweep.predict(
+    return paradl.predict(
         "alexnet",
         strategy,
         pe,
@@ -247,7 +247,7 @@ def test_the_largest_batch_of_a_layout_divides_into_its_micro_batches(pe, scalin
     largest, any_batch = list_needs(make_grid(options), "batch")
     assert largest["needed"] % step == 0
     fits = [
-        sweep.predict(
+        paradl.predict(
             "llama2_7b",
             gpipe,
             pe,

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
-import sweep
-from grids.entries.parameters import PARAMETERS
-from grids.reading.errors import InputError
-from sweep.questions.regret import rank_losses
-from sweep.show.ranking import describe_regret
-from sweep.show.rows import show_rows
+import paradl
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.questions.regret import rank_losses
+from paradl.sweep.show.ranking import describe_regret
+from paradl.sweep.show.rows import show_rows
 
 AXES: dict[str, Any] = {
     "model": "resnet50",
@@ -29,7 +29,7 @@ AXES: dict[str, Any] = {
 def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("regret")
     axes = {**AXES, "inter_bandwidth": ["0.1 GB/s", "25 GB/s"]}
-    sweep.run({"oracle": "paper", "axes": axes}, folder / "cube.zarr")
+    paradl.run({"oracle": "paper", "axes": axes}, folder / "cube.zarr")
     return str(folder / "cube.zarr")
 
 
@@ -43,10 +43,10 @@ def find_losses(cube: xr.Dataset, over: str) -> xr.DataArray:
 
 @pytest.mark.parametrize("over", ["system", "inter_bandwidth", "batch"])
 def test_losses_are_those_of_the_cells(over: str, url: str) -> None:
-    cube = sweep.open_dataset(url).load()
+    cube = paradl.open_dataset(url).load()
     losses = find_losses(cube, over)
-    rows = sweep.regret(url, over=over)
-    assert rows == sweep.regret(cube, over=over)
+    rows = paradl.regret(url, over=over)
+    assert rows == paradl.regret(cube, over=over)
     assert len(rows) == losses.size // losses.sizes[over]
     for row in rows:
         own = losses.sel({dim: row[str(dim)] for dim in losses.dims if dim != over})
@@ -80,9 +80,9 @@ def test_the_least_loss_need_not_be_of_a_winner() -> None:
 
 def test_draws_are_of_the_best_configurations() -> None:
     options = AXES["strategy"], AXES["pe"], AXES["batch"]
-    space = sweep.predict("resnet50", *options, dataset="imagenet")
-    rows = sweep.regret(space, over="draws")
-    best = sweep.best(space)
+    space = paradl.predict("resnet50", *options, dataset="imagenet")
+    rows = paradl.regret(space, over="draws")
+    best = paradl.best(space)
     feasible = set(best[best["feasible"].astype(bool)]["strategy"])
     assert {row["strategy"] for row in rows if row["rank"]} == feasible
     assert rows[0]["worst_loss"] <= rows[1]["worst_loss"]
@@ -98,14 +98,14 @@ def test_draws_are_of_the_best_configurations() -> None:
 def test_a_draw_is_said_by_what_slows_a_strategy() -> None:
     """With the parameter that is named at its expected value the worst loss is less."""
     query = ("data", "data+filter:group=4"), 64, 8
-    space = sweep.predict("vgg16", *query, dataset="imagenet")
-    (worst,) = (row for row in sweep.regret(space, over="draws") if row["worst_loss"])
+    space = paradl.predict("vgg16", *query, dataset="imagenet")
+    (worst,) = (row for row in paradl.regret(space, over="draws") if row["worst_loss"])
     name, value = worst["worst_at"].split(" (")[0].split(" ", 1)
     parameter = PARAMETERS[name]
     expected = worst["worst_at"].split("(expected ")[1].split(")")[0]
     assert parameter.read(value) != parameter.read(expected)
-    settled = sweep.predict("vgg16", *query, dataset="imagenet", parameters={name: expected})
-    (less,) = (row for row in sweep.regret(settled, over="draws") if row["worst_loss"])
+    settled = paradl.predict("vgg16", *query, dataset="imagenet", parameters={name: expected})
+    (less,) = (row for row in paradl.regret(settled, over="draws") if row["worst_loss"])
     assert less["worst_loss"] < worst["worst_loss"]
 
 
@@ -136,21 +136,21 @@ def test_tables_shorten_what_data_lists(capsys: pytest.CaptureFixture[str]) -> N
 )
 def test_bad_axes(over: str, message: str, url: str) -> None:
     with pytest.raises(InputError, match=message):
-        sweep.regret(url, over=over)
+        paradl.regret(url, over=over)
 
 
 def test_table_iii_has_no_draws(url: str) -> None:
     with pytest.raises(InputError, match=r"^over: "):
-        sweep.regret(url, over="draws")
+        paradl.regret(url, over="draws")
 
 
-def test_the_command(url: str, paradl: Any) -> None:
-    code, out, _ = paradl("regret", url, "--format", "csv")
+def test_the_command(url: str, cli: Any) -> None:
+    code, out, _ = cli("regret", url, "--format", "csv")
     assert (code, out.splitlines()[0]) == (
         0,
         "rank,model,dataset,inter_bandwidth,strategy,worst_loss,worst_at,worst_precision,"
         "worst_software,mean_loss,infeasible_at",
     )
-    code, _, message = paradl("regret", url, "--sel", "strategy=serial", "--quiet")
+    code, _, message = cli("regret", url, "--sel", "strategy=serial", "--quiet")
     assert code == 4
     assert message.startswith("paradl: no strategy is feasible throughout")

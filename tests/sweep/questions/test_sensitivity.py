@@ -6,11 +6,11 @@ from itertools import product
 
 import pytest
 
-import sweep
-from grids.entries.parameters import PARAMETERS
-from grids.reading.errors import InputError
-from sweep.cells.design_space import SpaceValues, make_grid
-from sweep.questions.sensitivity import list_sensitivities
+import paradl
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.questions.sensitivity import list_sensitivities
 
 STEP = 1e-4
 
@@ -27,7 +27,7 @@ def ask(oracle, strategy, **parameters):
 
 
 def predict(oracle, strategy, **parameters):
-    return sweep.predict(
+    return paradl.predict(
         "alexnet",
         strategy,
         16,
@@ -84,11 +84,11 @@ def test_only_the_paper_s_parameters_of_the_paper_s_oracle():
     )
 
 
-def test_what_is_zero_has_no_row(paradl):
+def test_what_is_zero_has_no_row(cli):
     place = ("--model", "alexnet", "--dataset", "imagenet", "--strategy", "data", "--pe", "8")
     named = {}
     for value in ("0", "1e-6"):
-        code, out, err = paradl(
+        code, out, err = cli(
             *("sensitivity", *place, "--batch", "8", "--set", f"inter_latency={value}"),
             *("--calibration", "none", "--format", "json"),
         )

@@ -1,9 +1,9 @@
-from grids.outputs import OUTPUTS
-from sweep.cube.creation import create_cube
-from sweep.cube.plan import plan_cube
-from sweep.cube.variables import VARIABLES
-from sweep.engine.run import read_grid
-from sweep.questions.status import read_status, verify_status
+from paradl.grids.outputs import OUTPUTS
+from paradl.sweep.cube.creation import create_cube
+from paradl.sweep.cube.plan import plan_cube
+from paradl.sweep.cube.variables import VARIABLES
+from paradl.sweep.engine.run import read_grid
+from paradl.sweep.questions.status import read_status, verify_status
 
 
 def test_a_whole_cube(mixed_url):

@@ -1,6 +1,6 @@
 """The same question has the same answer, to the last digit, however often it is asked."""
 
-import sweep
+import paradl
 
 # What runs in numpy does so at any call (tests/kernels/test_compiled.py): a few show the rest.
 TIMES = 4
@@ -9,7 +9,7 @@ TIMES = 4
 def test_a_prediction_is_the_same_each_time() -> None:
     answers = {
         repr(
-            sweep.predict(
+            paradl.predict(
                 "alexnet", dataset="imagenet", strategy="data", pe=8, batch=32, system="abci"
             )
         )
@@ -19,7 +19,7 @@ def test_a_prediction_is_the_same_each_time() -> None:
 
 
 def test_a_dataset_can_be_asked_for_its_best_as_often_as_one_likes() -> None:
-    cells = sweep.compute_space(
+    cells = paradl.compute_space(
         "alexnet", dataset="imagenet", pe=[8], batch=[32], strategy=["data", "data+filter:group=2"]
     )
-    assert len({repr(sweep.best(cells)) for _ in range(TIMES)}) == 1
+    assert len({repr(paradl.best(cells)) for _ in range(TIMES)}) == 1

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import sweep
-from grids.grid import Grid
-from grids.notes import list_warnings
-from grids.reading.errors import InputError
-from grids.spec import validate_spec
-from kernels.names.flags import FORBIDS
-from kernels.names.stored import PERCENTILES
+import paradl
+from paradl.grids.grid import Grid
+from paradl.grids.notes import list_warnings
+from paradl.grids.reading.errors import InputError
+from paradl.grids.spec import validate_spec
+from paradl.kernels.names.flags import FORBIDS
+from paradl.kernels.names.stored import PERCENTILES
 
 LAW: dict[str, Any] = {
     "name": "mine",
@@ -49,18 +49,18 @@ def count_epochs(batch: float) -> float:
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     place = str(tmp_path_factory.mktemp("training") / "cube.zarr")
-    sweep.run(SPEC, place)
+    paradl.run(SPEC, place)
     return place
 
 
 @pytest.fixture(scope="module")
 def cube(url: str) -> Any:
-    return sweep.open_dataset(url).load().squeeze(["model", "dataset", "system"], drop=True)
+    return paradl.open_dataset(url).load().squeeze(["model", "dataset", "system"], drop=True)
 
 
 def predict(strategy: Any = "data", pe: int = 64, batch: int = 32, **more: Any) -> dict[str, Any]:
     settings = {"convergence": [LAW], **more.pop("settings", {})}
-    return sweep.predict(
+    return paradl.predict(
         "resnet50",
         strategy,
         pe,
@@ -85,7 +85,7 @@ def predict(strategy: Any = "data", pe: int = 64, batch: int = 32, **more: Any) 
     ],
 )
 def test_an_answer_names_its_epochs_or_why_it_has_none(model, dataset, settings, basis):
-    answer = sweep.predict(
+    answer = paradl.predict(
         model, "data", 8, 32, dataset=dataset, system="dgx1-v100", settings=settings
     )
     assert answer["convergence"].startswith(basis)
@@ -155,7 +155,7 @@ def test_a_batch_may_be_too_large(law: dict[str, Any], parameters: dict[str, flo
 
 
 def test_a_largest_batch_needs_no_law() -> None:
-    answer = sweep.predict(
+    answer = paradl.predict(
         *("resnet50", "data", 64, 32),
         dataset="imagenet",
         parameters={"max_global_batch": 2047},
@@ -178,7 +178,7 @@ def test_every_cell_is_what_it_is_by_hand(cube: Any) -> None:
 
 
 def test_what_follows_on_read_is_what_is_stored(url: str) -> None:
-    whole = sweep.open_dataset(url)
+    whole = paradl.open_dataset(url)
     bare = whole.drop_vars(["epochs", "train_time"])
     for name in ("epochs", "train_time"):
         derived = getattr(bare.paradl, name).transpose(*whole[name].dims)
@@ -213,7 +213,7 @@ def find_soonest(cube: Any, strategy: str) -> tuple[float, int, int]:
 @pytest.mark.parametrize("selection", [{}, {"pe": AXES["pe"]}])
 def test_best_ranks_by_the_time_to_the_target(url: str, cube: Any, selection: Any) -> None:
     """From the summary that is kept, and from cells."""
-    rows = sweep.best(url, selection, objective="train_time").to_dict("records")
+    rows = paradl.best(url, selection, objective="train_time").to_dict("records")
     times = [row["train_time"] for row in rows if row["feasible"]]
     assert times == sorted(times)
     for row in rows:
@@ -227,15 +227,15 @@ def test_best_ranks_by_the_time_to_the_target(url: str, cube: Any, selection: An
 def test_one_pe_does_not_communicate(tmp_path: Path) -> None:
     """Its time to the target over its epochs is not exactly its time computing."""
     url, batches = str(tmp_path / "cube.zarr"), [8, 16, 32, 64, 128]
-    sweep.run({**SPEC, "axes": {**AXES, "strategy": "data", "pe": 1, "batch": batches}}, url)
+    paradl.run({**SPEC, "axes": {**AXES, "strategy": "data", "pe": 1, "batch": batches}}, url)
     for batch in batches:
-        rows = sweep.best(url, {"batch": batch}, objective="train_time").to_dict("records")
+        rows = paradl.best(url, {"batch": batch}, objective="train_time").to_dict("records")
         assert [row["comm_time"] for row in rows] == [0]
 
 
 @pytest.mark.parametrize("selection", [{}, {"pe": AXES["pe"]}])
 def test_limits_by_the_time_to_the_target(url: str, cube: Any, selection: Any) -> None:
-    rows = sweep.limits(url, selection=selection, objective="train_time").to_dict("records")
+    rows = paradl.limits(url, selection=selection, objective="train_time").to_dict("records")
     assert len(rows) == len(AXES["strategy"]) * len(AXES["batch"])
     alone = {
         batch: float(cube.sel(strategy="data", pe=1, batch=batch).train_time)
@@ -252,7 +252,7 @@ def test_limits_by_the_time_to_the_target(url: str, cube: Any, selection: Any) -
 
 
 def test_epochs_do_not_move_the_fastest_epoch(url: str, cube: Any) -> None:
-    for row in sweep.limits(url, selection={"strategy": "data"}).to_dict("records"):
+    for row in paradl.limits(url, selection={"strategy": "data"}).to_dict("records"):
         line = cube.sel(strategy="data", batch=row["batch"])
         times = (line.comp_time + line.comm_time).where((line.limit & FORBIDS) == 0, np.inf)
         assert row["fastest_pe"] == int(line.pe[int(times.values.argmin())])
@@ -263,7 +263,7 @@ def test_chances_count_epochs(url: str) -> None:
     """What is faster an epoch need not be sooner: one has half the replicas of the other."""
     selection = {"strategy": ["data", "data+spatial:group=2"], "pe": [512], "batch": [256]}
     by_epoch, by_target = (
-        sweep.best(url, selection, objective=objective).to_dict("records")[0]
+        paradl.best(url, selection, objective=objective).to_dict("records")[0]
         for objective in ("epoch_time", "train_time")
     )
     assert 0.5 < by_epoch["faster_than_next"] <= 1
@@ -277,7 +277,7 @@ def find_chances(rivals: list[str], error: float, batch_variance: float = 0.0) -
     space: Any = predict(rivals, settings={"convergence": [law]})
     chances = {}
     for objective in ("epoch_time", "train_time"):
-        first, second = sweep.best(space, objective=objective).to_dict("records")
+        first, second = paradl.best(space, objective=objective).to_dict("records")
         chances[objective] = first["faster_than_next"]
         chances[f"ratio of {objective}"] = second[objective] / first[objective]
     return chances
@@ -319,13 +319,13 @@ def test_a_model_without_a_law_has_no_time_to_the_target(
     axes = {**AXES, "model": ["alexnet", "resnet50"], "strategy": "data", "pe": 2, "batch": 32}
     spec = {"oracle": oracle, "axes": axes, "convergence": [LAW]}
     spec["outputs"] = [*OUTPUTS[:4], *outputs]
-    ds = sweep.run(spec, str(tmp_path / "cube.zarr"))
+    ds = paradl.run(spec, str(tmp_path / "cube.zarr"))
     for name in outputs:
         assert np.isfinite(ds[name].values).ravel().tolist() == [False, True], name
 
 
 def test_a_store_holds_its_law(url: str) -> None:
-    written = json.loads(sweep.open_dataset(url).attrs["paradl_spec"])
+    written = json.loads(paradl.open_dataset(url).attrs["paradl_spec"])
     (law,) = written["convergence"]
     assert {name: law[name] for name in LAW} == LAW
     again = Grid.from_definition(written)
@@ -380,35 +380,35 @@ def test_a_users_own_file(tmp_path: Path) -> None:
 
 
 def test_a_cube_without_epochs_says_so(small_url: str) -> None:
-    ds = sweep.open_dataset(small_url)
+    ds = paradl.open_dataset(small_url)
     for source in (small_url, ds):
         with pytest.raises(InputError, match="convergence: auto"):
-            sweep.best(source, objective="train_time")
+            paradl.best(source, objective="train_time")
     misspelt: Any = "train-tim"
     with pytest.raises(InputError, match=r"^objective: .*'train-tim'"):
-        sweep.limits(ds, objective=misspelt)
+        paradl.limits(ds, objective=misspelt)
 
 
-def test_commands(url: str, paradl: Any) -> None:
-    code, out, _ = paradl("limits", url, "--objective", "train-time", "--format", "json")
+def test_commands(url: str, cli: Any) -> None:
+    code, out, _ = cli("limits", url, "--objective", "train-time", "--format", "json")
     assert code == 0
     (row, *_) = json.loads(out)
     assert row["soonest_pe"] == 512
-    _, out, _ = paradl("schema", "limits")
+    _, out, _ = cli("schema", "limits")
     stated = json.loads(out)["items"]["properties"]
     assert {name for name in stated if "soonest" in name} == {n for n in row if "soonest" in n}
     options = ("--model", "resnet50", "--dataset", "imagenet", "--strategy", "data", "--pe", 64)
     more = ("--batch", 32, "--convergence", "auto", "--target", "top1>=0.759", "--format", "json")
-    code, out, _ = paradl("predict", *options, *more)
+    code, out, _ = cli("predict", *options, *more)
     assert code == 0
     seconds = json.loads(out)["train_time"]
     assert seconds > 0
-    _, out, _ = paradl("predict", *options, *more[:-2])
+    _, out, _ = cli("predict", *options, *more[:-2])
     (line,) = (line for line in out.splitlines() if line.split()[:1] == ["train_time"])
     number, unit = line.split()[1:]
     assert unit == "s"
     assert float(number.replace(",", "")) == pytest.approx(seconds, rel=1e-3)
-    code, out, err = paradl("predict", *options, *more, "--max-global-batch", 2047)
+    code, out, err = cli("predict", *options, *more, "--max-global-batch", 2047)
     assert code == 4
     assert json.loads(out)["limit"] == ["no_convergence"]
     assert "no_convergence" in err

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.cells.design_space import SpaceValues, make_grid
-from sweep.plots.winners import describe_map
-from sweep.questions.best import rank_strategies
-from sweep.questions.crossovers import list_crossovers
-from sweep.questions.pareto import pareto
-from sweep.questions.provision import list_provisions
-from sweep.questions.regret import regret
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.plots.winners import describe_map
+from paradl.sweep.questions.best import rank_strategies
+from paradl.sweep.questions.crossovers import list_crossovers
+from paradl.sweep.questions.pareto import pareto
+from paradl.sweep.questions.provision import list_provisions
+from paradl.sweep.questions.regret import regret
 
 RANKED: dict[str, Callable[..., Any]] = {
     "best": rank_strategies,
@@ -49,7 +49,7 @@ def test_a_store_is_ranked_a_kind_at_a_time(question, tmp_path):
     axes |= {"model": "vit_b_16", "dataset": "imagenet"}
     strategies = ["data", "data+filter:group=2", "data:micro=1", "data:micro=2"]
     store = str(tmp_path / "store")
-    sweep.run({"axes": {**axes, "strategy": strategies}}, store)
+    paradl.run({"axes": {**axes, "strategy": strategies}}, store)
     with pytest.raises(InputError, match=r"selection: .* strategy="):
         RANKED[question](store)
     for kind in (strategies[:2], strategies[2:]):
@@ -65,9 +65,9 @@ def test_networks_of_a_kind_each_are_ranked():
 
 
 @pytest.mark.parametrize("verb", ["best", "pareto", "regret", "limits --crossovers pe"])
-def test_the_command_line_says_what_to_do(verb, paradl):
+def test_the_command_line_says_what_to_do(verb, cli):
     given = ("--model", "vit_b_16", "--dataset", "imagenet", "--pe", 8, "--batch", 64)
-    code, out, err = paradl(*verb.split(), *given, "--strategy", "data,data:micro=best")
+    code, out, err = cli(*verb.split(), *given, "--strategy", "data,data:micro=best")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "--strategy data" in err
 
@@ -76,8 +76,8 @@ def test_the_command_line_says_what_to_do(verb, paradl):
     ("strategies", "mixed"),
     [("data,fsdp:micro=1", False), ("data,pipeline", True), ("filter,pipeline", False)],
 )
-def test_rows_that_are_not_ranked_have_a_warning(strategies, mixed, paradl):
+def test_rows_that_are_not_ranked_have_a_warning(strategies, mixed, cli):
     given = ("--model", "llama2_7b", "--dataset", "pile", "--pe", 8, "--batch", 2)
-    _, out, err = paradl("limits", *given, "--strategy", strategies)
+    _, out, err = cli("limits", *given, "--strategy", strategies)
     assert out
     assert ("do not compare" in err) == mixed

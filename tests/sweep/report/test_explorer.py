@@ -21,8 +21,8 @@ import pytest
 from browser import find_violations, needs_browser, open_browser
 from tornado.ioloop import IOLoop
 
-import sweep
-from sweep.report.explorer import Explorer, serve
+import paradl
+from paradl.sweep.report.explorer import Explorer, serve
 
 PLACE = {"model": "alexnet", "dataset": "imagenet", "system": "abci"}
 
@@ -32,7 +32,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     url = str(tmp_path_factory.mktemp("explore") / "cube.zarr")
     axes = {name: [value] for name, value in PLACE.items()} | {"system": ["abci", "dgx-h100"]}
     strategies = ["data", "data+filter:group=4"]
-    sweep.run({"axes": {**axes, "strategy": strategies, "pe": [4, 8], "batch": [32, 64]}}, url)
+    paradl.run({"axes": {**axes, "strategy": strategies, "pe": [4, 8], "batch": [32, 64]}}, url)
     return url
 
 
@@ -80,7 +80,7 @@ def test_rows(address, url):
     """The ranking of a place is that of `best`."""
     status, text = request(address, "/rows", PLACE)
     assert status == 200
-    expected = sweep.best(url, {"system": ["abci"]})["epoch_time"].tolist()
+    expected = paradl.best(url, {"system": ["abci"]})["epoch_time"].tolist()
     assert read_times(text) == pytest.approx(expected, rel=1e-4)
 
 
@@ -91,7 +91,7 @@ def test_a_parameter_that_is_no_axis(address, url):
     _, text = request(address, "/rows", {**PLACE, "times.intra_bandwidth": factor})
     settings: dict[str, Any] = {"dataset": "imagenet", "system": "abci"}
     settings["parameters"] = {"intra_bandwidth": value}
-    predicted = [sweep.predict("alexnet", "data", pe, 64, **settings) for pe in (4, 8)]
+    predicted = [paradl.predict("alexnet", "data", pe, 64, **settings) for pe in (4, 8)]
     expected = min(answer["epoch_time"] for answer in predicted)
     assert min(read_times(text)) == pytest.approx(expected, rel=1e-4)
 
@@ -100,7 +100,7 @@ def test_explain(address):
     cell = {"strategy": "data", "pe": 8, "batch": 32}
     status, text = request(address, "/explain", {**PLACE, **cell})
     assert status == 200
-    answer = sweep.explain("alexnet", "data", 8, 32, dataset="imagenet", system="abci")
+    answer = paradl.explain("alexnet", "data", 8, 32, dataset="imagenet", system="abci")
     assert json.loads(text)["sentence"] == answer["sentence"]
 
 
@@ -127,11 +127,11 @@ def test_a_layout(tmp_path):
     axes = {"model": "llama3_8b", "dataset": "pile:length=4096", "system": "dgx-h100"}
     space = {**axes, "strategy": "data+tensor+pipeline", "pe": 16, "batch": 64}
     url = str(tmp_path / "cube.zarr")
-    sweep.run({"axes": space | {"layout": {"product": rows}}, "scaling": "strong"}, url)
+    paradl.run({"axes": space | {"layout": {"product": rows}}, "scaling": "strong"}, url)
     explorer = Explorer(url, {}, None)
     cell = {**axes, "strategy": "data+tensor+pipeline", "pe": 16.0, "batch": 64.0, "layout": 3.0}
     answer = explorer.explain(tuple(cell.items()), ())
-    expected = sweep.explain(
+    expected = paradl.explain(
         "llama3_8b",
         "data+tensor+pipeline:tensor=8,pipeline=2",
         16,
@@ -235,7 +235,7 @@ def test_another_name_of_this_machine(address):
     assert request(address, "/rows", PLACE, host="elsewhere.example")[0] == 403
 
 
-def test_command(url, paradl, monkeypatch):
+def test_command(url, cli, monkeypatch):
     """A browser is led to the address that is printed, whose token no argument of a process has;
     Ctrl-C ends the command without a traceback.
     """
@@ -257,7 +257,7 @@ def test_command(url, paradl, monkeypatch):
 
     monkeypatch.setattr(webbrowser, "open", open_page)
     with ThreadPoolExecutor() as threads:
-        code, out, err = paradl("explore", url)
+        code, out, err = cli("explore", url)
     IOLoop.current().close(all_fds=True)
     assert [answer.result()[0] for answer in answers] == [200]
     assert (code, out.count("\n")) == (130, 1)
@@ -266,7 +266,7 @@ def test_command(url, paradl, monkeypatch):
 
 
 def test_a_port_that_is_taken(address, url):
-    with pytest.raises(sweep.InputError, match="--port"):
+    with pytest.raises(paradl.InputError, match="--port"):
         serve(Explorer(url, {}, None), int(urlsplit(address).port or 0))
 
 

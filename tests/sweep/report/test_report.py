@@ -16,21 +16,21 @@ import vl_convert
 from browser import Browser, find_violations, needs_browser, open_browser
 from cubes import COMMAND
 
-import sweep
-from grids.grid import Grid
-from grids.spec import validate_spec
-from sweep.cells.source import open_source
-from sweep.cells.store_reader import StoreReader
-from sweep.plots.looks import MEMORY_LOOKS, TERM_LOOKS
-from sweep.questions.fit import fit
-from sweep.report import narrow, points
-from sweep.report.charts import make_charts
-from sweep.report.contents import rank_places
-from sweep.report.layouts import make_layout_grid
-from sweep.report.page import write_page
-from sweep.report.report import collect_report
-from sweep.report.sentences import describe_best
-from sweep.report.tables import Report
+import paradl
+from paradl.grids.grid import Grid
+from paradl.grids.spec import validate_spec
+from paradl.sweep.cells.source import open_source
+from paradl.sweep.cells.store_reader import StoreReader
+from paradl.sweep.plots.looks import MEMORY_LOOKS, TERM_LOOKS
+from paradl.sweep.questions.fit import fit
+from paradl.sweep.report import narrow, points
+from paradl.sweep.report.charts import make_charts
+from paradl.sweep.report.contents import rank_places
+from paradl.sweep.report.layouts import make_layout_grid
+from paradl.sweep.report.page import write_page
+from paradl.sweep.report.report import collect_report
+from paradl.sweep.report.sentences import describe_best
+from paradl.sweep.report.tables import Report
 
 AXES = {
     "model": ["alexnet", "vgg16"],
@@ -45,7 +45,7 @@ AXES = {
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     url = str(tmp_path_factory.mktemp("report") / "cube.zarr")
-    sweep.run({"axes": AXES}, url)
+    paradl.run({"axes": AXES}, url)
     return url
 
 
@@ -55,7 +55,7 @@ def report(url: str) -> Report:
 
 
 def test_ranks_as_best_does(url, report):
-    ranked = sweep.best(url)
+    ranked = paradl.best(url)
     for column in ("model", "system", "strategy", "pe", "epoch_time"):
         assert [row[column] for row in report.ranking] == ranked[column].tolist()
 
@@ -105,13 +105,13 @@ LLAMA: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def layouts(tmp_path_factory: pytest.TempPathFactory) -> str:
     url = str(tmp_path_factory.mktemp("layouts") / "cube.zarr")
-    sweep.run({"axes": LLAMA, "scaling": "strong"}, url)
+    paradl.run({"axes": LLAMA, "scaling": "strong"}, url)
     return url
 
 
 def test_layouts(layouts):
     """Points of all layouts have the cube's times and columns; the best one is the fastest."""
-    cube = sweep.open_dataset(layouts).squeeze(drop=True).load()
+    cube = paradl.open_dataset(layouts).squeeze(drop=True).load()
     report = rank_places(layouts, None, None)
     assert report.settings == {
         name: [str(value) for value in values]
@@ -145,19 +145,19 @@ def test_the_space_of_an_answer(model, pe, batch, length):
     np.testing.assert_allclose(cells["memory"].values.ravel(), held, rtol=1e-6)
 
 
-def test_page_of_layouts(tmp_path, paradl):
+def test_page_of_layouts(tmp_path, cli):
     """`best --sequence` writes its page, too, and prints the same as without."""
     options = ("best", "--model", "llama3_8b", "--pe", "16", "--sequence", "4096")
     # Not what stderr says: on a busy machine, that it takes long.
-    plain, paged = paradl(*options), paradl(*options, "--report", tmp_path / "page.html")
+    plain, paged = cli(*options), cli(*options, "--report", tmp_path / "page.html")
     assert paged[:2] == plain[:2]
     assert "pile:length=4096" in (tmp_path / "page.html").read_text()
 
 
-def test_pages_show_what_the_software_runs(tmp_path, paradl):
+def test_pages_show_what_the_software_runs(tmp_path, cli):
     options = ("--model", "llama3_8b", "--pe", "16", "--sequence", "4096")
     page = ("--system", "dgx-h100:software=megatron", "--report", tmp_path / "page.html")
-    _, out, _ = paradl("best", *options, *page, "--format", "json")
+    _, out, _ = cli("best", *options, *page, "--format", "json")
     rows, text = json.loads(out)["layouts"], (tmp_path / "page.html").read_text()
     lacking = [row["layout"] for row in rows if "unsupported" in row["remarks"]]
     assert lacking
@@ -238,18 +238,18 @@ def test_losers(url):
 
 
 def test_a_search_has_no_curves(tmp_path):
-    sweep.run({"axes": AXES | PLACE}, tmp_path / "s.zarr", reduce_only=True)
+    paradl.run({"axes": AXES | PLACE}, tmp_path / "s.zarr", reduce_only=True)
     report = collect_report(str(tmp_path / "s.zarr"))
     assert report.ranking
     assert not report.points
     assert any("no curves" in note for note in report.notes)
 
 
-def test_command(url, tmp_path, paradl):
+def test_command(url, tmp_path, cli):
     """The policy forbids every request, and no address is in what the page adds to the library."""
     path = tmp_path / "report.html"
     options = ("--sel", "model=vgg16", "--sel", "system=abci")
-    assert paradl("report", url, "-o", path, *options)[0] == 0
+    assert cli("report", url, "-o", path, *options)[0] == 0
     assert path.stat().st_size < 5e6
     page = re.sub(r"<script[^>]*>.*?</script>", "<script></script>", path.read_text(), flags=re.S)
     assert "--sel model=vgg16 --sel system=abci" in page
@@ -284,7 +284,7 @@ def test_the_winner_survives_thinning():
     }
     grid = Grid.from_spec(validate_spec({"axes": axes, "oracle": "paper"}, ""), Path())
     report = collect_report(grid)
-    best = sweep.best(grid, {}).sort_values("epoch_time").iloc[0]
+    best = paradl.best(grid, {}).sort_values("epoch_time").iloc[0]
     assert len(report.answers) < 54
     (winner,) = (row for row in report.ranking if row.items() >= report.opening.items())
     assert winner["epoch_time"] == best["epoch_time"]
@@ -316,10 +316,10 @@ def test_what_speaks_against_the_winner(oracle):
         (("provision", "--need", "memory_capacity"), ("needs memory capacity",)),
     ],
 )
-def test_a_page_answers_what_was_asked(verb, words, tmp_path, paradl):
+def test_a_page_answers_what_was_asked(verb, words, tmp_path, cli):
     """Its sentence begins with the answer that the terminal prints; its first chart draws it."""
     path = tmp_path / "page.html"
-    _, out, _ = paradl(*verb, *ALEXNET, "--format", "json", "--report", path)
+    _, out, _ = cli(*verb, *ALEXNET, "--format", "json", "--report", path)
     row = json.loads(out)[0]
     text = path.read_text()
     answer = re.search(r'<p id="answer"[^>]*>(.*?)</p>', text)
@@ -329,11 +329,11 @@ def test_a_page_answers_what_was_asked(verb, words, tmp_path, paradl):
     assert re.findall(r'data-chart="(\w+)"', text)[0] == "asked"
 
 
-def test_limits_lead_each_place_of_a_page(tmp_path, paradl):
+def test_limits_lead_each_place_of_a_page(tmp_path, cli):
     """Each swept bandwidth has its own rows: a place that is slower loses none to another."""
     bandwidths = ("--set", "inter_bandwidth=1 GB/s,10 GB/s")
     path = tmp_path / "page.html"
-    _, out, _ = paradl("limits", *ALEXNET, *bandwidths, "--format", "json", "--report", path)
+    _, out, _ = cli("limits", *ALEXNET, *bandwidths, "--format", "json", "--report", path)
     match = re.search(r'id="data">(.*?)</script>', path.read_text(), flags=re.S)
     assert match
     tables = json.loads(match[1])["tables"]
@@ -382,14 +382,14 @@ def test_an_upgrade_that_uncovers_communication_says_so():
         ("provision", "--deadline", "1 h", "--epochs", "1"),
     ],
 )
-def test_beside_an_answer(verb, tmp_path, paradl):
+def test_beside_an_answer(verb, tmp_path, cli):
     """A question without a store writes its page, too, and prints the same as without."""
     options = ALEXNET
     # Not what stderr says: on a busy machine, that it takes long.
-    plain = paradl(*verb, *options)
-    assert paradl(*verb, *options, "--report", tmp_path / "page.html")[:2] == plain[:2]
+    plain = cli(*verb, *options)
+    assert cli(*verb, *options, "--report", tmp_path / "page.html")[:2] == plain[:2]
     assert "alexnet" in (tmp_path / "page.html").read_text()
-    assert paradl(*verb, *options, "--report", tmp_path / "no" / "page.html")[0] == 2
+    assert cli(*verb, *options, "--report", tmp_path / "no" / "page.html")[0] == 2
 
 
 def test_objective(url):
@@ -397,15 +397,15 @@ def test_objective(url):
     goal: Any = {"objective": "cost", "price": {"abci": 1.0, "dgx-h100": 8.0}}
     chosen = {"model": ["alexnet"]}
     report = collect_report(url, chosen, **goal)
-    expected = sweep.best(url, chosen, **goal)
+    expected = paradl.best(url, chosen, **goal)
     assert [row["value"] for row in report.ranking] == expected["cost"].tolist()
 
 
 def test_function(url, tmp_path):
-    sweep.write_report(url, tmp_path / "report.html", PLACE | {"pe": [4]}, objective="pe_hours")
+    paradl.write_report(url, tmp_path / "report.html", PLACE | {"pe": [4]}, objective="pe_hours")
     assert "objective=&#39;pe_hours&#39;" in (tmp_path / "report.html").read_text()
-    with pytest.raises(sweep.InputError):
-        sweep.write_report(url, tmp_path / "no" / "report.html")
+    with pytest.raises(paradl.InputError):
+        paradl.write_report(url, tmp_path / "no" / "report.html")
 
 
 @pytest.mark.parametrize(
@@ -416,9 +416,9 @@ def test_function(url, tmp_path):
         (("-o", "report.html", "--sel", "strategy=serial", "--sel", "pe=8"), 4, "feasible"),
     ],
 )
-def test_bad_input(options, code, words, url, tmp_path, paradl, monkeypatch):
+def test_bad_input(options, code, words, url, tmp_path, cli, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    got, out, err = paradl("report", url, *options)
+    got, out, err = cli("report", url, *options)
     assert (got, out, err.count("\n")) == (code, "", 1)
     assert words in err
     assert not list(tmp_path.iterdir())

@@ -6,8 +6,8 @@ import pytest
 from sampled_spaces import ROWS, SHARES, SPACE
 from shared import copy_shared
 
-from sweep.samples.read import Samples, open_samples
-from sweep.samples.sample import sample
+from paradl.sweep.samples.read import Samples, open_samples
+from paradl.sweep.samples.sample import sample
 
 
 @pytest.fixture(scope="session")

@@ -10,12 +10,12 @@ import pytest
 from cubes import limit_file_sizes
 from sampled_spaces import SPACE
 
-from grids.reading.errors import InputError
-from sweep.errors import RunError
-from sweep.exports.target import write_beside
-from sweep.samples.leakage import check_leakage
-from sweep.samples.read import open_samples
-from sweep.samples.sample import sample
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.errors import RunError
+from paradl.sweep.exports.target import write_beside
+from paradl.sweep.samples.leakage import check_leakage
+from paradl.sweep.samples.read import open_samples
+from paradl.sweep.samples.sample import sample
 
 
 def replace_by_folder(file) -> None:

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grids.reading.errors import InputError
-from sweep.engine.run import run
-from sweep.questions.predict import predict
-from sweep.samples.read import open_samples
-from sweep.samples.sample import sample
-from sweep.samples.space import read_space
-from sweep.samples.stream import batches
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.engine.run import run
+from paradl.sweep.questions.predict import predict
+from paradl.sweep.samples.read import open_samples
+from paradl.sweep.samples.sample import sample
+from paradl.sweep.samples.space import read_space
+from paradl.sweep.samples.stream import batches
 
 SPACE: dict[str, Any] = {
     "axes": {

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sweep.samples.stream import Room, hand_over
+from paradl.sweep.samples.stream import Room, hand_over
 
 
 def read_address(array: jax.Array) -> int:

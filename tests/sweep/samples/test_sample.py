@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 from sampled_spaces import ROWS, SHARES, SPACE
 
-from grids.reading.errors import InputError
-from sweep.questions.predict import predict
-from sweep.samples.columns import FACTS
-from sweep.samples.draw import draw_slices, make_tables
-from sweep.samples.read import Samples, open_samples
-from sweep.samples.sample import sample
-from sweep.samples.space import read_space
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.questions.predict import predict
+from paradl.sweep.samples.columns import FACTS
+from paradl.sweep.samples.draw import draw_slices, make_tables
+from paradl.sweep.samples.read import Samples, open_samples
+from paradl.sweep.samples.sample import sample
+from paradl.sweep.samples.space import read_space
 
 TARGETS = ("epoch_time", "comp_time", "comm_time", "memory")
 PARAMETERS = ("pe", "batch", "inter_bandwidth", "inter_latency")

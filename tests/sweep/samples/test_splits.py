@@ -10,12 +10,12 @@ import pytest
 from sampled_spaces import SPACE
 from typer.testing import CliRunner
 
-from grids.entries.names import list_names
-from sweep.cli.main import app
-from sweep.samples.leakage import check_leakage
-from sweep.samples.read import Samples
-from sweep.samples.space import read_space
-from sweep.samples.splits import SPLITS, choose_splits
+from paradl.grids.entries.names import list_names
+from paradl.sweep.cli.main import app
+from paradl.sweep.samples.leakage import check_leakage
+from paradl.sweep.samples.read import Samples
+from paradl.sweep.samples.space import read_space
+from paradl.sweep.samples.splits import SPLITS, choose_splits
 
 
 @pytest.fixture(scope="module")

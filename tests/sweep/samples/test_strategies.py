@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sweep.questions.predict import predict
-from sweep.samples.rows import Request, draw_batch, list_batches, make_rows
-from sweep.samples.space import read_space
-from sweep.samples.stream import batches
+from paradl.sweep.questions.predict import predict
+from paradl.sweep.samples.rows import Request, draw_batch, list_batches, make_rows
+from paradl.sweep.samples.space import read_space
+from paradl.sweep.samples.stream import batches
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from sampled_spaces import SPACE
 
-from grids.reading.errors import InputError
-from sweep.questions.predict import predict
-from sweep.samples.features import FEATURES
-from sweep.samples.stream import Stream, batches
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.questions.predict import predict
+from paradl.sweep.samples.features import FEATURES
+from paradl.sweep.samples.stream import Stream, batches
 
 # Few tables and small stripes: with slopes, 65,536 rows are evaluated at a time.
 SLOPED = SPACE | {

@@ -6,9 +6,9 @@ from itertools import product
 import jax
 import numpy as np
 
-from grids.grid import Grid
-from grids.spec import Spec
-from sweep.samples.tables import SharedTables, build_table
+from paradl.grids.grid import Grid
+from paradl.grids.spec import Spec
+from paradl.sweep.samples.tables import SharedTables, build_table
 
 AXES = {
     "model": ["alexnet", "vgg16"],

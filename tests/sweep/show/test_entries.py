@@ -3,8 +3,8 @@ import json
 from contextlib import redirect_stdout
 from typing import Any
 
-from sweep.questions import catalogue
-from sweep.show.catalogue import show_entries
+from paradl.sweep.questions import catalogue
+from paradl.sweep.show.catalogue import show_entries
 
 
 def printed(kind: str, form: Any) -> str:

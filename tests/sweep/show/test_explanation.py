@@ -1,9 +1,9 @@
 import json
 
-import sweep
-from sweep.show.explanation import show_explanation
+import paradl
+from paradl.sweep.show.explanation import show_explanation
 
-EXPLAINED = sweep.explain("alexnet", "data+spatial", 8, 64, dataset="imagenet")
+EXPLAINED = paradl.explain("alexnet", "data+spatial", 8, 64, dataset="imagenet")
 
 
 def test_an_explanation_has_its_parts(capsys):
@@ -36,7 +36,9 @@ def test_a_narrow_terminal_keeps_what_was_asked_for(capsys, monkeypatch):
 
 
 def test_what_is_hidden_stands_below_the_terms(capsys):
-    answer = sweep.explain("alexnet", "data", 8, 64, dataset="imagenet", system="abci:software=ddp")
+    answer = paradl.explain(
+        "alexnet", "data", 8, 64, dataset="imagenet", system="abci:software=ddp"
+    )
     show_explanation(answer, "table")
     terms, hidden = capsys.readouterr().out.split("Hidden: no part of the time")
     assert "hidden_communication" not in terms
@@ -51,7 +53,7 @@ def test_an_explanation_as_json_and_csv(capsys):
 
 
 def test_a_parameter_that_shares_its_name_with_a_term_is_no_time(capsys):
-    answer = sweep.explain("llama2_7b", "fsdp:micro=1", 8, 1, dataset="pile", system="dgx-h100")
+    answer = paradl.explain("llama2_7b", "fsdp:micro=1", 8, 1, dataset="pile", system="dgx-h100")
     show_explanation(answer, "table")
     parameters = capsys.readouterr().out.partition("Parameters")[2].partition("Terms")[0]
     (attention,) = (line for line in parameters.splitlines() if line.startswith(" attention "))

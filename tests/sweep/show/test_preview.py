@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from sweep.cube.plan import plan_cube
-from sweep.engine.progress import silent
-from sweep.show.preview import announce, outline_plan
+from paradl.sweep.cube.plan import plan_cube
+from paradl.sweep.engine.progress import silent
+from paradl.sweep.show.preview import announce, outline_plan
 
 
 def test_the_outline_counts(mixed_grid):
@@ -26,14 +26,14 @@ def test_progress_is_announce_once(mixed_grid, capsys):
     assert "3 of 4 blocks" in shown.err
 
 
-def test_a_single_cell_is_one(tmp_path, paradl):
+def test_a_single_cell_is_one(tmp_path, cli):
     spec, store = tmp_path / "spec.yaml", tmp_path / "out.zarr"
     axes = "model: [alexnet], dataset: [imagenet], system: [abci], strategy: data, pe: 8, batch: 8"
     spec.write_text(f"axes: {{{axes}}}\n")
     said = [
-        paradl("sweep", spec, store, "--dry-run"),
-        paradl("sweep", spec, store),
-        paradl("export", store, tmp_path / "cells.csv"),
+        cli("sweep", spec, store, "--dry-run"),
+        cli("sweep", spec, store),
+        cli("export", store, tmp_path / "cells.csv"),
     ]
     assert {code for code, _, _ in said} == {0}
     text = "\n".join(out + err for _, out, err in said)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sweep.show.planning import show_sensitivities
-from sweep.show.rows import SCREENFUL, shorten_label, show_rows
-from sweep.show.tables import LONG, print_table
+from paradl.sweep.show.planning import show_sensitivities
+from paradl.sweep.show.rows import SCREENFUL, shorten_label, show_rows
+from paradl.sweep.show.tables import LONG, print_table
 
 ROW = {"model": "vgg16", "strategy": "data", "pe": 4, "memory": 5e9, "fastest_time": 1.5}
 

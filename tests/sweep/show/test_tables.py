@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from grids.reading.units import format_quantity
-from sweep.show.columns import format_cell
-from sweep.show.data import flatten_record
-from sweep.show.rows import show, show_one
+from paradl.grids.reading.units import format_quantity
+from paradl.sweep.show.columns import format_cell
+from paradl.sweep.show.data import flatten_record
+from paradl.sweep.show.rows import show, show_one
 
 ROWS: list[dict[str, Any]] = [
     {"strategy": "data", "pe": 8, "epoch_time": 12.345678, "memory": 16e9, "limit": []},

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-import sweep
-from grids.library import find
-from sweep.show.rows import show
-from sweep.show.visible import escape_invisible, escape_lines
+import paradl
+from paradl.grids.library import find
+from paradl.sweep.show.rows import show
+from paradl.sweep.show.visible import escape_invisible, escape_lines
 
 OWNED = "\x1b]0;owned\x07"  # renames a terminal's window
 RED = "\x1b[31m"
@@ -56,12 +56,12 @@ def model(tmp_path) -> Path:
     return path
 
 
-def test_names_are_text(model, paradl) -> None:
+def test_names_are_text(model, cli) -> None:
     """Inside of files they are refused, and the message is clean, too."""
     definition = yaml.safe_load(model.read_text()) | {"name": EVIL}
     model.write_text(yaml.safe_dump(definition))
     options = ("--dataset", "imagenet", "--strategy", "serial", "--batch", 8, "--pe", 1)
-    code, out, err = paradl("predict", "--model", model, *options)
+    code, out, err = cli("predict", "--model", model, *options)
     assert (code, out) == (2, "")
     assert is_clean(err)
     assert "not a text character" in err
@@ -76,21 +76,21 @@ def spec(model) -> dict:
 @pytest.fixture
 def store(spec, tmp_path) -> str:
     place = tmp_path / f"cube{OWNED}.zarr"
-    sweep.run(spec, place)
+    paradl.run(spec, place)
     return str(place)
 
 
 @pytest.mark.parametrize("command", [("limits",), ("status", "--verify")])
-def test_a_store(command, store, paradl) -> None:
-    code, out, err = paradl(command[0], store, *command[1:])
+def test_a_store(command, store, cli) -> None:
+    code, out, err = cli(command[0], store, *command[1:])
     assert (code, err) == (0, "")
     assert is_clean(out)
-    _, out, _ = paradl(command[0], store, "--format", "json")
+    _, out, _ = cli(command[0], store, "--format", "json")
     assert json.loads(out)
     assert is_clean(out)
 
 
-def test_a_store_that_says_what_it_likes(store, paradl) -> None:
+def test_a_store_that_says_what_it_likes(store, cli) -> None:
     root = Path(store, "zarr.json")
     metadata = json.loads(root.read_text())
     spec = json.loads(metadata["attributes"]["paradl_spec"])
@@ -98,7 +98,7 @@ def test_a_store_that_says_what_it_likes(store, paradl) -> None:
     for change in ({"paradl_format": EVIL}, {"paradl_spec": json.dumps(spec)}):
         forged = metadata | {"attributes": metadata["attributes"] | change}
         root.write_text(json.dumps(forged))
-        code, out, err = paradl("limits", store)
+        code, out, err = cli("limits", store)
         assert (code, out) == (2, "")
         assert is_clean(err)
 
@@ -111,30 +111,30 @@ def test_a_name_makes_no_line_of_a_table(capsys) -> None:
     assert not empty.strip()
 
 
-def test_a_damaged_store(store, paradl) -> None:
+def test_a_damaged_store(store, cli) -> None:
     chunk = next(Path(store).glob("memory/c*0"))
     chunk.write_bytes(b"")
-    code, out, err = paradl("status", store, "--verify")
+    code, out, err = cli("status", store, "--verify")
     assert code == 1
     assert is_clean(out + err)
     assert "memory of model alexnet" in out
     assert r"cube\x1b]0;owned\x07.zarr" in out
 
 
-def test_a_sweep(spec, spec_file, tmp_path, paradl) -> None:
+def test_a_sweep(spec, spec_file, tmp_path, cli) -> None:
     spec["axes"]["model"] = "alexnet"  # a path with an ESC is no text of a YAML file
     path, store = spec_file(spec), tmp_path / f"{RED}.zarr"
-    code, out, err = paradl("sweep", path, store, "--dry-run")
+    code, out, err = cli("sweep", path, store, "--dry-run")
     assert (code, err) == (0, "")
     assert is_clean(out)
-    code, out, err = paradl("sweep", path, store)
+    code, out, err = cli("sweep", path, store)
     assert (code, out) == (0, "")
     assert err.endswith("\\x1b[31m.zarr\n")
     assert is_clean(err)
 
 
 @pytest.mark.parametrize("command", ["predict", "explain"])
-def test_one_configuration(command, model, paradl) -> None:
+def test_one_configuration(command, model, cli) -> None:
     options = (
         "--dataset",
         "imagenet",
@@ -146,14 +146,14 @@ def test_one_configuration(command, model, paradl) -> None:
         model,
     )
     for pe in (1, 2):  # two are too many, which stderr says
-        _, out, err = paradl(command, *options, "--pe", pe)
+        _, out, err = cli(command, *options, "--pe", pe)
         assert is_clean(out + err)
         assert "alexnet" in out
 
 
-def test_a_refusal(model, tmp_path, paradl) -> None:
+def test_a_refusal(model, tmp_path, cli) -> None:
     missing = tmp_path / f"{EVIL}.yaml"
-    code, _, err = paradl("sweep", missing, tmp_path / "cube.zarr")
+    code, _, err = cli("sweep", missing, tmp_path / "cube.zarr")
     assert code == 2
     assert is_clean(err)
     assert f"{SHOWN}.yaml" in err
@@ -171,29 +171,29 @@ def runs(model, tmp_path) -> Path:
     return path
 
 
-def test_measured_runs(runs, paradl) -> None:
-    code, out, err = paradl("compare", runs)
+def test_measured_runs(runs, cli) -> None:
+    code, out, err = cli("compare", runs)
     assert (code, err) == (0, "")
     assert is_clean(out)
     assert "\\x1b[31m.yaml" in out
     runs.write_text(runs.read_text().replace(",data,", f",{EVIL},"))
-    code, out, err = paradl("compare", runs)
+    code, out, err = cli("compare", runs)
     assert (code, out) == (2, "")
     assert is_clean(err)
     assert "runs\\x1b[31m.csv:2: strategy" in err
 
 
-def test_csv_is_data(runs, paradl) -> None:
+def test_csv_is_data(runs, cli) -> None:
     """A program that reads it finds the very names."""
-    (row,) = csv.DictReader(io.StringIO(paradl("compare", runs, "--format", "csv")[1]))
+    (row,) = csv.DictReader(io.StringIO(cli("compare", runs, "--format", "csv")[1]))
     assert row["note"] == EVIL
 
 
-def test_csv_on_a_terminal_is_visible(runs, paradl, monkeypatch) -> None:
+def test_csv_on_a_terminal_is_visible(runs, cli, monkeypatch) -> None:
     ours, terminal = pty.openpty()
     with os.fdopen(terminal, "w") as stdout:
         monkeypatch.setattr(sys, "stdout", stdout)
-        assert paradl("compare", runs, "--format", "csv")[0] == 0
+        assert cli("compare", runs, "--format", "csv")[0] == 0
     shown = b""
     with suppress(OSError):  # Linux ends a pseudo-terminal with an error
         while chunk := os.read(ours, 10_000):

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from sweep.show.columns import Column
-from sweep.show.rows import show
-from sweep.show.tables import draw_table, print_record
+from paradl.sweep.show.columns import Column
+from paradl.sweep.show.rows import show
+from paradl.sweep.show.tables import draw_table, print_record
 
 STRATEGIES = ["serial", "data", "data+pipeline:group=4,segments=8", "data+spatial"]
 LIMIT = ["too_many_pes", "memory", "group_does_not_divide"]
@@ -134,9 +134,9 @@ def test_a_record_wraps_too(monkeypatch, capsys):
     assert out.count("group_does_not_divide") == 3
 
 
-def test_a_store_is_ranked_at_80_columns(monkeypatch, paradl, small_url):
+def test_a_store_is_ranked_at_80_columns(monkeypatch, cli, small_url):
     monkeypatch.setenv("COLUMNS", "80")
-    code, out, _ = paradl("best", small_url, "--sel", "model=alexnet", "--sel", "pe=4")
+    code, out, _ = cli("best", small_url, "--sel", "model=alexnet", "--sel", "pe=4")
     assert code == 0
     assert "alexnet, imagenet, abci, pe 4, batch 32" in " ".join(out.split())
     assert max(map(len, out.splitlines())) <= 80

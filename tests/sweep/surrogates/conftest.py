@@ -6,9 +6,9 @@ import pytest
 from sampled_spaces import FEW, RECIPE
 from shared import copy_shared
 
-from sweep.samples.read import Samples, open_samples
-from sweep.samples.sample import sample
-from sweep.surrogates.train import train_surrogate
+from paradl.sweep.samples.read import Samples, open_samples
+from paradl.sweep.samples.sample import sample
+from paradl.sweep.surrogates.train import train_surrogate
 
 
 @pytest.fixture(scope="session")

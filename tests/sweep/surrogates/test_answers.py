@@ -5,7 +5,7 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from sweep.answers.types.schemas import build_schemas
+from paradl.sweep.answers.types.schemas import build_schemas
 
 SCHEMAS = build_schemas()
 
@@ -19,9 +19,9 @@ SCHEMAS = build_schemas()
         ("surrogate predict", ()),
     ],
 )
-def test_answers(verb, options, trained, drawn, paradl):
+def test_answers(verb, options, trained, drawn, cli):
     paths = (drawn.path,) if verb == "leakage" else (trained, drawn.path)
-    code, out, err = paradl(*verb.split(), *paths, *options, "--format", "json")
+    code, out, err = cli(*verb.split(), *paths, *options, "--format", "json")
     assert code in (0, 3), err
     answer = json.loads(out)
     assert answer

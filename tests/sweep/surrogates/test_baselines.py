@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from kernels.names.stored import EPOCH, TARGETS
-from sweep.surrogates import evaluate
-from sweep.surrogates.encoding import fit_encoding
-from sweep.surrogates.evaluate import Habit, Neighbours
-from sweep.surrogates.rows import SampleRows
+from paradl.kernels.names.stored import EPOCH, TARGETS
+from paradl.sweep.surrogates import evaluate
+from paradl.sweep.surrogates.encoding import fit_encoding
+from paradl.sweep.surrogates.evaluate import Habit, Neighbours
+from paradl.sweep.surrogates.rows import SampleRows
 
 
 def make_rows() -> SampleRows:

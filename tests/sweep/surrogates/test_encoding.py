@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from grids.reading.errors import InputError
-from sweep.surrogates.encoding import fit_encoding
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.surrogates.encoding import fit_encoding
 
 
 @pytest.fixture

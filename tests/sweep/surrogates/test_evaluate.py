@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from grids.reading.errors import InputError
-from sweep.cli.main import app
-from sweep.surrogates.evaluate import evaluate_surrogate
-from sweep.surrogates.predict import predict_surrogate
-from sweep.surrogates.scores import Answers, score_rows, score_slices
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cli.main import app
+from paradl.sweep.surrogates.evaluate import evaluate_surrogate
+from paradl.sweep.surrogates.predict import predict_surrogate
+from paradl.sweep.surrogates.scores import Answers, score_rows, score_slices
 
 
 def test_each_split_is_scored_beside_baselines(trained, drawn):
@@ -81,9 +81,9 @@ def test_rows_that_are_no_table_give_one_message(trained, tmp_path):
         predict_surrogate(trained, path)
 
 
-def test_evaluating_reports_progress_in_a_pipe(trained, drawn, paradl, monkeypatch):
-    monkeypatch.setattr("sweep.engine.progress.PERIOD", 0.0005)
-    code, _, err = paradl("surrogate", "evaluate", trained, drawn.path)
+def test_evaluating_reports_progress_in_a_pipe(trained, drawn, cli, monkeypatch):
+    monkeypatch.setattr("paradl.sweep.engine.progress.PERIOD", 0.0005)
+    code, _, err = cli("surrogate", "evaluate", trained, drawn.path)
     assert code == 0
     for split in ("random", "model"):
         assert f"paradl: {split}: network (" in err

@@ -5,15 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grids.entries.parameters import PARAMETERS
-from grids.grid import Grid
-from kernels.names.stored import ANSWERS
-from kernels.names.terms import TERMS
-from sweep.samples.columns import list_columns
-from sweep.samples.features import FEATURES
-from sweep.samples.model_features import MODEL
-from sweep.samples.space import read_space
-from sweep.surrogates.surrogate import load_surrogate
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.grid import Grid
+from paradl.kernels.names.stored import ANSWERS
+from paradl.kernels.names.terms import TERMS
+from paradl.sweep.samples.columns import list_columns
+from paradl.sweep.samples.features import FEATURES
+from paradl.sweep.samples.model_features import MODEL
+from paradl.sweep.samples.space import read_space
+from paradl.sweep.surrogates.surrogate import load_surrogate
 
 SPEC = Path(__file__).parents[3] / "examples" / "surrogate.yaml"
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grids.reading.errors import InputError
-from sweep.surrogates.surrogate import NEEDED, load_surrogate
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.surrogates.surrogate import NEEDED, load_surrogate
 
 
 def load_damaged(path):
@@ -128,9 +128,9 @@ LOAD = """
 import sys
 from pathlib import Path
 import pandas as pd
-from grids.reading.errors import InputError
-from sweep.samples.features import FEATURES
-from sweep.surrogates.surrogate import load_surrogate
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.samples.features import FEATURES
+from paradl.sweep.surrogates.surrogate import load_surrogate
 frame = pd.DataFrame({name: [1.0, 1000.0] for name in FEATURES})
 for path in sorted(Path(sys.argv[1]).iterdir()):
     try:
@@ -167,16 +167,16 @@ def test_forged_trees_never_end_the_process(grown, tmp_path):
     [("train", "rows", "-o", "s"), ("evaluate", "s", "rows"), ("predict", "s", "rows")],
     ids=lambda arguments: arguments[0],
 )
-def test_libraries_that_are_missing_are_named(arguments, monkeypatch, tmp_path, paradl):
+def test_libraries_that_are_missing_are_named(arguments, monkeypatch, tmp_path, cli):
     monkeypatch.chdir(tmp_path)
     Path("rows").mkdir()
     Path("s").touch()
     for name in [*sys.modules]:
-        if name.startswith("sweep.surrogates."):
+        if name.startswith("paradl.sweep.surrogates."):
             monkeypatch.delitem(sys.modules, name)
     for name in NEEDED:
         monkeypatch.setitem(sys.modules, name, None)
-    code, out, err = paradl("surrogate", *arguments)
+    code, out, err = cli("surrogate", *arguments)
     assert (code, out) == (1, "")
     assert "pip install '.[surrogate]'" in err
     assert all(name in err for name in NEEDED)

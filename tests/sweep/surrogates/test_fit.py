@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from sweep.surrogates.encoding import fit_encoding
-from sweep.surrogates.fit import TrainingRecipe, apply_member, fit_network, make_examples
-from sweep.surrogates.rows import DEGREES, SampleRows
+from paradl.sweep.surrogates.encoding import fit_encoding
+from paradl.sweep.surrogates.fit import TrainingRecipe, apply_member, fit_network, make_examples
+from paradl.sweep.surrogates.rows import DEGREES, SampleRows
 
 INPUTS = ("batch", "inter_bandwidth")
 STEP = 1e-2

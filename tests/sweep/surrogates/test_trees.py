@@ -6,7 +6,7 @@ import lightgbm
 import numpy as np
 import pytest
 
-from sweep.surrogates.trees import Trees, read_trees
+from paradl.sweep.surrogates.trees import Trees, read_trees
 
 
 @pytest.fixture

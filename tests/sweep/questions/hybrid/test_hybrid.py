@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference_hybrid import find_first, interpolate, keep_best, speedup
 
-from grids.convergence.entry import Convergence
-from grids.convergence.fit import fit
-from grids.convergence.points import read_points
-from sweep.answers.numbers import pick_percentiles
-from sweep.questions.hybrid.epochs import COUNT, make_draws
-from sweep.questions.hybrid.lines import find_last_rise
+from paradl.grids.convergence.entry import Convergence
+from paradl.grids.convergence.fit import fit
+from paradl.grids.convergence.points import read_points
+from paradl.sweep.answers.numbers import pick_percentiles
+from paradl.sweep.questions.hybrid.epochs import COUNT, make_draws
+from paradl.sweep.questions.hybrid.lines import find_last_rise
 
 PAL = Path(__file__).parents[4] / "examples" / "pal2019.csv"
 

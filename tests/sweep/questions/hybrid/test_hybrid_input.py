@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from hybrids import CONSTANT, MACHINE, NAMES, ask
 
-import sweep
-from grids.convergence.entry import Convergence
-from grids.reading.errors import InputError
-from sweep.questions.hybrid.contenders import MOST_PES, list_contenders, list_counts
+import paradl
+from paradl.grids.convergence.entry import Convergence
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.questions.hybrid.contenders import MOST_PES, list_contenders, list_counts
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_counts(pe, counts):
 def test_what_makes_no_sense_is_told(more, message):
     given: Any = {"batch": 64, "pe": 256, "convergence": CONSTANT, "scaling_efficiency": 1.0} | more
     with pytest.raises(InputError, match=message):
-        sweep.hybrid("inception_v3", **given)
+        paradl.hybrid("inception_v3", **given)
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_what_makes_no_sense_is_told(more, message):
 def test_times_by_different_rates_make_no_speed_up(model, dataset, strategy):
     case: Any = {"dataset": dataset, "system": "dgx-h100", "convergence": CONSTANT}
     with pytest.raises(InputError, match=r"^strategies: "):
-        sweep.hybrid(model, 8, 4, strategies=[strategy], **case)
+        paradl.hybrid(model, 8, 4, strategies=[strategy], **case)
     # With the speed-up given, no time of one kind is divided by one of the other.
-    answer = sweep.hybrid(model, 8, 4, strategies=[strategy], speedups={2: 1.5}, **case)
+    answer = paradl.hybrid(model, 8, 4, strategies=[strategy], speedups={2: 1.5}, **case)
     assert answer["splits"][0]["speedup"] == 1.5
 
 
@@ -76,11 +76,11 @@ def test_a_batch_is_no_larger_than_what_converges_or_the_data_set():
         ask(law, 8, {2: 1.2})
     given: Any = {"speedups": {2: 1.2}, "convergence": CONSTANT, **MACHINE}
     with pytest.raises(InputError, match=r"^batch: .*1,281,167"):
-        sweep.hybrid("inception_v3", 2_000_000, 8, **given)
+        paradl.hybrid("inception_v3", 2_000_000, 8, **given)
     with pytest.raises(InputError, match=r"^dataset: .*inception_v3"):
-        sweep.hybrid("inception_v3", 1, 8, **{**given, "dataset": "cosmoflow-128"})
+        paradl.hybrid("inception_v3", 1, 8, **{**given, "dataset": "cosmoflow-128"})
     passes = CONSTANT.model_copy(update={"converges_to": 32})
     with pytest.raises(InputError, match=r"^batch: .* got 64"):
-        sweep.hybrid(
+        paradl.hybrid(
             "inception_v3", 16, 8, parameters={"accumulate": 4}, **given | {"convergence": passes}
         )

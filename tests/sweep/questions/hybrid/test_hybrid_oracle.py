@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hybrids import CONSTANT, INCEPTION, MACHINE, pick_crossover, pick_row, tabulate
 
-import sweep
-from sweep.cases.probability import find_chance
-from sweep.questions.hybrid.times import build_grid, time_strategies
+import paradl
+from paradl.sweep.cases.probability import find_chance
+from paradl.sweep.questions.hybrid.times import build_grid, time_strategies
 
 IMAGES = ("inception_v3", 64, MACHINE)
 TEXT: Any = (
@@ -32,12 +32,12 @@ TEXT: Any = (
 def test_the_oracle_s_times_are_those_of_predict(case, strategy, group):
     model, batch, given = case
     law = tabulate(INCEPTION)
-    answer = sweep.hybrid(
+    answer = paradl.hybrid(
         model, batch, [group, 32], strategies=[strategy], convergence=law, **given
     )
 
     def time(label: str, pe: int) -> float:
-        answer = sweep.predict(model, label, pe, batch, **given)
+        answer = paradl.predict(model, label, pe, batch, **given)
         return float(answer["iteration_time"])
 
     alone, split, whole = time("data", 1), time(strategy, group), time(strategy, 32)
@@ -63,7 +63,7 @@ def test_the_oracle_s_times_are_those_of_predict(case, strategy, group):
 )
 def test_without_a_strategy_pairs_are_compared(model, dataset, settings, splits):
     law = CONSTANT.model_copy(update={"model": model})
-    answer = sweep.hybrid(
+    answer = paradl.hybrid(
         model, 64, [4], dataset=dataset, system="dgx1-v100", convergence=law, settings=settings
     )
     assert {split["group"] for split in answer["splits"]} == {2}
@@ -82,7 +82,7 @@ def test_without_a_strategy_pairs_are_compared(model, dataset, settings, splits)
 def test_pairs_of_transformers_are_layouts(model):
     law = CONSTANT.model_copy(update={"model": model})
     case: Any = {"dataset": "pile", "system": "dgx-h200", "convergence": law}
-    answer = sweep.hybrid(model, 8, [4], parameters={"zero": 3}, **case)
+    answer = paradl.hybrid(model, 8, [4], parameters={"zero": 3}, **case)
     strategies = [split["strategy"].partition(":")[0] for split in answer["splits"]]
     assert strategies == ["data+tensor", "data+context", "data+pipeline"]
     gains = dict(zip(strategies, (split["speedup"] for split in answer["splits"]), strict=True))
@@ -108,17 +108,19 @@ def test_given_numbers_go_before_the_oracle_s():
     law = tabulate(INCEPTION)
     strategy = "data+pipeline:group=2"
     given: Any = {"convergence": law, **MACHINE}
-    split = sweep.hybrid("inception_v3", 64, [64], speedups={2: 1.32}, **given)
-    data = pick_row(sweep.hybrid("inception_v3", 64, [32], speedups={2: 1.32}, **given), "data", 32)
+    split = paradl.hybrid("inception_v3", 64, [64], speedups={2: 1.32}, **given)
+    data = pick_row(
+        paradl.hybrid("inception_v3", 64, [32], speedups={2: 1.32}, **given), "data", 32
+    )
     # A split of which no more is known scales as data does across as many replicas.
     scaling = pick_row(split, "2-way", 64)["scaling_efficiency"]
     assert scaling == data["scaling_efficiency"] < 1
-    both = sweep.hybrid("inception_v3", 64, [64], strategies=[strategy], speedups={2: 9}, **given)
+    both = paradl.hybrid("inception_v3", 64, [64], strategies=[strategy], speedups={2: 9}, **given)
     assert both["splits"][0] == {
         **{"strategy": strategy, "group": 2, "speedup": 9.0, "fastest": True},
         **{"basis": "given", "scaling_efficiency": "oracle"},
     }
-    ideal = sweep.hybrid(
+    ideal = paradl.hybrid(
         "inception_v3", 64, [64], strategies=[strategy], scaling_efficiency=1, **given
     )
     assert pick_row(ideal, "data", 64)["scaling_efficiency"] == 1
@@ -126,7 +128,7 @@ def test_given_numbers_go_before_the_oracle_s():
 
 
 def test_what_is_forbidden_is_a_gap_with_its_reason():
-    answer = sweep.hybrid(
+    answer = paradl.hybrid(
         "inception_v3",
         64,
         [128, 256],
@@ -139,7 +141,7 @@ def test_what_is_forbidden_is_a_gap_with_its_reason():
     assert (row["speedup"], row["feasible"], row["limit"]) == (None, False, ["machine_too_small"])
     assert pick_row(answer, "data", 128)["feasible"]
     assert answer["gain"]["data_pe"] == 128
-    crowded = sweep.hybrid(
+    crowded = paradl.hybrid(
         "inception_v3",
         4096,
         [8],
@@ -154,7 +156,7 @@ def test_what_is_forbidden_is_a_gap_with_its_reason():
 
 
 def test_table_iii_has_no_intervals_of_its_own():
-    answer = sweep.hybrid(
+    answer = paradl.hybrid(
         "inception_v3",
         64,
         [16],
@@ -169,7 +171,7 @@ def test_table_iii_has_no_intervals_of_its_own():
 
 def test_the_basis_of_its_times_is_that_of_predict():
     strategy, parameters = "data+filter:group=2", {"segments": 4}  # which no strategy takes
-    answer = sweep.hybrid(
+    answer = paradl.hybrid(
         "inception_v3",
         64,
         [2],
@@ -178,19 +180,19 @@ def test_the_basis_of_its_times_is_that_of_predict():
         parameters=parameters,
         **MACHINE,
     )
-    alone = sweep.predict("inception_v3", strategy, 2, 64, parameters=parameters, **MACHINE)
+    alone = paradl.predict("inception_v3", strategy, 2, 64, parameters=parameters, **MACHINE)
     for key in ("oracle", "precision", "software", "times", "profile", "notes"):
         assert answer[key] == alone[key]
     assert answer["notes"]
     assert set(answer["notes"]) <= set(answer["warnings"])
-    given = sweep.hybrid(
+    given = paradl.hybrid(
         "inception_v3", 64, [2], speedups={2: 1.3}, scaling_efficiency=1, convergence=CONSTANT
     )
     assert (given["oracle"], given["profile"], given["notes"]) == (None, None, [])
 
 
 def test_accumulated_passes_count_as_samples_of_a_replica():
-    answer = sweep.hybrid(
+    answer = paradl.hybrid(
         "inception_v3",
         16,
         [32],
@@ -204,7 +206,7 @@ def test_accumulated_passes_count_as_samples_of_a_replica():
 
 
 def test_what_slows_all_alike_counts_for_no_ratio():
-    answer = sweep.hybrid(
+    answer = paradl.hybrid(
         "inception_v3",
         64,
         [32],
@@ -230,7 +232,7 @@ def test_what_slows_all_alike_counts_for_no_ratio():
 )
 def test_the_chance_is_that_of_the_oracle_s_draws(case, strategy, pe):
     model, batch, given = case
-    answer = sweep.hybrid(model, batch, [pe], strategies=[strategy], convergence=CONSTANT, **given)
+    answer = paradl.hybrid(model, batch, [pe], strategies=[strategy], convergence=CONSTANT, **given)
     labels = {"model": model, "batch": batch, **given}
     parameters = labels.pop("parameters", {})
     grid = build_grid({**labels, "strategy": ["data", strategy], "pe": pe}, parameters, {})

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.questions.place.timed_graph import divide_samples
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.questions.place.timed_graph import divide_samples
 
 CHAIN = """name: chain
 batch: 32
@@ -61,10 +61,10 @@ def test_what_divides_nothing_is_refused(requested, batch, message):
 
 
 def test_a_chain_by_hand(chain):
-    plain = sweep.place(chain, 2, **HERE)
+    plain = paradl.place(chain, 2, **HERE)
     assert plain["micro_batches"] == 1
     assert plain["speedup"] == pytest.approx(1.0)
-    answer = sweep.place(chain, 2, micro_batches=4, **HERE)
+    answer = paradl.place(chain, 2, micro_batches=4, **HERE)
     message = 3.4e-6 + 2e6 / 50e9
     assert answer["step_time"] == pytest.approx(5 * 0.75e-3 + 2 * message)
     assert answer["serial_time"] == pytest.approx(6e-3)
@@ -82,9 +82,9 @@ def test_a_chain_by_hand(chain):
 
 def test_a_model_pays_launches_and_weights_each_time():
     requested: Any = {"batch": 32, "dataset": "imagenet", **HERE}
-    whole = sweep.place("alexnet", 1, **requested)
-    part = sweep.place("alexnet", 1, **requested | {"batch": 8})
-    answer = sweep.place("alexnet", 1, micro_batches=4, **requested)
+    whole = paradl.place("alexnet", 1, **requested)
+    part = paradl.place("alexnet", 1, **requested | {"batch": 8})
+    answer = paradl.place("alexnet", 1, micro_batches=4, **requested)
     assert answer["step_time"] == pytest.approx(4 * part["step_time"])
     assert answer["serial_time"] == pytest.approx(whole["step_time"])
     assert answer["step_time"] > 1.05 * answer["serial_time"]
@@ -94,4 +94,4 @@ def test_operators_of_all_micro_batches_are_counted(chain):
     text = Path(chain).read_text().replace("batch: 32", "batch: 20480")
     Path(chain).write_text(text)
     with pytest.raises(InputError, match=r"^micro_batches: .*20,000"):
-        sweep.place(chain, 2, micro_batches=10240, **HERE)
+        paradl.place(chain, 2, micro_batches=10240, **HERE)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-import sweep
-from grids.reading.errors import InputError
-from sweep.errors import RunError
-from sweep.questions.predict import predict
+import paradl
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.errors import RunError
+from paradl.sweep.questions.predict import predict
 
 # One branch is worth a message: 8 MB take 160 us over two of a DGX-1's links, and 3.4 us to begin.
 DIAMOND = """name: diamond
@@ -38,7 +38,7 @@ def diamond(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def answer(diamond: str) -> dict[str, Any]:
     """The diamond on two devices."""
-    return sweep.place(diamond, 2, system="dgx1-v100", effort=20)
+    return paradl.place(diamond, 2, system="dgx1-v100", effort=20)
 
 
 def test_a_diamond_by_hand(answer):
@@ -74,7 +74,7 @@ def test_the_backward_pass_is_the_forward_pass_the_other_way(answer):
 
 
 def test_a_model_has_the_oracle_s_times():
-    answer = sweep.place("alexnet", 2, system="dgx1-v100", batch=32, dataset="imagenet")
+    answer = paradl.place("alexnet", 2, system="dgx1-v100", batch=32, dataset="imagenet")
     whole = predict(
         "alexnet",
         "data",
@@ -92,7 +92,7 @@ def test_a_model_has_the_oracle_s_times():
 
 
 def test_towers_are_worth_a_second_device():
-    answer = sweep.place(
+    answer = paradl.place(
         "inception_v3", 2, system="dgx1-v100", batch=32, dataset="imagenet-299", effort=0.3
     )
     assert answer["speedup"] > 1.1
@@ -103,7 +103,7 @@ def test_a_busy_machine_has_the_same_answer():
     """Where threads that compute leave the search a third of its time."""
 
     def ask() -> dict[str, Any]:
-        return sweep.place("inception_v3-pipedream", 2, system="dgx1-v100", effort=0.1)
+        return paradl.place("inception_v3-pipedream", 2, system="dgx1-v100", effort=0.1)
 
     idle, done = ask(), Event()
     threads = [Thread(target=lambda: any(done.is_set() for _ in count())) for _ in range(2)]
@@ -123,15 +123,15 @@ def test_memory_that_does_not_do_is_an_answer(diamond, tmp_path):
     path.write_text(small.replace("bytes: 8 GB", "bytes: 1 B"))
     # The stem has 3 GB of weights thrice, and keeps 8; without momentum twice.
     with pytest.raises(InputError, match=r"'stem' .*17 GB.* 15 GB"):
-        sweep.place(str(path), 2, system="dgx1-v100")
-    quick = sweep.place(str(path), 2, system="dgx1-v100", optimizer="none", effort=0.1)
+        paradl.place(str(path), 2, system="dgx1-v100")
+    quick = paradl.place(str(path), 2, system="dgx1-v100", optimizer="none", effort=0.1)
     assert quick["feasible"]
     path.write_text(path.read_text().replace("kept: 4 GB", "kept: 14 GB"))
     crowded = tmp_path / "crowded.yaml"
     crowded.write_text(path.read_text().replace("bytes: 1 B", "bytes: 2 GB"))
     with pytest.raises(InputError, match=r"'left' needs 16 GB with its inputs"):
-        sweep.place(str(crowded), 2, system="dgx1-v100", optimizer="none")
-    answer = sweep.place(str(path), 2, system="dgx1-v100", optimizer="none")
+        paradl.place(str(crowded), 2, system="dgx1-v100", optimizer="none")
+    answer = paradl.place(str(path), 2, system="dgx1-v100", optimizer="none")
     assert not answer["feasible"]
     assert answer["smallest_devices"] == 3
     assert "step_time" not in answer
@@ -147,12 +147,12 @@ def test_too_little_effort_and_a_dead_solver_are_said(tmp_path, monkeypatch):
     path = tmp_path / "tight.yaml"
     path.write_text(f"name: tight\noperators:\n{operators}\n")
     with pytest.raises(RunError, match="effort of 1e-09"):
-        sweep.place(str(path), 2, system="dgx1-v100", effort=1e-9)
+        paradl.place(str(path), 2, system="dgx1-v100", effort=1e-9)
     with monkeypatch.context() as patch:
         patch.setenv("PYTHONHOME", str(tmp_path))  # the solver's process cannot start
         with pytest.raises(RunError, match="HiGHS died"):
-            sweep.place(str(path), 2, system="dgx1-v100")
-    answer = sweep.place(str(path), 2, system="dgx1-v100")
+            paradl.place(str(path), 2, system="dgx1-v100")
+    answer = paradl.place(str(path), 2, system="dgx1-v100")
     assert answer["feasible"]
     assert sorted(answer["memory"]) == [15e9, 15e9]
 
@@ -174,7 +174,7 @@ REFUSED = [
 @pytest.mark.parametrize(("arguments", "message"), REFUSED)
 def test_what_cannot_be_placed_is_refused(arguments, message, diamond):
     with pytest.raises(InputError) as error:
-        sweep.place(**{"what": diamond, "devices": 2, "system": "dgx1-v100", **arguments})
+        paradl.place(**{"what": diamond, "devices": 2, "system": "dgx1-v100", **arguments})
     assert message in str(error.value)
     assert len(str(error.value)) < 1000
 
@@ -183,4 +183,4 @@ def test_a_graph_that_takes_no_time_is_refused(diamond, tmp_path):
     path = tmp_path / "still.yaml"
     path.write_text("name: still\noperators: {one: {forward: 0, backward: 0}}\n")
     with pytest.raises(InputError, match=r"^graph 'still': "):
-        sweep.place(str(path), 2, system="dgx1-v100")
+        paradl.place(str(path), 2, system="dgx1-v100")

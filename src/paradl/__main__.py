@@ -1,4 +1,4 @@
-"""`python -m sweep` is `paradl`."""
+"""`python -m paradl` is the command line."""
 
 import os
 import signal
@@ -15,14 +15,14 @@ def main() -> None:
         # Python would print where in the imports it was; nothing is begun that has to be undone.
         signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
-        from sweep.cli.main import main as run
+        from paradl.sweep.cli.main import main as run
 
         signal.signal(signal.SIGINT, before)
         run()
     except Exception as error:
         if not any(words in f"{type(error).__name__}: {error}" for words in NO_MEMORY):
             raise
-        # Not by means of `sweep`, which may not be there.
+        # Not by means of the other modules, which may not be there.
         what = str(error).splitlines() or [type(error).__name__]
         print(
             f"paradl: too little memory ({what[0]}); raise the limit (ulimit -v)", file=sys.stderr

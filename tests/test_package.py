@@ -1,0 +1,57 @@
+"""The package as Python and its tools see it."""
+
+import inspect
+import pydoc
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import paradl
+
+ROOT = Path(__file__).parents[1]
+FUNCTIONS = [name for name in paradl.__all__ if inspect.isfunction(getattr(paradl, name))]
+
+
+@pytest.mark.parametrize("name", paradl.__all__)
+def test_everything_promised_is_there(name):
+    assert callable(getattr(paradl, name))
+    assert name in dir(paradl)
+
+
+def test_nothing_else_is():
+    with pytest.raises(AttributeError, match="nothing"):
+        getattr(paradl, "nothing")  # noqa: B009
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_argument_has_a_name_and_a_type(name):
+    signature = inspect.signature(getattr(paradl, name))
+    assert signature.return_annotation is not signature.empty
+    for parameter in signature.parameters.values():
+        assert parameter.annotation is not parameter.empty
+        # A function's own arguments are as many as it has.
+        assert parameter.kind != parameter.VAR_POSITIONAL or name == "trace_model"
+
+
+def test_help_shows_the_functions():
+    text = pydoc.plain(pydoc.render_doc(paradl))
+    for name in FUNCTIONS:
+        assert f"\n    {name}(" in text
+
+
+def test_importing_it_is_quick():
+    code = (
+        "import paradl, sys; dir(paradl); print(*{name.partition('.')[0] for name in sys.modules})"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"jax", "numpy", "xarray", "zarr", "pydantic"} & set(run.stdout.split())
+
+
+def test_python_m_paradl_is_the_command_line():
+    run = subprocess.run(
+        [sys.executable, "-m", "paradl", "--version"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == f"paradl {version('paradl')}\n"
