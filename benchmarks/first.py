@@ -15,7 +15,6 @@ from tempfile import TemporaryDirectory
 from benchmarks.report import Effort, Report, Row, at_most
 
 ROOT = Path(__file__).parents[1]
-PARADL = "from paradl.sweep.cli.main import main; main()"
 VGG = ("--model", "vgg16", "--dataset", "imagenet", "--system", "abci")
 CONFIGURATION = ("--dataset", "imagenet", "--strategy", "data", "--pe", "512", "--batch", "64")
 GROUPS = "data,data+filter:group=4"
@@ -93,7 +92,7 @@ def run_command(words: list[str], cache: Path) -> Seconds:
     """Run a command whose compiled programs are kept in a folder. It may end with any code."""
     began, before = time.perf_counter(), os.times()
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
-    command = (sys.executable, "-c", PARADL, *words)
+    command = (sys.executable, "-m", "paradl", *words)
     subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True)
     after = os.times()
     cpu = (

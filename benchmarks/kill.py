@@ -28,7 +28,7 @@ from paradl.sweep.cube.root import METADATA
 from paradl.sweep.cube.store import Cube, open_cube
 from paradl.sweep.questions.status import read_status
 
-COMMAND = (sys.executable, "-c", "from paradl.sweep.cli.main import main; main()", "sweep")
+COMMAND = (sys.executable, "-m", "paradl", "sweep")
 WORKERS = 2
 STDERR = "stderr"
 SEED = 2021  # of the instants and the victims

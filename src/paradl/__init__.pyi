@@ -15,6 +15,11 @@ from .sweep.importing.networks.torch_module import trace_torch as trace_torch
 from .sweep.measured.compare import compare as compare
 from .sweep.questions.best import best as best
 from .sweep.questions.bottleneck import bottleneck as bottleneck
+from .sweep.questions.catalogue import datasets as datasets
+from .sweep.questions.catalogue import models as models
+from .sweep.questions.catalogue import parameters as parameters
+from .sweep.questions.catalogue import strategies as strategies
+from .sweep.questions.catalogue import systems as systems
 from .sweep.questions.crossovers import crossovers as crossovers
 from .sweep.questions.diff import diff as diff
 from .sweep.questions.explain import explain as explain

@@ -5,6 +5,10 @@ from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.grid import LABELS
+from paradl.grids.reading.errors import find_meant
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -13,17 +17,24 @@ R = TypeVar("R")
 
 
 def name_arguments(question: Callable[P, R]) -> Callable[P, R]:
-    """Return the question with errors that say how a slice is given: `best(ds, pe=64)`."""
+    """Return the question with errors that name it, and arguments that are misspelt.
+
+    Keywords other than its arguments are axes: `best(ds, pe=64)`. Those of a user's own may have
+    any name, but one that is nearly an argument's is a slip.
+    """
     form = signature(question)
+    arguments = [name for name in form.parameters if name != "axes"]
 
     @wraps(question)
     def ask(*args: P.args, **options: P.kwargs) -> R:
         try:
             form.bind(*args, **options)
         except TypeError as error:
-            wrong = {name: options[name] for name in options if name not in form.parameters}
-            advice = f"; to select values: selection={wrong}" if wrong else ""
-            raise TypeError(f"{ask.__name__}() {error}{advice}") from None
+            raise TypeError(f"{question.__name__}() {error}") from None
+        for name in options.keys() - {*arguments, *LABELS, *PARAMETERS}:
+            meant = find_meant(name, arguments)
+            if meant is not None:
+                raise TypeError(f"{question.__name__}() has no {name!r}; did you mean {meant!r}?")
         return question(*args, **options)
 
     return ask
@@ -40,4 +51,6 @@ def tabulate(name: str, question: Callable[P, list[dict[str, Any]]]) -> Callable
         return pd.DataFrame(question(*args, **options), dtype=object)
 
     ask.__name__ = ask.__qualname__ = name
+    # What `help` shows: a wrapper has the signature of what it wraps.
+    vars(ask)["__signature__"] = signature(question).replace(return_annotation="pd.DataFrame")
     return name_arguments(ask)

@@ -33,6 +33,19 @@ def select(cube: "xr.Dataset", selection: Selection) -> "xr.Dataset":
     return cube.isel(locate_values(coordinates, selection, read_columns(cube)))
 
 
+def join_selection(selection: Selection | None, axes: Selection) -> Selection | None:
+    """Return the values selected by a mapping and by keyword; None: all are.
+
+    InputError: an axis is in both.
+    """
+    if not axes:
+        return selection
+    both = sorted({*(selection or ())} & {*axes})
+    if both:
+        raise InputError("selected twice", where=both[0], advice="by keyword, or in the mapping")
+    return {**(selection or {}), **axes}
+
+
 def read_columns(cube: "xr.Dataset") -> Columns:
     """Parameters of a cube that change together, with their dimension and values."""
     return {

@@ -35,7 +35,7 @@ RECORDED = ("paradl", "jax", "jaxlib", "numpy", "xarray", "zarr", "dask")
 # These decide the bits of an answer, so all blocks of a cube must agree in them.
 CODE = "code"
 DECISIVE = ("paradl", CODE, "jax", "jaxlib", "numpy")
-COMPUTING = ("kernels", "grids")  # `sweep` stores answers, but computes none
+COMPUTING = ("paradl.kernels", "paradl.grids")  # `sweep` stores answers, but computes none
 
 
 @cache  # looking one up takes a millisecond

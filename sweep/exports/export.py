@@ -11,7 +11,7 @@ from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import InputError, format_count, shorten
 from paradl.sweep.answers.frames import name_arguments
 from paradl.sweep.cells.reader import Reader
-from paradl.sweep.cells.selection import Selection, select
+from paradl.sweep.cells.selection import Selection, join_selection, select
 from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cube.coordinates import list_columns
 from paradl.sweep.cube.layout import SERIAL
@@ -45,6 +45,7 @@ def export(
     undefined: bool = False,
     partition_by: Sequence[str] = (),
     force: bool = False,
+    **axes: object,
 ) -> Export:
     """Write the cells of a slice to `path`: .parquet, .csv or .nc.
 
@@ -56,6 +57,7 @@ def export(
     InputError: unknown format or axis, or `path` exists. RunError: a library is missing, or the
     disk is full; nothing was written.
     """
+    selection = join_selection(selection, axes)
     target = Path(path)
     _check_options(target, undefined, partition_by)
     if target.suffix == ".nc":

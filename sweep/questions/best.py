@@ -20,7 +20,7 @@ from paradl.sweep.cases.degrees import (
     read_layout_words,
 )
 from paradl.sweep.cases.picks import PLACE, pick_strategies
-from paradl.sweep.cells.selection import Selection, locate_row
+from paradl.sweep.cells.selection import Selection, join_selection, locate_row
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import Space, list_given
 
@@ -40,6 +40,7 @@ def rank_strategies(
     across: bool = False,
     why: bool | None = None,
     intervals: bool = True,
+    **axes: object,
 ) -> list[Row]:
     """One row for each strategy in each (model, dataset, system) of the slice, the best first.
 
@@ -61,6 +62,7 @@ def rank_strategies(
     changes that would allow its nearest cell (`sweep.cases.rejection`). why: find rejections; None:
     unless a store's summary answers at once. InputError: layouts of transformers beside others.
     """
+    selection = join_selection(selection, axes)
     aim = Aim(objective, price)
     reader = open_source(cube)  # only once: opening reads and checks the root of the store
     space = open_space(reader, selection, max_global_batch)

@@ -17,7 +17,7 @@ from paradl.sweep.cases.degrees import list_degrees
 from paradl.sweep.cases.draws import draw_terms
 from paradl.sweep.cases.memory_parts import list_memory_parts
 from paradl.sweep.cases.row_cases import answer_expected, build_row_case, find_row_cell, read_choice
-from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, take_cell, thin_axis, write_cell
 from paradl.sweep.cube.variables import name_limits
@@ -30,7 +30,10 @@ COUNTS, OTHERS = 8, 4
 
 
 def list_bottlenecks(
-    cube: Source, selection: Selection | None = None, max_global_batch: int | None = None
+    cube: Source,
+    selection: Selection | None = None,
+    max_global_batch: int | None = None,
+    **axes: object,
 ) -> list[Row]:
     """One row for each strategy and PE count of the slice, at most eight per line.
 
@@ -42,6 +45,7 @@ def list_bottlenecks(
     term is the largest. Other axes are thinned to four values, rows of layouts to the
     four that are fastest.
     """
+    selection = join_selection(selection, axes)
     space = open_space(cube, selection, max_global_batch).ask_intervals()
     rows = [row for index in space.list_indices() for row in _list_rows(space, index)]
     return complete_rows(space, rows)

@@ -16,6 +16,7 @@ from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import cut_text
 from paradl.grids.reading.errors import InputError, ShapeError
 from paradl.kernels.names.parallelisms import NAMED, WRITTEN, explain_conflict
+from paradl.sweep.answers.frames import tabulate
 
 Row = dict[str, Any]
 HERE = Path()
@@ -175,3 +176,10 @@ def _join_equal(values: Mapping[str, float]) -> float | dict[str, float]:
     """Return one value if all precisions have the same."""
     first, *others = values.values()
     return dict(values) if any(value != first for value in others) else first
+
+
+models = tabulate("models", list_models)
+datasets = tabulate("datasets", list_datasets)
+systems = tabulate("systems", list_systems)
+strategies = tabulate("strategies", list_strategies)
+parameters = tabulate("parameters", list_parameters)

@@ -26,7 +26,7 @@ from paradl.sweep.answers.objectives import Aim, Goal, Price
 from paradl.sweep.answers.reasons import write_commonest
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.curves import Curves, TimeCurve, is_ahead
-from paradl.sweep.cells.selection import Selection, write_place
+from paradl.sweep.cells.selection import Selection, join_selection, write_place
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, write_cell
 from paradl.sweep.cube.dimensions import expect_laws
@@ -48,6 +48,7 @@ def list_crossovers(
     objective: Goal = "epoch_time",
     price: Price = None,
     max_global_batch: int | None = None,
+    **axes: object,
 ) -> list[Row]:
     """One row for each ordered pair of strategies in each place of the slice, crossovers first.
 
@@ -64,6 +65,7 @@ def list_crossovers(
 
     InputError: an unknown parameter or objective, too many counts, no convergence law, no price.
     """
+    selection = join_selection(selection, axes)
     _check_parameter(along)
     aim = Aim(objective, price)
     space = open_space(cube, selection, max_global_batch).ask_intervals()

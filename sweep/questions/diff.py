@@ -17,7 +17,7 @@ from paradl.sweep.answers.frames import name_arguments
 from paradl.sweep.cells.changes import Changes, Flips, Winners, list_changed_winners
 from paradl.sweep.cells.parts import Part, find_positions
 from paradl.sweep.cells.reader import Places, Reader
-from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cells.space import list_given
 from paradl.sweep.cube.difference import list_differences
@@ -36,6 +36,7 @@ def diff(
     selection: Selection | None = None,
     *,
     tolerance: float = 0.0,
+    **axes: object,
 ) -> Row:
     """Compare two cubes (Datasets, or paths of stores); differences as plain data.
 
@@ -51,6 +52,7 @@ def diff(
 
     InputError: no shared cell; several values along an axis that only one cube has.
     """
+    selection = join_selection(selection, axes)
     cubes = open_source(first), open_source(second)
     # Counted before cells are read: a sweep that is running may finish further blocks.
     notes = [

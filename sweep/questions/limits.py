@@ -22,7 +22,7 @@ from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.degrees import mark_cell
 from paradl.sweep.cells.parts import Table
 from paradl.sweep.cells.reader import Reader
-from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_source, open_space
 
 Row = dict[str, Any]
@@ -40,8 +40,9 @@ def list_limits(
     max_global_batch: int | None = None,
     *,
     intervals: bool | None = None,
+    **axes: object,
 ) -> list[Row]:
-    """One row for each strategy and each value of the other axes, as plain data.
+    """One row for each strategy and each value of the other axes.
 
     Keys: labels and axes, largest_pe, forbidden_by (what forbids the next PE count), fastest_pe,
     fastest_time [s per epoch], efficient_pe; None where no PE count qualifies. `marks` of the
@@ -52,6 +53,7 @@ def list_limits(
     intervals: add 10th and 90th percentiles (`fastest_time_p10` ...); None: for the machine oracle
     if there are few rows.
     """
+    selection = join_selection(selection, axes)
     efficiency = parse_quantity(efficiency, "1", "efficiency", "80%")
     reader = open_source(cube)  # only once: opening reads and checks the root of the store
     columns = _make_columns(reader, efficiency, selection, objective, max_global_batch)

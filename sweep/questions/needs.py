@@ -30,7 +30,7 @@ from paradl.sweep.cases.fits import Cell, find_fits
 from paradl.sweep.cases.rejection import find_batch, look_up_capacity
 from paradl.sweep.cases.row_cases import UPGRADABLE, answer_expected, read_value
 from paradl.sweep.cells.design_space import MOST_BATCH
-from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, write_cell
 
@@ -54,6 +54,7 @@ def list_needs(
     selection: Selection | None = None,
     *,
     efficiency: float | str | None = None,
+    **axes: object,
 ) -> list[Row]:
     """One row for each cell of the slice: the value of a parameter that it needs.
 
@@ -68,6 +69,7 @@ def list_needs(
     value suffices, and `efficiency_p10` and `efficiency_p90` of the best reachable efficiency.
     InputError: an unknown parameter, an efficiency not above 0 and at most 1.
     """
+    selection = join_selection(selection, axes)
     known = ("memory_capacity", "batch", *UPGRADABLE)
     if parameter not in known:
         raise InputError.unknown("need", parameter, known, where="need")

@@ -18,7 +18,7 @@ from paradl.sweep.answers.objectives import (
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cells.parts import Part
 from paradl.sweep.cells.reader import Reader
-from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import list_given
 from paradl.sweep.cube.dimensions import expect_laws
@@ -41,6 +41,7 @@ def pareto(
     against: Against = "pe-hours",
     objective: FrontGoal = "epoch_time",
     price: Price = None,
+    **axes: object,
 ) -> list[Row]:
     """Non-dominated cells of each model and data set, the fastest first, as plain data.
 
@@ -55,6 +56,7 @@ def pareto(
     InputError: an unknown name, a missing price, a cube without its cells, layouts of transformers
     beside other strategies.
     """
+    selection = join_selection(selection, axes)
     _check(against, objective, price)
     reader, chosen = open_source(cube), selection or {}
     space = open_space(reader, chosen)

@@ -22,7 +22,7 @@ from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.degrees import NO_DEGREES, list_degrees
 from paradl.sweep.cases.probability import find_odds, find_spreads
 from paradl.sweep.cases.row_cases import build_row_case
-from paradl.sweep.cells.selection import Selection, write_place
+from paradl.sweep.cells.selection import Selection, join_selection, write_place
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, list_given, take_cell, write_cell
 
@@ -41,6 +41,7 @@ def list_provisions(
     price: Price = None,
     max_global_batch: int | None = None,
     holds: float | str | None = None,
+    **axes: object,
 ) -> list[Row]:
     """One row for each strategy in each place: the fewest PEs that meet a deadline, fewest first.
 
@@ -55,6 +56,7 @@ def list_provisions(
     price), `holds`: probability of meeting the deadline (machine oracle), and `reason` if no count
     meets it. InputError: a deadline not above 0, unknown epochs, a probability not between 0 and 1.
     """
+    selection = join_selection(selection, axes)
     seconds = parse_duration(deadline, "deadline", "6 h")
     if epochs is not None and not parse_quantity(epochs, "1", "epochs", "90") > 0:
         raise InputError(f"expected more than 0, got {shorten(epochs)}", where="epochs")

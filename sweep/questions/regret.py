@@ -16,7 +16,7 @@ from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.picks import PLACE
 from paradl.sweep.cells.parts import Lines
 from paradl.sweep.cells.reader import Reader
-from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import list_given
 from paradl.sweep.questions.best import rank_strategies, split_places
@@ -35,6 +35,7 @@ def regret(
     *,
     over: str = "system",
     objective: Objective = "epoch_time",
+    **axes: object,
 ) -> list[Row]:
     """Strategies of each place, the one with the least worst-case loss first, as plain data.
 
@@ -49,6 +50,7 @@ def regret(
     neither rank nor loss. Answers come from summaries if the store has them; draws need a cube of
     the machine oracle. InputError: an unknown axis, or one along which strategies choose.
     """
+    selection = join_selection(selection, axes)
     expect_objective(objective)
     reader = open_source(cube)
     space = open_space(reader, selection)

@@ -32,7 +32,7 @@ from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.degrees import list_degrees
 from paradl.sweep.cases.row_cases import UPGRADABLE, build_row_case, find_row_cell, read_value
-from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, write_cell
 
@@ -49,7 +49,10 @@ NOTHING = 1e-9
 
 
 def list_sensitivities(
-    cube: Source, selection: Selection | None = None, max_global_batch: int | None = None
+    cube: Source,
+    selection: Selection | None = None,
+    max_global_batch: int | None = None,
+    **axes: object,
 ) -> list[Row]:
     """One row for each allowed cell of the slice and each parameter on which its time depends.
 
@@ -59,6 +62,7 @@ def list_sensitivities(
     would be out of bounds, as twice an efficiency of 0.9. The largest gain comes first in each
     cell. InputError: more than 256 cells per strategy.
     """
+    selection = join_selection(selection, axes)
     space = open_space(cube, selection, max_global_batch)
     space.expect_few(MOST_CELLS)
     rows = [

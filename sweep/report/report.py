@@ -5,7 +5,7 @@ from pathlib import Path
 from paradl.grids.reading.textfile import PAGES, expect_ending, expect_folder
 from paradl.sweep.answers.frames import name_arguments
 from paradl.sweep.answers.objectives import Goal, Price
-from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.report.asked import Asked
 from paradl.sweep.report.contents import add_details, rank_places
@@ -40,6 +40,7 @@ def write_report(
     objective: Goal = "epoch_time",
     price: Price = None,
     max_global_batch: int | None = None,
+    **axes: object,
 ) -> None:
     """Write a report on a cube, or on a slice of one, as one HTML file that needs no network.
 
@@ -47,6 +48,7 @@ def write_report(
     InputError: an unknown axis or value, or a path that cannot be written. NothingFeasibleError:
     no configuration is feasible, and nothing is written.
     """
+    selection = join_selection(selection, axes)
     expect_ending(Path(path), PAGES)
     expect_folder(Path(path))  # before the rows are collected
     report = collect_report(source, selection, max_global_batch, objective, price)

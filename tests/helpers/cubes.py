@@ -14,7 +14,7 @@ import zarr
 from paradl.grids.outputs import OUTPUTS
 from paradl.sweep.cube.store import open_cube
 
-COMMAND = (sys.executable, "-c", "from paradl.sweep.cli.main import main; main()")
+COMMAND = (sys.executable, "-m", "paradl")
 
 # Epochs of two networks; the second never reaches its target with more than 400 samples.
 LAWS: list[dict[str, Any]] = [

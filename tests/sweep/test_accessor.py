@@ -1,32 +1,37 @@
-"""`ds.paradl`: there from `import sweep` on, with all questions and what follows from cells."""
+"""`ds.paradl`: on every Dataset, with all questions and what follows from cells."""
 
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
 import paradl
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.accessor import QUESTIONS
+from paradl.sweep.cells.source import Source
 from paradl.sweep.cube.variables import DERIVED
 
-# After it xarray is itself. In these tests xarray is imported first.
-SWEEP_FIRST = (
-    "import sys, sweep; import xarray as xr; "
-    "names = [type(each).__name__ for each in sys.meta_path]; "
-    "print(xr.__spec__.name, '_Watch' in names, xr.__file__); "
-    "print(type(xr.Dataset().paradl).__name__)"
-)
+ORDERS = ("paradl, xarray", "xarray, paradl", "paradl.sweep.cli.main, xarray")
 
 
-def test_importing_sweep_is_enough() -> None:
-    strict = [sys.executable, "-W", "error", "-c", SWEEP_FIRST]
+@pytest.mark.parametrize("imports", ORDERS)
+def test_every_dataset_has_it(imports: str) -> None:
+    """And what finds and loads modules is left alone."""
+    code = (
+        f"import sys, {imports}; print(type(xarray.Dataset().paradl).__name__); "
+        "print([f for f in sys.meta_path if 'paradl' in type(f).__module__]); "
+        "print('exec_module' in vars(xarray.__spec__.loader))"
+    )
+    strict = [sys.executable, "-W", "error", "-c", code]
     run = subprocess.run(strict, capture_output=True, text=True)
-    assert (run.stdout, run.stderr) == (f"xarray False {xr.__file__}\nAccessor\n", "")
+    assert (run.stdout.splitlines()[0], run.stderr) == ("Accessor", "")
+    assert run.stdout.splitlines()[1:] == ["[]", "False"]
 
 
 def test_every_question_of_a_cube_is_offered(mixed: xr.Dataset) -> None:
@@ -35,11 +40,19 @@ def test_every_question_of_a_cube_is_offered(mixed: xr.Dataset) -> None:
         name
         for name, function in functions.items()
         if inspect.isfunction(function)
-        and next(iter(inspect.signature(function).parameters)) == "cube"
+        and next(iter(inspect.signature(function).parameters.values())).annotation == Source
     }
     # `ds.paradl.bottleneck` is what binds each cell, an array; the question is `paradl.bottleneck`.
-    assert {*of_cubes, "diff"} - {"bottleneck"} == set(QUESTIONS)
+    assert of_cubes - {"bottleneck"} == set(QUESTIONS)
     assert set(QUESTIONS) <= set(dir(mixed.paradl))
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_help_shows_a_question_without_its_cube(name: str, mixed: xr.Dataset) -> None:
+    function, method = getattr(paradl, name), getattr(mixed.paradl, name)
+    assert (method.__name__, method.__doc__) == (name, function.__doc__)
+    _, *others = inspect.signature(function).parameters.values()
+    assert list(inspect.signature(method).parameters.values()) == others
 
 
 def test_questions_are_those_of_the_package(mixed: xr.Dataset) -> None:
@@ -54,16 +67,55 @@ def test_questions_are_those_of_the_package(mixed: xr.Dataset) -> None:
         _ = part.paradl.bets
 
 
-@pytest.mark.parametrize("name", ["best", "limits", "pareto", "regret", "sensitivity", "export"])
-def test_a_slice_is_no_keyword(name: str, mixed: xr.Dataset) -> None:
-    given = ("cube.csv",) if name == "export" else ()
-    message = rf"^{name}\(\) .*'pe'; to select values: selection={{'pe': 64}}$"
-    with pytest.raises(TypeError, match=message):
-        getattr(paradl, name)(mixed, *given, pe=64)
-    with pytest.raises(TypeError, match=message):
-        getattr(mixed.paradl, name)(*given, pe=64)
+CUBE_QUESTIONS = {
+    "best": {},
+    "bottleneck": {},
+    "diff": {"second": "cube"},
+    "limits": {},
+    "needs": {"parameter": "memory_capacity"},
+    "pareto": {},
+    "provision": {"deadline": "1 h", "epochs": 1},
+    "regret": {},
+    "sensitivity": {},
+}
+
+
+@pytest.mark.parametrize("name", CUBE_QUESTIONS)
+def test_a_slice_may_be_given_by_keyword(name: str, mixed: xr.Dataset) -> None:
+    question, given = getattr(paradl, name), CUBE_QUESTIONS[name]
+    part = mixed.sel(model="alexnet", dataset="imagenet-226", strategy=["serial", "data"])
+    given = {key: part if value == "cube" else value for key, value in given.items()}
+    slices: dict[str, Any] = {"pe": [1, 4], "strategy": "data"}
+    answers = [
+        question(part, selection=slices, **given),
+        question(part, **slices, **given),
+        question(part, selection={"pe": [1, 4]}, strategy="data", **given),
+    ]
+    assert len({repr(answer) for answer in answers}) == 1
+    assert repr(answers[0]) != repr(question(part, **given))
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_slip_is_no_slice(name: str, mixed: xr.Dataset) -> None:
     with pytest.raises(TypeError, match=rf"^{name}\(\) missing"):
         getattr(paradl, name)()
+    arguments = inspect.signature(getattr(paradl, name)).parameters
+    last = [argument for argument in arguments if argument != "axes"][-1]
+    path = "x.html" if name == "write_report" else "x.csv"
+    needed = {"path": path, "deadline": "1 h", "second": mixed, "parameter": "batch"}
+    given = {key: value for key, value in needed.items() if key in arguments}
+    with pytest.raises(TypeError, match=f"did you mean '{last}'"):
+        getattr(mixed.paradl, name)(**given, **{f"{last}s": 1})
+    with pytest.raises(InputError, match="selected twice"):
+        getattr(mixed.paradl, name)(**given, selection={"pe": 4}, pe=4)
+
+
+def test_a_slice_to_export_and_to_report(mixed: xr.Dataset, tmp_path: Path) -> None:
+    mixed.paradl.export(tmp_path / "cells.csv", pe=4, strategy="data", model="alexnet")
+    rows = pd.read_csv(tmp_path / "cells.csv")
+    assert {*rows["pe"]} == {4}
+    mixed.paradl.write_report(tmp_path / "page.html", pe=4, model="alexnet")
+    assert "selection={&#39;pe&#39;: 4" in (tmp_path / "page.html").read_text()
 
 
 def test_numbers_are_texts_too(mixed: xr.Dataset) -> None:

@@ -13,6 +13,7 @@ PAL = Path(__file__).parents[3] / "examples" / "pal2019.csv"
 # the other commands do not have.
 TELLING = """
 import json, os, sys
+sys.argv[0] = "paradl"
 from paradl.sweep.cli.main import main
 for argument in sys.argv[1:]:
     code, command = argument.removeprefix("apart ").split(" ", 1)
@@ -34,8 +35,8 @@ NO_NUMBERS = NOTHING - {"pydantic"}
 NO_ARRAYS = NO_NUMBERS - {"numpy"}
 NO_STORE = NO_ARRAYS - {"scipy"}
 NO_TABLE = NO_STORE - {"zarr"}
-# Answers without a store are numpy's alone. (pint imports a little of dask.)
-NO_PROGRAM = {"zarr", "xarray", "pandas", "distributed", "matplotlib"}
+# Answers without a store are numpy's alone.
+NO_PROGRAM = {"zarr", "xarray", "pandas", "dask", "distributed", "matplotlib"}
 
 
 def test_commands_import_no_more_than_they_need(small_url, tmp_path):
@@ -102,5 +103,5 @@ def test_commands_import_no_more_than_they_need(small_url, tmp_path):
     reports = [line for line in ended.stderr.splitlines() if line.startswith("imported: ")]
     for (unneeded, command_line), line in zip(commands, reports, strict=True):
         imported = set(json.loads(line.removeprefix("imported: ")))
-        assert "sweep" in imported
+        assert "paradl" in imported
         assert not unneeded & imported, command_line

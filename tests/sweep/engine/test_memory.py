@@ -30,6 +30,7 @@ CODE = """
 import os, re, sys
 cores = set(range(int(sys.argv.pop(1))))
 os.sched_getaffinity = lambda process: cores
+sys.argv[0] = "paradl"
 from paradl.sweep.cli.main import main
 try:
     main()
