@@ -125,6 +125,13 @@ def test_no_room_imports_one_above_it(package):
             assert FLOORS.index(room(module)) <= FLOORS.index(here), (path, module)
 
 
+def test_the_picture_shows_the_rooms_in_their_order():
+    picture = (ROOT / "CONTRIBUTING.md").read_text().split("```text\n")[1].split("```")[0]
+    # From the top down, and from left to right.
+    rooms = [name for line in picture.splitlines() for name in line.split("|")[-2].split()]
+    assert rooms[::-1] == [floor.removeprefix(f"{floor.partition('.')[0]}.") for floor in FLOORS]
+
+
 TESTS = {"kernels": {"grids", "sweep"}, "grids": {"sweep"}}
 # What tests on any floor share imports the floors that it is for.
 HELPERS = {path.stem: path for path in (ROOT / "tests" / "helpers").glob("*.py")}

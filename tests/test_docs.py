@@ -44,3 +44,12 @@ def test_commands_exist(page, group):
             command, arguments = command.commands[arguments[0]], arguments[1:]
         with suppress(InputError, SystemExit):  # a file that the page makes; --help
             command.make_context("paradl", arguments)
+
+
+def test_contributing_is_short_and_names_files_that_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    assert len(text.encode()) < 8000
+    prose = re.sub(r"```.*?```", "", text, flags=re.S)
+    paths = [path for path in re.findall(r"`([\w./*-]+)`", prose) if "/" in path or ".md" in path]
+    assert paths
+    assert [path for path in paths if not [*ROOT.glob(path)]] == []

@@ -3,6 +3,14 @@
 The table serves axes, fixed values, command-line settings and the cube's attributes: a new row may
 be written in every spec, and grids/inputs/ looks up its value by name. A parameter that is not
 given keeps the value of the system or strategy.
+
+To add one: a row in `grids.entries.machine_parameters`, or here for one that users choose for each
+training; the spec's axis, `--set`, the schema and `paradl parameters` follow. A field of the same
+name in `kernels.machine.network`, `software` or `device`, with the formula that uses it; prior,
+derivatives, samples, elasticities and crossovers follow. What a system states is read in
+`grids.inputs.machine`, what a run states in `grids.inputs.runs`. Tests:
+tests/grids/inputs/test_case.py (what it overrides), tests/test_points.py (setting it equals an
+axis of it).
 """
 
 from typing import Any

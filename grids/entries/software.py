@@ -3,6 +3,10 @@
 A row lists what is known about the parameters that depend on it, whose priors are for PyTorch's
 DistributedDataParallel (Li et al., VLDB 2020, arXiv 2006.15704), and about transformers by layout
 (`python -m benchmarks layouts`).
+
+To add one: its name in `SoftwareName` and a row of `SOFTWARE`; the setting of systems follows. The
+layouts that it runs: `kernels.layouts.stacks`, with words in `sweep.explanation.layout_run`.
+Test: tests/test_machine_network.py.
 """
 
 import math

@@ -13,6 +13,10 @@
       - {maker: right, takers: join, bytes: 4 MB}
 
 Numbers without a unit are seconds and bytes; a time of more than a second needs its unit.
+
+To add a format: a reader grids/graphs/NAME.py that ends in `link_operators` (it checks names,
+duplicates and cycles), and its ending in `find_graph` here. Test: tests/grids/graphs/test_NAME.py,
+a toy by hand.
 """
 
 import os

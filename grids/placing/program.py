@@ -7,6 +7,9 @@ Variables; times are in thousandths of the serial time:
     s[k, i]     start of i in pass k
     T[k]        length of pass k; the objective is their sum
     o[k, i, j]  1 if i runs before j in pass k, where both are on one device
+
+To add a row: a method of `_Program`, and its formula in docs/placement.md. Test:
+tests/grids/placing/test_solve.py, nothing beats the proven bound.
 """
 
 from dataclasses import dataclass

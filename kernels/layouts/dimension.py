@@ -2,6 +2,15 @@
 
 A dimension says which degrees it may have and what its PEs send each other. Its words stand in
 `kernels.names`, since `paradl strategies` and a spec's messages need them without numpy or JAX.
+
+To add one: a file NAME.py here with a `Dimension`, its row in `DIMENSIONS` of dimensions.py, its
+words in `kernels.names.parallelisms`. A rule: an entry of `reasons`, with words and remedy in
+`describe_reason` and `find_remedy` of `sweep.cases.layout_words`. A setting: a column of `Layouts`
+(transformer.py), its short word in `WORDS` and its name in `LAYOUT_SETTINGS` of
+`kernels.names.parallelisms`, a row of `LAYOUT` in `grids.entries.layout_parameters`. How tensor
+parallelism divides a layer, and what recomputes it: `Role` of `grids.models.tensors`, in the
+layer's step. Formulas: docs/transformers.md. Tests: tests/test_layouts.py (it equals the scalar
+reference), tests/grids/test_transformers.py.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

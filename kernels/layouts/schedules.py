@@ -2,6 +2,9 @@
 
 Megatron-LM, schedules.py; Narayanan et al. 2021 (SC21), section 2.2; Huang et al. 2019 (GPipe);
 Qi et al. 2023, "Zero Bubble Pipeline Parallelism" (zb1p, zbv).
+
+To add one: a row of `SCHEDULES`; for strategies its name in `Schedule` of `kernels.options` and in
+`LAYOUT_SCHEDULES` of `grids.entries.strategies`. Test: tests/test_layouts.py.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,6 +1,10 @@
 """Names of the statistics that a summary keeps of a line of PE counts.
 
 Separate from the kernels that compute them, so that readers need no JAX.
+
+To add an objective: `Objective`, and its names in `BEST`, here; its time along a line in
+`_find_best` of `kernels.blocks.summary`; its words in `SUMS` of `sweep.cube.variables`. Tests:
+tests/kernels/test_summary.py (a loop over the line), tests/sweep/cells/test_source.py.
 """
 
 from typing import Literal

@@ -2,6 +2,13 @@
 
 Each field of `Terms` is one term with its description. Kept apart from the kernels that compute
 them (`kernels.configuration.run` makes `Terms` a pytree), so that naming a term needs no JAX.
+
+To add one: a field of `Terms` here; sums, outputs, attributes and messages follow. Its formula:
+`kernels.oracle.iteration` (compute), `kernels.oracle.exchanges` (communication), or the file of
+its parallelism; `kernels.paper` is frozen. Once more, from docs/oracle.md and docs/machine.md
+alone: tests/helpers/reference.py, reference_machine.py. A row of both tables in docs/machine.md,
+How terms grow, and of tests/helpers/machine_forms.py. Tests: tests/test_oracle_agreement.py,
+test_machine_agreement.py, test_machine_forms.py.
 """
 
 from dataclasses import dataclass

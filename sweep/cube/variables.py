@@ -1,6 +1,9 @@
 """Table of the cube's output variables: name, meaning, units, type and fill value.
 
-To add one, add a row here, and to `kernels.names.stored` its name and where an answer has it.
+To add one: its name, and where an answer has it, in `kernels.names.stored` (the outputs of a spec
+follow); a row of `VARIABLES` here. Test: tests/sweep/engine/test_run.py, every cell equals the
+oracle. A variable that follows from stored ones is not stored: a row of `DERIVED` here, a property
+in `sweep.cube.derived_quantities`. Test: tests/sweep/cube/test_derived_quantities.py.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,10 @@
-"""One block of the cube: evaluate, write. The task of every executor, in any process."""
+"""One block of the cube: evaluate, write. The task of every executor, in any process.
+
+To add an executor: a context manager that yields an `Execute`, which takes a cube and numbers of
+blocks and yields each number when its block is done; `run_blocks` here is the specification. It is
+chosen in sweep/engine/run.py (`Where`, `_open_executor`). Test:
+tests/sweep/engine/test_dask_executor.py, the same cube bit for bit.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

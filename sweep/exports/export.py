@@ -1,4 +1,9 @@
-"""Export: the cells of a cube as a file, or a folder of files, that others read without paradl."""
+"""Export: the cells of a cube as a file, or a folder of files, that others read without paradl.
+
+To add a format: its ending in `SUFFIXES` and the choice in `export`; of rows, a writer beside
+`write_parquet` in sweep/exports/tables.py. Test: tests/sweep/exports/test_export.py, with other
+libraries as readers.
+"""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence

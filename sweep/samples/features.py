@@ -3,6 +3,10 @@
 They are sizes of layers, the machine's stated performance and how a strategy divides the network;
 none is an answer, a term or a time of an oracle. Unlimited values (no staging, no input limit) are
 0.
+
+To add one: a row here, or in `sweep.samples.model_features` for a number of a network's layers;
+files, card and streams follow. Test: tests/sweep/surrogates/test_features.py, it is no answer, term
+or time of an oracle.
 """
 
 from collections.abc import Callable

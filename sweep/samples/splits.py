@@ -3,6 +3,9 @@
 `random` divides problems, not rows: it hashes all that matters except strategy and batch, so rows
 that differ in nothing else are on the same side. `model`, `system` and `strategy` hold out whole
 values, `scale` and `size` the largest PE counts and batches.
+
+To add one: a row of `SPLITS` and how it divides rows, here; how to check that, in
+`sweep.samples.leakage`. Test: tests/sweep/samples/test_splits.py.
 """
 
 from collections.abc import Mapping, Sequence

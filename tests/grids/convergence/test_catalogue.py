@@ -170,7 +170,8 @@ def test_targets():
 
 def test_looking_one_up_needs_neither_jax_nor_units():
     code = (
-        "import sys; sys.argv[0] = 'paradl'; from paradl.grids.convergence.catalogue import find_convergence; "
+        "import sys; sys.argv[0] = 'paradl'\n"
+        "from paradl.grids.convergence.catalogue import find_convergence; "
         "find_convergence('resnet50', 'imagenet'); "
         "print(*{name.partition('.')[0] for name in sys.modules})"
     )
