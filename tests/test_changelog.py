@@ -12,12 +12,33 @@ from paradl.sweep.cli.main import app
 TEXT = (Path(__file__).parents[1] / "CHANGELOG.md").read_text()
 # The release being made, and the names of the one before it (0.1.0), to be replaced with each.
 SECTION = TEXT.split("\n## ")[1]
-RELEASED_FUNCTIONS = set(
-    "InputError RunError best calibrate compare explain limits open_dataset predict run".split()
-)
-RELEASED_COMMANDS = set(
-    "best calibrate compare datasets explain limits models predict schema status strategies sweep systems".split()
-)
+RELEASED_FUNCTIONS = {
+    "InputError",
+    "RunError",
+    "best",
+    "calibrate",
+    "compare",
+    "explain",
+    "limits",
+    "open_dataset",
+    "predict",
+    "run",
+}
+RELEASED_COMMANDS = {
+    "best",
+    "calibrate",
+    "compare",
+    "datasets",
+    "explain",
+    "limits",
+    "models",
+    "predict",
+    "schema",
+    "status",
+    "strategies",
+    "sweep",
+    "systems",
+}
 
 
 def list_commands(group: typer.Typer) -> set[str]:

@@ -21,7 +21,8 @@ def test_everything_promised_is_there(name):
     assert name in dir(paradl)
 
 
-def test_nothing_else_is(name="nothing"):
+def test_nothing_else_is():
+    name = "nothing"
     with pytest.raises(AttributeError, match="nothing"):
         getattr(paradl, name)
 
