@@ -2,9 +2,10 @@
 
 import inspect
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -116,15 +117,34 @@ def describe_answers() -> Iterator[str]:
 
 
 def describe_functions() -> Iterator[str]:
-    """List the functions of `sweep` with their signatures and docstrings."""
-    yield "After `import sweep`. Questions that take a cube are methods of `ds.paradl`, too."
+    """List the functions of `paradl` with their signatures and docstrings."""
+    yield "After `import paradl`; [by topic](../python.md#every-name)."
     for name in paradl.__all__:
         member = getattr(paradl, name)
         yield from ("", f"## {name}", "")
         if inspect.isfunction(member):
-            names = ", ".join(map(str, inspect.signature(member).parameters.values()))
-            yield from ("```python", f"sweep.{name}({names})", "```", "")
+            yield from ("```python", *write_signature(member, f"paradl.{name}"), "```", "")
         yield from ("```text", inspect.getdoc(member) or "", "```")
+
+
+def write_signature(function: Callable[..., Any], name: str) -> Iterator[str]:
+    """Write a signature, a parameter a line."""
+    form = inspect.signature(function)
+    yield f"{name}("
+    starred = False
+    for parameter in form.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+            yield "    *,"
+        starred = parameter.kind in (parameter.VAR_POSITIONAL, parameter.KEYWORD_ONLY)
+        yield f"    {shorten_types(str(parameter))},"
+    yield f") -> {shorten_types(inspect.formatannotation(form.return_annotation))}"
+
+
+def shorten_types(text: str) -> str:
+    """Drop modules, quotes of types, and addresses of functions, which change with each build."""
+    text = re.sub(r"<function \S+ at \w+>", "...", text).replace("NoneType", "None")
+    text = re.sub(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z])", "", text)
+    return re.sub(r"^(\w+: |)'([^']*)'", r"\1\2", text)
 
 
 def write_row(*cells: object) -> str:

@@ -1,21 +1,27 @@
-"""Commands in the documentation exist, with the options that they are given."""
+"""Commands, functions and names in the documentation exist; its examples import what they use."""
 
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
 import typer
+import xarray as xr
 
+import paradl
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cli.commands import spell_out
 from paradl.sweep.cli.main import app
 
 ROOT = Path(__file__).parents[1]
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / "docs" / "errors").glob("*.md")]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("errors/*.md"))]
 BLOCK = re.compile(r"```\w*\n(.*?)```", re.S)
 # A command until a comment, a redirection or another command.
 COMMAND = re.compile(r"^\s*(?:\$ |.* && )?(?:\S*/)?paradl (.*?)\s*(?:$|  #| (?:2>|>|\||&&|;) ?)")
@@ -36,7 +42,10 @@ def group() -> Any:
     return typer.main.get_group(app)
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+of_each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+
+
+@of_each_page
 def test_commands_exist(page, group):
     for arguments in list_commands(page):
         command = group
@@ -53,3 +62,33 @@ def test_contributing_is_short_and_names_files_that_exist():
     paths = [path for path in re.findall(r"`([\w./*-]+)`", prose) if "/" in path or ".md" in path]
     assert paths
     assert [path for path in paths if not [*ROOT.glob(path)]] == []
+
+
+@of_each_page
+def test_names_exist(page):
+    for name in re.findall(r"(?<![\w./-])paradl(?:\.[A-Za-z_]\w*)+", page.read_text()):
+        resolve_name(name)
+    questions = dir(xr.Dataset().paradl)
+    for name in re.findall(r"\bds(?:\.sel\(.*?\))?\.paradl\.(\w+)", page.read_text()):
+        assert name in questions
+
+
+def test_the_page_about_python_lists_every_name():
+    names = re.findall(r"^\| `(\w+)` \|", (DOCS / "python.md").read_text(), re.M)
+    assert sorted(names) == sorted(paradl.__all__)
+
+
+def test_links_of_the_readme_lead_to_files():
+    links = re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text())
+    here = [link for link in links if not link.startswith(("https:", "../../actions/"))]
+    assert here
+    assert [link for link in here if not (ROOT / link).is_file()] == []
+
+
+def test_examples_import_what_they_use(tmp_path):
+    for page in PAGES:
+        blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
+        (tmp_path / f"{page.stem}.py").write_text("\n".join(blocks))
+    check = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select", "F821"]
+    run = subprocess.run([*check, tmp_path], capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout
