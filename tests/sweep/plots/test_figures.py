@@ -110,7 +110,7 @@ def test_a_notebook_shows_a_picture(machine_url, tmp_path, monkeypatch) -> None:
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name))
-    text = f"import sweep\nsweep.open_dataset({machine_url!r}).paradl.plot.scaling()"
+    text = f"import paradl\nparadl.open_dataset({machine_url!r}).paradl.plot.scaling()"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text)])
     nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
     (shown,) = notebook.cells[0].outputs
