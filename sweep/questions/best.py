@@ -59,7 +59,7 @@ def rank_strategies(
 
     `limit` is empty, or marks a global batch that exceeds the data set. A strategy that is allowed
     nowhere has no rank; `limit` lists the reasons, the most frequent first, and `rejection` the
-    changes that would allow its nearest cell (`sweep.cases.rejection`). why: find rejections; None:
+    changes that would allow its nearest cell. why: find rejections; None:
     unless a store's summary answers at once. InputError: layouts of transformers beside others.
     """
     selection = join_selection(selection, axes)

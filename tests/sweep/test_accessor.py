@@ -67,7 +67,7 @@ def test_questions_are_those_of_the_package(mixed: xr.Dataset) -> None:
         _ = part.paradl.bets
 
 
-CUBE_QUESTIONS = {
+CUBE_QUESTIONS: dict[str, dict[str, Any]] = {
     "best": {},
     "bottleneck": {},
     "diff": {"second": "cube"},
