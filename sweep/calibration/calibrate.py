@@ -39,6 +39,15 @@ def calibrate(
     parameters. system: of rows that name none. Without cross-validation, the model's errors are
     assumed, and no accuracy is of left-out runs. InputError: a mistake in the file, with its line,
     or, without keep_anomalies, runs far from their prediction. RunError: there is no fit.
+
+    >>> import paradl
+    >>> import pandas as pd
+    >>> run = {"model": "llama2_7b", "dataset": "pile", "strategy": "data+tensor:tensor=8", "p": 32}
+    >>> run |= {"samples_per_replica": 64, "total_s": 3.4}
+    >>> pd.DataFrame([run]).to_csv("runs.csv", index=False)
+    >>> fitted = paradl.calibrate("runs.csv", system="dgx-h100")
+    >>> round(fitted.layouts.factor, 2)
+    1.02
     """
     keep_programs()
     runs = read_runs(Path(path))

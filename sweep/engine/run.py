@@ -78,6 +78,13 @@ def run(
     workers: local processes (0: this one); scheduler: the address of a running Dask scheduler.
     Returns the cube, opened lazily. InputError: a bad spec, or a store that holds something else;
     RunError: the run failed, and can be resumed.
+
+    >>> import paradl
+    >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
+    >>> axes |= {"pe": [1, 8, 64], "batch": 32}
+    >>> ds = paradl.run({"axes": axes}, "cube.zarr")
+    >>> print(ds.paradl.efficiency.values.round(2).ravel())
+    [1.   0.29 0.26]
     """
     url = locate_store(store)
     grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
@@ -89,6 +96,13 @@ def open_dataset(store: str | Path) -> "xr.Dataset":
     """A cube as a labelled Dataset, read lazily; parameters of rows select as axes do.
 
     InputError: no cube. RunError, when values are read: a file of a finished block is damaged.
+
+    >>> import paradl
+    >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
+    >>> axes |= {"pe": [1, 8, 64], "batch": 32}
+    >>> _ = paradl.run({"axes": axes}, "cube.zarr")
+    >>> print(paradl.open_dataset("cube.zarr").paradl.speedup.values.round(1).ravel())
+    [ 1.   2.3 16.5]
     """
     import xarray as xr  # late: pandas comes with it, and a sweep needs neither
 

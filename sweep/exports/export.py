@@ -61,6 +61,11 @@ def export(
 
     InputError: unknown format or axis, or `path` exists. RunError: a library is missing, or the
     disk is full; nothing was written.
+
+    >>> import paradl
+    >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
+    >>> paradl.export(ds, "cells.csv", {"strategy": "data"}).rows
+    3
     """
     selection = join_selection(selection, axes)
     target = Path(path)

@@ -32,6 +32,15 @@ def compare(
     {"rows": one per row of the file; "summary": average accuracies; "notes": on networks and
     machines}. system: of rows that name none. calibration, settings: as for `Configuration`.
     InputError: a mistake in the file, with its line.
+
+    >>> import paradl
+    >>> import pandas as pd
+    >>> run = {"model": "resnet50", "dataset": "imagenet", "strategy": "data", "p": 8}
+    >>> run |= {"samples_per_replica": 32, "total_s": 0.121}
+    >>> pd.DataFrame([run]).to_csv("runs.csv", index=False)
+    >>> row, *_ = paradl.compare("runs.csv", system="abci")["rows"]
+    >>> round(row["predicted_total"], 3), row["within"]
+    (0.125, True)
     """
     runs = predict_runs(read_runs(Path(path)), Conditions(system, calibration, settings))
     from paradl.sweep.measured.anomalies import find_anomalies  # late: it imports JAX

@@ -44,6 +44,12 @@ def list_bottlenecks(
     `computing_p10`, `shares_p10` ...), and `binds_probability`: the fraction of draws in which that
     term is the largest. Other axes are thinned to four values, rows of layouts to the
     four that are fastest.
+
+    >>> import paradl
+    >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
+    >>> row = paradl.bottleneck(ds, {"pe": 64, "strategy": "data"}).iloc[0]
+    >>> row["binds"], round(row["shares"]["gradient_exchange"], 2)
+    ('gradient_exchange', 0.73)
     """
     selection = join_selection(selection, axes)
     space = open_space(cube, selection, max_global_batch).ask_intervals()

@@ -26,6 +26,11 @@ def list_models(reference: str | None = None) -> list[Row]:
     """List one network, or all of the catalogue, with parameters and multiply-accumulates.
 
     InputError: a user's network states no customary data set, or does not fit it.
+
+    >>> import paradl
+    >>> model = paradl.models("llama2_7b").iloc[0]
+    >>> round(model["parameters"] / 1e9, 2), model["layers"]
+    (6.74, 548)
     """
     references = list_names("model") if reference is None else (reference,)
     return [_describe_model(name) for name in references]
@@ -65,7 +70,12 @@ def _find_customary(model: Model, reference: str) -> Dataset:
 
 
 def list_datasets(reference: str | None = None) -> list[Row]:
-    """List one data set, or all of the catalogue: samples per epoch and shape of a sample."""
+    """List one data set, or all of the catalogue: samples per epoch and shape of a sample.
+
+    >>> import paradl
+    >>> paradl.datasets("imagenet").loc[0, ["samples", "shape"]].to_list()
+    [1281167, '3x224x224']
+    """
     references = list_names("dataset") if reference is None else (reference,)
     datasets = [find("dataset", name, HERE) for name in references]
     return [
@@ -86,7 +96,12 @@ def find_system(reference: str) -> System:
 
 
 def list_systems(reference: str | None = None) -> list[Row]:
-    """List one machine, or all of the catalogue: its PE and the levels of its network."""
+    """List one machine, or all of the catalogue: its PE and the levels of its network.
+
+    >>> import paradl
+    >>> paradl.systems("dgx-h100").loc[0, ["pe", "pes_per_node"]].to_list()
+    ['H100 SXM5 80 GB', 8]
+    """
     references = list_names("system") if reference is None else (reference,)
     return [
         {
@@ -111,6 +126,11 @@ def list_strategies(name: str | None = None) -> list[Row]:
 
     limit: for a pair that cannot be combined, the reason. name: list only that strategy, or its
     parts.
+
+    >>> import paradl
+    >>> rows = paradl.strategies().set_index("strategy")
+    >>> rows.loc["filter+channel", "limit"]
+    'a layer divided both ways is not modelled'
     """
     single = [
         {"strategy": base, "meaning": meaning, "limit": LIMIT[base]}
@@ -154,6 +174,10 @@ def list_parameters(name: str | None = None) -> list[Row]:
 
     value: one number, or one per precision; None if the system or the strategy states it. name:
     list only that parameter.
+
+    >>> import paradl
+    >>> paradl.parameters("inter_bandwidth").loc[0, ["unit", "meaning"]].to_list()
+    ['B/s', 'bandwidth of every level beyond a node']
     """
     if name is not None and name not in PARAMETERS:
         raise InputError.unknown("parameter", name, PARAMETERS)

@@ -64,6 +64,12 @@ def list_crossovers(
     draws with a crossover.
 
     InputError: an unknown parameter or objective, too many counts, no convergence law, no price.
+
+    >>> import paradl
+    >>> pair = ["data+filter:group=4", "data+pipeline:group=4,segments=4"]
+    >>> ds = paradl.compute_space("vgg16", dataset="imagenet", strategy=pair, pe=[4, 1024], batch=4)
+    >>> paradl.crossovers(ds)[["strategy", "at"]].to_numpy().tolist()
+    [['data+filter:group=4', [8]], ['data+pipeline:group=4,segments=4', [316]]]
     """
     selection = join_selection(selection, axes)
     _check_parameter(along)

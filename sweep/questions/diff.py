@@ -51,6 +51,14 @@ def diff(
     to which answers agree.
 
     InputError: no shared cell; several values along an axis that only one cube has.
+
+    >>> import paradl
+    >>> space = {"dataset": "imagenet-226", "strategy": "data", "pe": 64, "batch": 32}
+    >>> now = paradl.compute_space("alexnet", **space)
+    >>> then = paradl.compute_space("alexnet", **space, parameters={"inter_bandwidth": 25e9})
+    >>> answers = paradl.diff(now, then)["answers"]
+    >>> {row["variable"]: round(row["median_ratio"], 3) for row in answers if row["changed"]}
+    {'comm_time': 0.534}
     """
     selection = join_selection(selection, axes)
     cubes = open_source(first), open_source(second)

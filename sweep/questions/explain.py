@@ -58,7 +58,14 @@ def explain(
     parameters: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> Row:
-    """One configuration's terms and layers, with formulas; arguments as for `paradl.predict`."""
+    """One configuration's terms and layers, with formulas; arguments as for `paradl.predict`.
+
+    >>> import paradl
+    >>> answer = paradl.explain("alexnet", "data", 64, 32, dataset="imagenet-226")
+    >>> slowest = max(answer["layers"], key=lambda layer: layer["seconds_per_sample"])
+    >>> slowest["layer"], f"{slowest['seconds_per_sample']:.3g} s"
+    ('conv2', '0.000309 s')
+    """
     wanted = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
     return explain_grid(wanted.grid())
 

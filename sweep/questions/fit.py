@@ -87,6 +87,11 @@ def fit(
     all. front: list only layouts that no other beats in both time and memory. headroom: share of
     each PE's memory to keep free, as a number or a text such as 10%; None: 0. InputError: bad
     input, or a network without blocks.
+
+    >>> import paradl
+    >>> first = paradl.fit("llama2_70b", 64, system="dgx-h100", length=4096)["layouts"][0]
+    >>> first["layout"], round(first["memory"] / 1e9, 1)
+    ('tp1 pp1 dp64 mb8 zero3 recompute=blocks', 80.5)
     """
     machine, network = find("system", system, Path()), find("model", model, Path())
     # The samples for which the network's size is usually quoted.

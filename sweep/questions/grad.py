@@ -56,6 +56,12 @@ def grad(
 
     InputError: an unknown parameter; `group=best` or `segments=best`, which have no derivative; a
     layout of transformers.
+
+    >>> import paradl
+    >>> space = {"dataset": "imagenet-226", "settings": {"oracle": "paper"}}
+    >>> slopes = paradl.grad("alexnet", "data", [8, 64], 32, "inter_bandwidth", **space)
+    >>> print(slopes["elasticity_epoch_time_inter_bandwidth"].values.round(3).ravel())
+    [-0.614 -0.597]
     """
     import xarray as xr
 

@@ -52,6 +52,12 @@ def list_limits(
 
     intervals: add 10th and 90th percentiles (`fastest_time_p10` ...); None: for the machine oracle
     if there are few rows.
+
+    >>> import paradl
+    >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
+    >>> rows = paradl.limits(ds).set_index("strategy")
+    >>> rows.loc["pipeline:segments=best", ["largest_pe", "forbidden_by"]].to_list()
+    [8, 'too_many_pes']
     """
     selection = join_selection(selection, axes)
     efficiency = parse_quantity(efficiency, "1", "efficiency", "80%")

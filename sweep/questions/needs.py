@@ -68,6 +68,13 @@ def list_needs(
     is out of reach or met by any value, `met_probability`: the fraction of draws in which some
     value suffices, and `efficiency_p10` and `efficiency_p90` of the best reachable efficiency.
     InputError: an unknown parameter, an efficiency not above 0 and at most 1.
+
+    >>> import paradl
+    >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
+    >>> cell = {"strategy": "data", "pe": 64}
+    >>> row = paradl.needs(ds, "inter_bandwidth", cell, efficiency=0.5).iloc[0]
+    >>> round(row["needed"] / row["own"], 2)
+    3.34
     """
     selection = join_selection(selection, axes)
     known = ("memory_capacity", "batch", *UPGRADABLE)

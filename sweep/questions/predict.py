@@ -52,6 +52,11 @@ def predict(
     Arguments are those of `Configuration`. If one of them, or a parameter, has several values (a
     list, a range, an array), the answer is a Dataset over all combinations: a cube as `run` makes
     them, in memory. InputError: an unknown name, a bad value.
+
+    >>> import paradl
+    >>> answer = paradl.predict("alexnet", "data", 64, 32, dataset="imagenet-226")
+    >>> round(answer["epoch_time"], 1), answer["feasible"]
+    (80.6, True)
     """
     named = {"model": model, "system": system, "strategy": strategy, "pe": pe, "batch": batch}
     if dataset is not None:

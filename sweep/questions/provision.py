@@ -55,6 +55,12 @@ def list_provisions(
     group_size, segment_count, global_batch, epochs, train_time [s], pe_hours, cost (if there is a
     price), `holds`: probability of meeting the deadline (machine oracle), and `reason` if no count
     meets it. InputError: a deadline not above 0, unknown epochs, a probability not between 0 and 1.
+
+    >>> import paradl
+    >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
+    >>> first = paradl.provision(ds, "6 h", epochs=90).iloc[0]
+    >>> first["strategy"], first["pe"], round(first["train_time"] / 3600, 2)
+    ('data', 21, 5.81)
     """
     selection = join_selection(selection, axes)
     seconds = parse_duration(deadline, "deadline", "6 h")

@@ -49,6 +49,14 @@ def regret(
     that slow it most), mean_loss, and `infeasible_at`; a strategy that is infeasible somewhere has
     neither rank nor loss. Answers come from summaries if the store has them; draws need a cube of
     the machine oracle. InputError: an unknown axis, or one along which strategies choose.
+
+    >>> import paradl
+    >>> systems = ["abci", "dgx-a100"]
+    >>> ds = paradl.compute_space(
+    ...     "alexnet", dataset="imagenet-226", system=systems, pe=[1, 8, 64], batch=32
+    ... )
+    >>> [(row["strategy"], round(row["worst_loss"], 2)) for row in paradl.regret(ds)[:2]]
+    [('data', 0.0), ('data+channel:group=best', 1.72)]
     """
     selection = join_selection(selection, axes)
     expect_objective(objective)

@@ -61,6 +61,13 @@ def list_sensitivities(
     halved if less is better, else doubled; `change` is (T' - T) / T. Both are None if the new value
     would be out of bounds, as twice an efficiency of 0.9. The largest gain comes first in each
     cell. InputError: more than 256 cells per strategy.
+
+    >>> import paradl
+    >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
+    >>> rows = paradl.sensitivity(ds, {"pe": 64, "strategy": "data"}).set_index("parameter")
+    >>> row = rows.loc["inter_bandwidth"]
+    >>> row["upgrade"], round(row["change"], 3)
+    ('doubled', -0.345)
     """
     selection = join_selection(selection, axes)
     space = open_space(cube, selection, max_global_batch)

@@ -47,6 +47,13 @@ def write_report(
     source: a store, a Dataset of one, or a grid. objective, price, max_global_batch: as for `best`.
     InputError: an unknown axis or value, or a path that cannot be written. NothingFeasibleError:
     no configuration is feasible, and nothing is written.
+
+    >>> import paradl
+    >>> from pathlib import Path
+    >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
+    >>> paradl.write_report(ds, "report.html")
+    >>> "data on 64 PEs of abci" in Path("report.html").read_text()
+    True
     """
     selection = join_selection(selection, axes)
     expect_ending(Path(path), PAGES)

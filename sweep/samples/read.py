@@ -149,7 +149,16 @@ class Samples:
 
 
 def open_samples(path: str | Path) -> Samples:
-    """Open the data set in a folder. InputError: none there, or one of another format."""
+    """Open the data set in a folder. InputError: none there, or one of another format.
+
+    >>> import paradl
+    >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
+    >>> space = {"axes": axes | {"pe": 64, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
+    >>> _ = paradl.sample(space, "rows", 200)
+    >>> samples = paradl.open_samples("rows")
+    >>> samples.splits, len(samples.read(["batch"], {"size": "train"}))
+    (('random', 'size'), 160)
+    """
     expect_arrow()
     file = Path(path) / FACTS
     try:

@@ -88,6 +88,13 @@ def sample(
 
     InputError: a bad spec, no continuous axis, a split that leaves nothing to test, `path` exists.
     RunError: pyarrow is missing, the disk is full; then nothing was written.
+
+    >>> import paradl
+    >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
+    >>> space = {"axes": axes | {"pe": 64, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
+    >>> sampled = paradl.sample(space, "rows", 200)
+    >>> sampled.rows, list(sampled.missing)
+    (200, ['model', 'system', 'strategy', 'scale'])
     """
     rows = parse_count(rows, "rows", "amount")
     shares = Shares(

@@ -263,6 +263,14 @@ def batches(
     problem under a strategy takes some milliseconds when it first appears.
 
     InputError: a bad batch size or spec, no continuous axis.
+
+    >>> import paradl
+    >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
+    >>> space = {"axes": axes | {"pe": 64, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
+    >>> stream = paradl.batches(space, 1000)
+    >>> features, targets, gradients = next(stream)
+    >>> targets.shape, stream.targets
+    ((1000, 5), ('epoch_time', 'comp_time', 'comm_time', 'memory', 'feasible'))
     """
     if not isinstance(batch_size, int) or not 1 <= batch_size <= MOST_ROWS:
         raise InputError(

@@ -106,6 +106,15 @@ def evaluate_surrogate(
     that was fastest most often in training (`habit`). report: called before each score.
 
     InputError: no surrogate, no data set, not the one of the training, no such split.
+
+    >>> import paradl
+    >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
+    >>> space = {"axes": axes | {"pe": 64, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
+    >>> _ = paradl.sample(space, "rows", 200)
+    >>> _ = paradl.train_surrogate("rows", "trees.eqx", learner="trees", splits=["size"])
+    >>> rows = paradl.evaluate_surrogate("trees.eqx", "rows", splits=["size"])
+    >>> [(row["method"], row["rows"]) for row in rows]
+    [('trees', 40), ('neighbour', 40), ('habit', 40)]
     """
     surrogate, samples = load_surrogate(path), open_samples(data)
     _expect_same(surrogate, samples.facts, str(data))

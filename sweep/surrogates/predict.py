@@ -31,6 +31,15 @@ def predict_surrogate(
     standard deviation of the logarithm; `outside`, features outside the training range.
 
     InputError: no surrogate, no rows, a feature is missing, not numeric or negative.
+
+    >>> import paradl
+    >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
+    >>> space = {"axes": axes | {"pe": 64, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
+    >>> _ = paradl.sample(space, "rows", 200)
+    >>> _ = paradl.train_surrogate("rows", "trees.eqx", learner="trees")
+    >>> answer = paradl.predict_surrogate("trees.eqx", "rows")
+    >>> f"{answer['epoch_time'].median():.2g} s"
+    '33 s'
     """
     expect_extra()
     import pandas as pd

@@ -141,6 +141,15 @@ def load_surrogate(path: str | Path) -> Surrogate:
     """Load a file of `train_surrogate`, without running any code in it.
 
     InputError: no file, a damaged one, one of another version. RunError: a library is missing.
+
+    >>> import paradl
+    >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
+    >>> space = {"axes": axes | {"pe": 64, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
+    >>> _ = paradl.sample(space, "rows", 200)
+    >>> _ = paradl.train_surrogate("rows", "trees.eqx", learner="trees")
+    >>> surrogate = paradl.load_surrogate("trees.eqx")
+    >>> surrogate.learner, surrogate.facts["rows"], surrogate.facts["splits"]
+    ('trees', 190, ['random'])
     """
     expect_extra()
     file = Path(path)

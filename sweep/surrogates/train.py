@@ -70,6 +70,13 @@ def train_surrogate(
 
     InputError: no data set, too few rows, no such split, no gradients, `path` exists. RunError: a
     library is missing, the disk is full; then nothing was written.
+
+    >>> import paradl
+    >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
+    >>> space = {"axes": axes | {"pe": 64, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
+    >>> _ = paradl.sample(space, "rows", 200)
+    >>> paradl.train_surrogate("rows", "trees.eqx", learner="trees").rows
+    190
     """
     target = Path(path)
     _check(learner, gradients, members, epochs, width, seed)

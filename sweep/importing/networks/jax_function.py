@@ -57,6 +57,14 @@ def trace_model(
     shapes: of each argument, as arrays, `jax.ShapeDtypeStruct`s or trees of them; the last is the
     shape of one sample, such as (224, 224, 3), or (length,) of tokens. `text` of the answer is a
     model's file. InputError: operators that are not known.
+
+    >>> import paradl
+    >>> import jax
+    >>> weights = jax.ShapeDtypeStruct((784, 10), "float32")
+    >>> function = lambda w, x: jax.nn.relu(x.reshape(-1, 784) @ w)
+    >>> network = paradl.trace_model(function, weights, (28, 28, 1))
+    >>> network.table.kinds, int(network.table.w.sum())
+    (('fc', 'relu'), 7840)
     """
     *weights, sample = shapes
     tokens = len(sample) == 1

@@ -73,6 +73,13 @@ def trace_torch(
     """Return a module's network for samples of `shape` (C, then extents; or a length of tokens).
 
     InputError: operators that are not known, data-dependent control flow.
+
+    >>> import paradl
+    >>> from torch import nn
+    >>> module = nn.Sequential(nn.Conv2d(3, 64, 7), nn.ReLU(), nn.Flatten(), nn.Linear(64, 10))
+    >>> network = paradl.trace_torch(module, (3, 7, 7))
+    >>> network.table.kinds, int(network.table.w.sum())
+    (('conv', 'relu', 'fc'), 10048)
     """
     try:
         torch: Any = import_module("torch")

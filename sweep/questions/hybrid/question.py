@@ -58,6 +58,12 @@ def hybrid(
     samples per replica. pe: PE counts of the rows; one number means the powers of two up to it.
     speedups: SU^M by M, and scaling_efficiency: SE, instead of those of the oracle. convergence: a
     file of measured epochs, a law, or auto, the catalogue's. InputError: bad input.
+
+    >>> import paradl
+    >>> measured = {"speedups": {2: 1.15}, "scaling_efficiency": 1}
+    >>> answer = paradl.hybrid("gnmt_v2", 128, 256, dataset="wmt16-en-de", **measured)
+    >>> round(answer["gain"]["gain"], 3)
+    -0.055
     """
     proposed = not strategies and not speedups
     if proposed:

@@ -57,6 +57,11 @@ def place(
 
     InputError: bad input, or an operator too large for every device. RunError: the effort did not
     suffice for a placement that fits, or HiGHS died.
+
+    >>> import paradl
+    >>> answer = paradl.place("inception_v3", 2, batch=32, dataset="imagenet-299", effort=0.1)
+    >>> answer["feasible"], round(answer["speedup"], 2)
+    (True, 1.38)
     """
     if not 0 < effort <= MOST_EFFORT:
         raise InputError(
