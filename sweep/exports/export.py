@@ -62,6 +62,8 @@ def export(
     InputError: unknown format or axis, or `path` exists. RunError: a library is missing, or the
     disk is full; nothing was written.
 
+    selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
+
     >>> import paradl
     >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
     >>> paradl.export(ds, "cells.csv", {"strategy": "data"}).rows

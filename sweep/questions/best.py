@@ -62,6 +62,8 @@ def rank_strategies(
     changes that would allow its nearest cell. why: find rejections; None:
     unless a store's summary answers at once. InputError: layouts of transformers beside others.
 
+    selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
+
     >>> import paradl
     >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
     >>> first = paradl.best(ds, {"pe": 64}).iloc[0]

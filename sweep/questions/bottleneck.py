@@ -45,6 +45,8 @@ def list_bottlenecks(
     term is the largest. Other axes are thinned to four values, rows of layouts to the
     four that are fastest.
 
+    selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
+
     >>> import paradl
     >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
     >>> row = paradl.bottleneck(ds, {"pe": 64, "strategy": "data"}).iloc[0]

@@ -65,6 +65,8 @@ def list_crossovers(
 
     InputError: an unknown parameter or objective, too many counts, no convergence law, no price.
 
+    selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
+
     >>> import paradl
     >>> pair = ["data+filter:group=4", "data+pipeline:group=4,segments=4"]
     >>> ds = paradl.compute_space("vgg16", dataset="imagenet", strategy=pair, pe=[4, 1024], batch=4)

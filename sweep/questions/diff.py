@@ -52,6 +52,8 @@ def diff(
 
     InputError: no shared cell; several values along an axis that only one cube has.
 
+    selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
+
     >>> import paradl
     >>> space = {"dataset": "imagenet-226", "strategy": "data", "pe": 64, "batch": 32}
     >>> now = paradl.compute_space("alexnet", **space)

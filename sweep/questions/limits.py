@@ -53,6 +53,8 @@ def list_limits(
     intervals: add 10th and 90th percentiles (`fastest_time_p10` ...); None: for the machine oracle
     if there are few rows.
 
+    selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
+
     >>> import paradl
     >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
     >>> rows = paradl.limits(ds).set_index("strategy")

@@ -69,6 +69,8 @@ def list_needs(
     value suffices, and `efficiency_p10` and `efficiency_p90` of the best reachable efficiency.
     InputError: an unknown parameter, an efficiency not above 0 and at most 1.
 
+    selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
+
     >>> import paradl
     >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
     >>> cell = {"strategy": "data", "pe": 64}

@@ -56,6 +56,8 @@ def pareto(
     InputError: an unknown name, a missing price, a cube without its cells, layouts of transformers
     beside other strategies.
 
+    selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
+
     >>> import paradl
     >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
     >>> for row in paradl.pareto(ds):

@@ -56,6 +56,8 @@ def list_provisions(
     price), `holds`: probability of meeting the deadline (machine oracle), and `reason` if no count
     meets it. InputError: a deadline not above 0, unknown epochs, a probability not between 0 and 1.
 
+    selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
+
     >>> import paradl
     >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
     >>> first = paradl.provision(ds, "6 h", epochs=90).iloc[0]

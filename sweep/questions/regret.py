@@ -50,6 +50,8 @@ def regret(
     neither rank nor loss. Answers come from summaries if the store has them; draws need a cube of
     the machine oracle. InputError: an unknown axis, or one along which strategies choose.
 
+    selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
+
     >>> import paradl
     >>> systems = ["abci", "dgx-a100"]
     >>> ds = paradl.compute_space(

@@ -62,6 +62,8 @@ def list_sensitivities(
     would be out of bounds, as twice an efficiency of 0.9. The largest gain comes first in each
     cell. InputError: more than 256 cells per strategy.
 
+    selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
+
     >>> import paradl
     >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
     >>> rows = paradl.sensitivity(ds, {"pe": 64, "strategy": "data"}).set_index("parameter")

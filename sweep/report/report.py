@@ -48,6 +48,8 @@ def write_report(
     InputError: an unknown axis or value, or a path that cannot be written. NothingFeasibleError:
     no configuration is feasible, and nothing is written.
 
+    selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
+
     >>> import paradl
     >>> from pathlib import Path
     >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
