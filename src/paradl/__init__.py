@@ -15,6 +15,9 @@ from typing import Any
 
 import lazy_loader
 
+if not Path(__file__).is_file():  # the catalogue is read as files, and JAX has compiled modules
+    raise ImportError(f"{Path(__file__).parent}: paradl cannot run from a zip; pip install it")
+
 # In a checkout, kernels, grids and sweep are beside `src`, and the links here are for type
 # checkers alone: Python needs none, as on Windows, and names files by their true place.
 _top = Path(__file__).parents[2]
