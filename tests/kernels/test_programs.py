@@ -16,7 +16,7 @@ from paradl.kernels.compiled import Compiled, compiled
 TRACED: list[int] = []
 
 
-def make_cube(module: str = "kernels.cube") -> Compiled[..., object]:
+def make_cube(module: str = "paradl.kernels.cube") -> Compiled[..., object]:
     """A function, compiled anew as in a new process, that notes when it is traced."""
 
     def cube(values, *, power):

@@ -58,13 +58,11 @@ def trace_model(
     shape of one sample, such as (224, 224, 3), or (length,) of tokens. `text` of the answer is a
     model's file. InputError: operators that are not known.
 
-    >>> import paradl
-    >>> import jax
+    >>> import jax, paradl
     >>> weights = jax.ShapeDtypeStruct((784, 10), "float32")
-    >>> function = lambda w, x: jax.nn.relu(x.reshape(-1, 784) @ w)
-    >>> network = paradl.trace_model(function, weights, (28, 28, 1))
+    >>> network = paradl.trace_model(lambda w, x: x.reshape(-1, 784) @ w, weights, (28, 28, 1))
     >>> network.table.kinds, int(network.table.w.sum())
-    (('fc', 'relu'), 7840)
+    (('fc',), 7840)
     """
     *weights, sample = shapes
     tokens = len(sample) == 1
@@ -85,21 +83,16 @@ def trace_model(
         TracedTensor(tuple(var.aval.shape), weights=((f"{n}", math.prod(var.aval.shape)),))
         for n, var in enumerate((*closed.jaxpr.constvars, *closed.jaxpr.invars[:-1]))
     ]
-    entered = replace(
-        tracer.graph.enter((BATCH, *sample)), channel=len(sample) if channels_last else 1
-    )
+    channel = len(sample) if channels_last else 1
+    entered = replace(tracer.graph.enter((BATCH, *sample)), channel=channel)
     tracer.walk(closed.jaxpr, parameters, [entered])
     used = sum(tracer.graph.counted.values())
     left = sum(size for tensor in parameters for _, size in tensor.weights) - used
-    notes = (
-        (f"not imported, for lack of a step: {format_count(left, 'parameter')}, or constants",)
-        if left
-        else ()
-    )
+    lost = f"not imported, for lack of a step: {format_count(left, 'parameter')}, or constants"
     # A lambda is called <lambda>, and a partial function has no name.
     label = name or getattr(function, "__name__", "network").strip("<>")
     title = f"{label}, imported from JAX"
-    return finish(tracer.graph, label, title, "jaxpr", used, allow_unknown, notes)
+    return finish(tracer.graph, label, title, "jaxpr", used, allow_unknown, (lost,) if left else ())
 
 
 def _find_layout(jaxpr: Any, rank: int) -> bool:
