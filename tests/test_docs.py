@@ -21,6 +21,9 @@ from paradl.sweep.cli.main import app
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+TOPS = ("kernels", "grids", "sweep")
+# Designs of rooms, beside their code.
+DESIGNS = [path for top in TOPS for path in sorted((ROOT / top).rglob("DESIGN.md"))]
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("errors/*.md"))]
 BLOCK = re.compile(r"```\w*\n(.*?)```", re.S)
 # A command until a comment, a redirection or another command.
@@ -62,6 +65,26 @@ def test_contributing_is_short_and_names_files_that_exist():
     paths = [path for path in re.findall(r"`([\w./*-]+)`", prose) if "/" in path or ".md" in path]
     assert paths
     assert [path for path in paths if not [*ROOT.glob(path)]] == []
+
+
+@pytest.fixture(scope="module")
+def words() -> set[str]:
+    """Words of all sources and tests."""
+    files = (path for top in (*TOPS, "tests") for path in (ROOT / top).rglob("*.py"))
+    return {word for path in files for word in re.findall(r"\w+", path.read_text())}
+
+
+@pytest.mark.parametrize("page", DESIGNS, ids=lambda page: page.parent.name)
+def test_designs_are_short_and_name_what_exists(page, words):
+    text = page.read_text()
+    assert len(text.encode()) <= 3500
+    names = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.S))
+    paths = [name for name in names if re.match(rf"({'|'.join(TOPS)})/|.*\.(py|md)$", name)]
+    assert paths
+    top = page.relative_to(ROOT).parts[0]
+    places = (page.parent, ROOT, ROOT / "tests", ROOT / "tests" / top)
+    assert [path for path in paths if not any((place / path).exists() for place in places)] == []
+    assert [name for name in names if name.isidentifier() and name not in words] == []
 
 
 @of_each_page
