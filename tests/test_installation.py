@@ -1,4 +1,8 @@
-"""`paradl` is all that an installation adds, and it works beside modules of other people."""
+"""`paradl` is all that an installation adds, and it works beside modules of other people.
+
+Environments are made and wheels built, which takes 25 s and downloads a package: `.ci/run` runs
+these tests, and PARADL_TESTS_INSTALL=1 does.
+"""
 
 import json
 import os
@@ -21,6 +25,10 @@ import pytest
 from cubes import DATA
 
 import paradl
+
+pytestmark = pytest.mark.skipif(
+    not os.environ.get("PARADL_TESTS_INSTALL"), reason="PARADL_TESTS_INSTALL=1 runs these"
+)
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("sweep", "kernels", "grids")
@@ -278,10 +286,6 @@ assert all(path.locate().is_file() for path in files("kernels") if path.suffix =
 """
 
 
-@pytest.mark.skipif(
-    not os.environ.get("PARADL_TESTS_ONLINE"),
-    reason="installs Hugging Face's kernels from a registry; PARADL_TESTS_ONLINE=1 runs it",
-)
 @pytest.mark.parametrize("first", ["paradl", "kernels"])
 def test_beside_kernels_of_hugging_face(first, wheel, tmp_path):
     python = make_environment(tmp_path / "environment")

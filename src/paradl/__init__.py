@@ -34,6 +34,7 @@ def _open_accessor(dataset: Any) -> Any:
 
 # Every Dataset has `ds.paradl` from here on. For that xarray is imported, which takes 0.4 s and
 # 70 MB (2026-11, 2 cores): the command line needs none, and its workers have its name.
-_name = Path(sys.argv[0] if sys.argv else "").stem
-if _name != "paradl" and sys.orig_argv[1:3] != ["-m", "paradl"]:
+_script = Path(sys.argv[0] if sys.argv else "")
+_is_command = _script.stem == "paradl" or _script == Path(__file__).with_name("__main__.py")
+if not _is_command and sys.orig_argv[1:3] != ["-m", "paradl"]:
     import_module("xarray").register_dataset_accessor("paradl")(_open_accessor)
