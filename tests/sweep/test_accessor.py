@@ -92,6 +92,8 @@ def test_a_slice_may_be_given_by_keyword(name: str, mixed: xr.Dataset) -> None:
         question(part, selection={"pe": [1, 4]}, strategy="data", **given),
     ]
     assert len({repr(answer) for answer in answers}) == 1
+    annotation = str(inspect.signature(question).return_annotation)
+    assert type(answers[0]).__name__ in annotation
     assert repr(answers[0]) != repr(question(part, **given))
 
 
