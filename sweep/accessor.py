@@ -11,7 +11,8 @@ import numpy as np
 import xarray as xr
 
 import paradl
-from paradl.sweep.answers.objectives import look_up_prices
+from paradl.grids.reading.errors import find_meant
+from paradl.sweep.answers.objectives import check_price, look_up_prices
 from paradl.sweep.cube.derived_quantities import Paradl, name_array
 from paradl.sweep.cube.dimensions import AXES
 from paradl.sweep.cube.variables import DERIVED
@@ -43,6 +44,7 @@ class Accessor(Paradl):
 
     def cost(self, price: float | Mapping[str, float]) -> xr.DataArray:
         """Cost per epoch; price: of a PE-hour, for all systems or by name."""
+        check_price(price)
         systems = self._get("system")
         prices = systems.copy(data=look_up_prices(np.asarray(systems.values), price)).drop_attrs()
         money = self._restore_order(self.pe_hours * prices)
@@ -74,7 +76,9 @@ class Accessor(Paradl):
     def __getattr__(self, name: str) -> Any:
         """A question about this Dataset."""
         if name not in QUESTIONS:
-            raise AttributeError(f"'paradl' has no {name!r}")
+            meant = find_meant(name, dir(self))
+            advice = f"; did you mean {meant!r}?" if meant else ""
+            raise AttributeError(f"ds.paradl has no {name!r}{advice}")
         return MethodType(getattr(paradl, name), self._ds)
 
     def __dir__(self) -> list[str]:

@@ -43,6 +43,30 @@ def test_help_shows_the_functions():
         assert f"\n    {name}(" in text
 
 
+def test_everything_is_there_without_extras():
+    """`help(paradl)` and `from paradl import *` import every name; a call says what is missing."""
+    code = """
+import sys
+sys.modules.update(dict.fromkeys(("altair", "matplotlib", "vl_convert", "pyarrow", "lightgbm")))
+from importlib import util
+find = util.find_spec
+util.find_spec = lambda name, *rest: find(name, *rest) if sys.modules.get(name, 1) else None
+from paradl import *
+try:
+    write_report("nothing.zarr", "page.html")
+except RunError as error:
+    print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install '.[report]'" in run.stdout
+
+
+def test_a_reload_warns_of_nothing():
+    code = "import importlib, paradl; importlib.reload(paradl).best"
+    strict = [sys.executable, "-W", "error", "-c", code]
+    subprocess.run(strict, check=True)
+
+
 def test_importing_it_imports_little():
     """Xarray, for `ds.paradl`, with what xarray itself imports; a function imports the rest."""
     code = (

@@ -37,4 +37,6 @@ def _open_accessor(dataset: Any) -> Any:
 _script = Path(sys.argv[0] if sys.argv else "")
 _is_command = _script.stem == "paradl" or _script == Path(__file__).with_name("__main__.py")
 if not _is_command and sys.orig_argv[1:3] != ["-m", "paradl"]:
-    import_module("xarray").register_dataset_accessor("paradl")(_open_accessor)
+    _xarray = import_module("xarray")
+    if not hasattr(_xarray.Dataset, "paradl"):  # as it has after a reload, when xarray would warn
+        _xarray.register_dataset_accessor("paradl")(_open_accessor)

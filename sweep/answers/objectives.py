@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -55,7 +56,7 @@ class Aim:
 def check_price(price: object) -> None:
     """Raise InputError unless every price is a number above 0."""
     for value in price.values() if isinstance(price, Mapping) else [price]:
-        if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
+        if value is not None and not (isinstance(value, Real) and 0 < float(value) < math.inf):
             raise InputError(f"expected a price above 0, got {shorten(value)}", where="price")
 
 
@@ -67,7 +68,7 @@ def look_up_price(price: Price, system: str) -> float | None:
         raise InputError(
             f"no price for {system!r}",
             where="price",
-            advice=f"add {system}=2.5; known: {', '.join(price)}",
+            advice=f"add {system}=2.5; known: {', '.join(price) or 'none'}",
         )
     return price[system]
 

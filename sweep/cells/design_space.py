@@ -7,6 +7,7 @@ powers of two up to the data set, memory and `max_global_batch`. Spatial splits 
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -288,6 +289,8 @@ def expect_mapping(given: Mapping[str, object] | None, where: str) -> Mapping[st
 
 
 def bound_batches(grid: Grid, most: float) -> Grid:
-    """The design space with larger global batches forbidden."""
+    """The design space with larger global batches forbidden. InputError: no number from 1."""
+    if not isinstance(most, Real) or most < 1:
+        raise InputError(f"expected at least 1, got {shorten(most)}", where="max_global_batch")
     parameters = {**grid.spec.parameters, "max_global_batch": float(most)}
     return replace(grid, spec=grid.spec.model_copy(update={"parameters": parameters}))

@@ -1,6 +1,6 @@
 """The page of a report: written, served, or added to another question by `--report`.
 
-As in `sweep.cli.main`, heavy imports are inside functions.
+As in `paradl.sweep.cli.main`, heavy imports are inside functions.
 """
 
 import shlex
@@ -9,7 +9,6 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from html import escape
-from importlib import import_module
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Annotated
@@ -22,6 +21,7 @@ from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import take_options
 from paradl.sweep.cli.spaces import SpaceCommand, SpaceOptions, Subject, describe_missing
 from paradl.sweep.cli.values import take_output
+from paradl.sweep.report import expect_report_libraries
 
 if TYPE_CHECKING:
     from paradl.sweep.answers.types.fitting import FitAnswer
@@ -42,7 +42,7 @@ PageOption = Annotated[
 def expect_page(path: Path | None) -> None:
     """Check that a page can be written, before slow questions. RunError: a library is missing."""
     if path is not None:
-        import_module("paradl.sweep.report")  # it checks for its libraries
+        expect_report_libraries()
 
 
 def write_page_of_layouts(
@@ -128,6 +128,7 @@ def explore(
     browser: Annotated[bool, Option(help="Open the page in a browser.")] = True,
 ) -> None:
     """Serve the page of a report on this machine, with cells read and computed as you choose."""
+    expect_report_libraries()
     subject: Subject = context.obj.read()
     from paradl.sweep.report.explorer import Explorer, serve
 

@@ -7,9 +7,8 @@ from paradl.sweep.answers.frames import name_arguments
 from paradl.sweep.answers.objectives import Goal, Price
 from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_source
+from paradl.sweep.report import expect_report_libraries
 from paradl.sweep.report.asked import Asked
-from paradl.sweep.report.contents import add_details, rank_places
-from paradl.sweep.report.page import write_page
 from paradl.sweep.report.tables import Report
 
 
@@ -26,6 +25,8 @@ def collect_report(
     objective, price: as for `best`. asked: another question, which then leads. InputError: an
     unknown axis or value. NothingFeasibleError: no configuration is feasible.
     """
+    from paradl.sweep.report.contents import add_details, rank_places  # late: they need matplotlib
+
     reader = open_source(source)
     report = rank_places(reader, selection, max_global_batch, objective, price, asked)
     return add_details(report, reader, selection, max_global_batch)
@@ -46,7 +47,7 @@ def write_report(
 
     source: a store, a Dataset of one, or a grid. objective, price, max_global_batch: as for `best`.
     InputError: an unknown axis or value, or a path that cannot be written. NothingFeasibleError:
-    no configuration is feasible, and nothing is written.
+    no configuration is feasible, and nothing is written. RunError: the extra `report` is missing.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
@@ -57,6 +58,9 @@ def write_report(
     >>> "data on 64 PEs of abci" in Path("report.html").read_text()
     True
     """
+    expect_report_libraries()
+    from paradl.sweep.report.page import write_page  # late: it needs altair
+
     selection = join_selection(selection, axes)
     expect_ending(Path(path), PAGES)
     expect_folder(Path(path))  # before the rows are collected

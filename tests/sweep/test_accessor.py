@@ -63,7 +63,7 @@ def test_questions_are_those_of_the_package(mixed: xr.Dataset) -> None:
     assert part.paradl.pareto(against="memory") == paradl.pareto(part, against="memory")
     assert part.paradl.regret() == paradl.regret(part)
     assert part.paradl.diff(part)["same"]
-    with pytest.raises(AttributeError, match="'paradl' has no 'bets'"):
+    with pytest.raises(AttributeError, match=r"ds\.paradl has no 'bets'; did you mean 'best'"):
         _ = part.paradl.bets
 
 
@@ -139,6 +139,8 @@ def test_hours_cost_and_memory_by_hand(mixed: xr.Dataset) -> None:
     np.testing.assert_array_equal(forbidden, share > 1)
     with pytest.raises(InputError, match=r"^price: .*'abci'"):
         one.paradl.cost({"dgx": 3})
+    with pytest.raises(InputError, match=r"^price: expected a price above 0, got 'cheap'"):
+        one.paradl.cost("cheap")
 
 
 @pytest.mark.parametrize("name", [name for name in DERIVED if name != "cost"])
