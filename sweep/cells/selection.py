@@ -130,7 +130,9 @@ def find_nearest(
 def _list_values(coordinate: NDArray[Any], axis: str, wanted: object) -> list[object]:
     """One or several wanted values as a list; a text is split at its commas."""
     values: list[object] = []
-    for item in wanted if isinstance(wanted, list | tuple) else [wanted]:
+    if isinstance(wanted, np.ndarray):
+        wanted = wanted.ravel().tolist()
+    for item in wanted if isinstance(wanted, list | tuple | range) else [wanted]:
         # A label may itself have commas: dgx-h100:precision=tf32,software=ddp.
         if not isinstance(item, str) or (axis in LABELS and item in coordinate):
             values.append(item)

@@ -123,7 +123,9 @@ def test_a_slice_to_export_and_to_report(mixed: xr.Dataset, tmp_path: Path) -> N
 def test_numbers_are_texts_too(mixed: xr.Dataset) -> None:
     part = mixed.sel(model="alexnet", strategy=["serial", "data"])
     assert paradl.limits(part, "30%").equals(paradl.limits(part, 0.3))
-    assert paradl.best(part, {"pe": "pow2:4-8"}).equals(paradl.best(part, {"pe": [4, 8]}))
+    four = paradl.best(part, pe=[4, 8])
+    for pe in ("pow2:4-8", (4, 8), range(4, 9, 4), np.array([4, 8]), np.array([4.0, 8.0])):
+        assert paradl.best(part, pe=pe).equals(four)
 
 
 def test_hours_cost_and_memory_by_hand(mixed: xr.Dataset) -> None:

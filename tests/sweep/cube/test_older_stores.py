@@ -6,6 +6,7 @@ calibrate`; the numbers here are that commit's answers.
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def test_a_store_is_read(name, folder):
 
 
 def test_a_calibration_is_read(folder):
-    place = {"dataset": "pile", "system": "dgx-h100"}
+    place: dict[str, Any] = {"dataset": "pile", "system": "dgx-h100"}
     mine, prior = (
         paradl.predict(
             "llama2_7b", "data+tensor:tensor=8", 32, 64, **place, settings={"calibration": name}
