@@ -75,7 +75,7 @@ def test_a_machine_that_is_slower_throughout_is_what_a_fit_is_for(measured, seve
 
 @pytest.mark.parametrize(("factor", "is_refused"), [(4.6, False), (5.6, True)])
 def test_a_factor_of_five_is_questioned(factor, is_refused, measured, seven) -> None:
-    path = measured(scale(seven[:3], factor, 0, 1, 2))  # within 5 % of their predictions
+    path = measured(scale(seven, factor, *range(7)))  # within 5 % of their predictions
     if is_refused:
         with pytest.raises(InputError, match="unit"):
             paradl.calibrate(path, cross_validation=False)
