@@ -153,22 +153,6 @@ def running_in(group: int) -> list[str]:
     return [line[2] for line in alive if not line[2].startswith("[")]  # these have just ended
 
 
-@pytest.mark.parametrize("options", [(), ("--workers", "1")])
-def test_a_store_moved_midway(options, started, spec, whole_url, tmp_path, cli):
-    url, moved = tmp_path / "cube.zarr", tmp_path / "moved.zarr"
-    run = started(url, "--quiet", *options)
-    url.rename(moved)
-    out, err = run.communicate(timeout=30)
-    assert run.returncode == 1
-    assert out == ""
-    assert err.startswith(f"paradl: {url}: the store was moved ")
-    assert err.count("\n") == 1
-    assert not url.exists()
-    moved.rename(url)
-    assert cli("sweep", spec, url, "--quiet") == (0, "", "")
-    assert arrays(url) == arrays(whole_url)
-
-
 # A scheduler with a worker, as its own process; it ends with its stdin.
 CLUSTER = """
 from distributed import LocalCluster

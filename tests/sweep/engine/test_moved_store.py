@@ -79,6 +79,17 @@ def test_a_moved_store(extend: bool, url: Path, whole: Path) -> None:
     assert arrays(url) == arrays(whole)
 
 
+def test_a_store_moved_beside_a_worker(url: Path, whole: Path, capfd: Any) -> None:
+    moved = url.with_name("moved.zarr")
+    with pytest.raises(RunError, match=f"{url}: the store was moved"):
+        paradl.run(SPEC, url, workers=1, progress=during(lambda: url.rename(moved)))
+    assert not url.exists()
+    assert capfd.readouterr() == ("", "")
+    moved.rename(url)
+    paradl.run(SPEC, url)
+    assert arrays(url) == arrays(whole)
+
+
 def test_a_deleted_store(extend: bool, url: Path, whole: Path) -> None:
     def delete() -> None:
         # A deletion in place may fail, as blocks are written meanwhile: see below.
