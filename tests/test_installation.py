@@ -286,12 +286,12 @@ assert all(path.locate().is_file() for path in files("kernels") if path.suffix =
 """
 
 
-@pytest.mark.parametrize("first", ["paradl", "kernels"])
-def test_beside_kernels_of_hugging_face(first, wheel, tmp_path):
+def test_beside_kernels_of_hugging_face(wheel, tmp_path):
+    """Installed first, and whole after ours was installed over it and removed."""
     python = make_environment(tmp_path / "environment")
     pip = (*PIP, "--python", python)
     ours, theirs = (*ALONE, "--no-index", wheel), ("--no-compile", "kernels")
-    for names in (ours, theirs) if first == "paradl" else (theirs, ours):
+    for names in (theirs, ours):
         run(*pip, "install", *names, cwd=tmp_path)
     run(python, "-c", KERNELS, cwd=tmp_path)
     run(python.with_name("paradl"), *PREDICT.split(), cwd=tmp_path)
