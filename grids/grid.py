@@ -213,9 +213,8 @@ class Grid:
         # Table III has no layouts, and of plain strategies only `data` and `serial` become some.
         if self.spec.oracle == "paper" or all(strategy.parts for strategy in self.strategies):
             return (False,) * len(self.models)
-        from paradl.grids.models.transformers import (
-            is_transformer,  # late: reads the networks' layers
-        )
+        # late: reads the networks' layers
+        from paradl.grids.models.transformers import is_transformer
 
         return tuple(map(is_transformer, self.models))
 

@@ -15,13 +15,14 @@ from typing import Any
 
 import lazy_loader
 
-if not Path(__file__).is_file():  # the catalogue is read as files, and JAX has compiled modules
-    raise ImportError(f"{Path(__file__).parent}: paradl cannot run from a zip; pip install it")
+_here = Path(__file__).parent
+if not _here.is_dir():  # the catalogue is read as files, and JAX has compiled modules
+    raise ImportError(f"{_here}: paradl cannot run from a zip; pip install it")
 
 # In a checkout, kernels, grids and sweep are beside `src`, and the links here are for type
 # checkers alone: Python needs none, as on Windows, and names files by their true place.
-_top = Path(__file__).parents[2]
-if Path(__file__).parent == _top / "src" / "paradl" and (_top / "pyproject.toml").is_file():
+_top = _here.parents[1]
+if _here == _top / "src" / "paradl" and (_top / "pyproject.toml").is_file():
     __path__.insert(0, str(_top))
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
@@ -35,8 +36,8 @@ def _open_accessor(dataset: Any) -> Any:
 # Every Dataset has `ds.paradl` from here on. For that xarray is imported, which takes 0.4 s and
 # 70 MB (2026-11, 2 cores): the command line needs none, and its workers have its name.
 _script = Path(sys.argv[0] if sys.argv else "")
-_is_command = _script.stem == "paradl" or _script == Path(__file__).with_name("__main__.py")
-if not _is_command and sys.orig_argv[1:3] != ["-m", "paradl"]:
+_is_module = _script == _here / "__main__.py" or sys.orig_argv[1:3] == ["-m", "paradl"]
+if _script.stem != "paradl" and not _is_module:
     _xarray = import_module("xarray")
     if not hasattr(_xarray.Dataset, "paradl"):  # as it has after a reload, when xarray would warn
         _xarray.register_dataset_accessor("paradl")(_open_accessor)

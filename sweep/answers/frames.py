@@ -31,8 +31,9 @@ def name_arguments(question: Callable[P, R]) -> Callable[P, R]:
             form.bind(*args, **options)
         except TypeError as error:
             raise TypeError(f"{question.__name__}() {error}") from None
-        for name in options.keys() - {*arguments, *LABELS, *PARAMETERS}:
-            meant = find_meant(name, arguments)
+        for name in options:
+            known = name in arguments or name in LABELS or name in PARAMETERS
+            meant = None if known else find_meant(name, arguments)
             if meant is not None:
                 raise TypeError(f"{question.__name__}() has no {name!r}; did you mean {meant!r}?")
         return question(*args, **options)

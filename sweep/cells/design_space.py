@@ -288,9 +288,14 @@ def expect_mapping(given: Mapping[str, object] | None, where: str) -> Mapping[st
     return given
 
 
+def expect_global_batch(most: object) -> None:
+    """InputError: the largest global batch is no number from 1."""
+    if not isinstance(most, Real) or float(most) < 1:
+        raise InputError(f"expected at least 1, got {shorten(most)}", where="max_global_batch")
+
+
 def bound_batches(grid: Grid, most: float) -> Grid:
     """The design space with larger global batches forbidden. InputError: no number from 1."""
-    if not isinstance(most, Real) or most < 1:
-        raise InputError(f"expected at least 1, got {shorten(most)}", where="max_global_batch")
+    expect_global_batch(most)
     parameters = {**grid.spec.parameters, "max_global_batch": float(most)}
     return replace(grid, spec=grid.spec.model_copy(update={"parameters": parameters}))

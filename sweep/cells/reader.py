@@ -6,16 +6,16 @@ Questions read parts, a Dataset or a summary through it, whatever the source is.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import product
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paradl.grids.grid import LABELS, Grid
-from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.statistics import EFFICIENCY, SUMMARISED, Objective
+from paradl.sweep.cells.design_space import expect_global_batch
 from paradl.sweep.cells.parts import Lines, Part
 from paradl.sweep.cells.selection import Selection, locate_values, select
 from paradl.sweep.cube.coordinates import list_columns
@@ -228,8 +228,7 @@ def _bound_batches(cells: "xr.Dataset", most: int) -> "xr.Dataset":
     """Forbid cells with larger global batches."""
     from paradl.sweep.cube.derived_quantities import Paradl
 
-    if not isinstance(most, Real) or most < 1:
-        raise InputError(f"expected at least 1, got {shorten(most)}", where="max_global_batch")
+    expect_global_batch(most)
     limit = cells["limit"]
     beyond = (Paradl(cells).global_batch > most).broadcast_like(limit).transpose(*limit.dims)
     flags = beyond.astype(np.uint16) * np.uint16(Limit.NO_CONVERGENCE)

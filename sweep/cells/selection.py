@@ -36,10 +36,12 @@ def select(cube: "xr.Dataset", selection: Selection) -> "xr.Dataset":
 def join_selection(selection: Selection | None, axes: Selection) -> Selection | None:
     """Return the values selected by a mapping and by keyword; None: all are.
 
-    InputError: an axis is in both.
+    InputError: an axis is in both, or no mapping.
     """
     if not axes:
         return selection
+    if selection is not None:
+        _expect_mapping(selection)
     both = sorted({*(selection or ())} & {*axes})
     if both:
         raise InputError("selected twice", where=both[0], advice="by keyword, or in the mapping")
@@ -63,12 +65,7 @@ def locate_values(
     columns: parameters that change together; a value of one selects all rows with that value.
     InputError: an unknown axis, or a value that the axis does not have.
     """
-    if not isinstance(selection, Mapping):
-        raise InputError(
-            f"expected a mapping of axes to values, got {selection!r}",
-            where="selection",
-            advice="such as {'pe': [64, 128]}",
-        )
+    _expect_mapping(selection)
     columns, positions = columns or {}, dict[str, Positions]()
     for axis, wanted in selection.items():
         dim, values = columns.get(axis, (axis, coordinates.get(axis)))
@@ -89,6 +86,15 @@ def locate_values(
                 advice=f"leave out {axis}, or select by {dim} alone",
             )
     return positions
+
+
+def _expect_mapping(selection: object) -> None:
+    if not isinstance(selection, Mapping):
+        raise InputError(
+            f"expected a mapping of axes to values, got {selection!r}",
+            where="selection",
+            advice="such as {'pe': [64, 128]}",
+        )
 
 
 def _locate_along(coordinate: NDArray[Any], axis: str, wanted: object, repeats: bool) -> Positions:

@@ -108,6 +108,8 @@ def test_a_slip_is_no_slice(name: str, mixed: xr.Dataset) -> None:
     given = {key: value for key, value in needed.items() if key in arguments}
     with pytest.raises(TypeError, match=f"did you mean '{last}'"):
         getattr(mixed.paradl, name)(**given, **{f"{last}s": 1})
+    with pytest.raises(InputError, match="expected a mapping"):
+        getattr(mixed.paradl, name)(**given, selection="pe", pe=4)
     with pytest.raises(InputError, match="selected twice"):
         getattr(mixed.paradl, name)(**given, selection={"pe": 4}, pe=4)
 
