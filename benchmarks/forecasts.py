@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.layout_runs import Logs, Run
 from benchmarks.layout_runs import predict_seconds as predict
 from benchmarks.layouts import find_device, find_inside, has_experts, measure_accuracy
-from paradl.grids.entries.transformer_rates import is_systolic, read_rates
+from paradl.grids.entries.transformer_rates import find_peaks, is_systolic
 from paradl.kernels.layouts.time import count_model_flops
 
 FIXED_MFU = 0.4
@@ -36,7 +36,8 @@ def forecast(run: Run, values: Mapping[str, float], references: Iterable[Run]) -
 
 def count_peak(run: Run) -> float:
     """The peak of all PEs in the products' precision [FLOP/s]."""
-    return read_rates(run.system, run.precision).peak * int(run.layout.pes[0])
+    peak: float = find_peaks(run.system, run.precision).products
+    return peak * int(run.layout.pes[0])
 
 
 def find_mfu(run: Run) -> float:

@@ -19,8 +19,9 @@ from paradl.grids.entries.names import CATALOGUE
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.software import SOFTWARE, LayoutFacts
 from paradl.grids.entries.systems import System
-from paradl.grids.entries.transformer_rates import make_rates, read_rates
-from paradl.grids.inputs.layout_machine import read_network
+from paradl.grids.entries.transformer_rates import RATES, find_efficiency, find_peaks, make_rates
+from paradl.grids.inputs.layout_machine import NOTHING, read_links
+from paradl.grids.inputs.machine import Machine
 from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import read_transformer
@@ -164,10 +165,12 @@ def predict_seconds(run: Run, values: Mapping[str, float]) -> float:
 
 def predict_columns(run: Run, values: Mapping[str, Logs]) -> Logs:
     """Seconds of an iteration of several fits at once [fits]; values: of each fit [fits]."""
-    usual = read_rates(run.system, run.precision)
-    speeds = usual.peak, usual.wide_peak, usual.vector_peak, usual.bandwidth
-    rates = make_rates(speeds, values, STACKS[run.stack], run.device)
+    machine = Machine(run.system)
+    pe, peaks = run.system.pe, find_peaks(run.system, run.precision)
+    usual = {name: machine.look_up(name, NOTHING) for name in RATES}
+    fitted = {**usual, **values, "efficiency_blocks": find_efficiency(pe, values)}
+    rates = make_rates(pe, peaks, pe.memory_bandwidth, fitted, STACKS[run.stack])
     alike = run.layout.select(np.zeros(len(next(iter(values.values()))), int))
-    terms = time_iteration(run.net, alike, run.training, rates, read_network(run.system))
+    terms = time_iteration(run.net, alike, run.training, rates, read_links(machine))
     seconds: Logs = np.sum([*terms.values()], axis=0)
     return seconds

@@ -17,8 +17,8 @@ from benchmarks.first import run_command
 from benchmarks.memory import read_peak
 from benchmarks.report import Effort, Row, at_least, at_most
 from paradl.grids.entries.precision import RECIPES
-from paradl.grids.entries.transformer_rates import read_rates
-from paradl.grids.inputs.layout_machine import find_reserved, read_network
+from paradl.grids.inputs.layout_machine import find_reserved, read_links, read_rates
+from paradl.grids.inputs.machine import Machine
 from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
 from paradl.kernels.layouts.answers import answer_layouts
@@ -37,13 +37,14 @@ GOALS = {"llama2_70b": 2.5, "deepseek_v3": 5.0}  # CPU seconds of a cold answer
 
 def make_search(model: str, sets: int, capacity: float | None = None) -> Search:
     """A search by time of a model's layouts, with so many sets of modules to recompute."""
-    machine = find("system", "dgx-h100", Path())
+    system = find("system", "dgx-h100", Path())
+    machine = Machine(system)
     net = read_transformer(find("model", model, Path()))
     training = Training(BATCH, LENGTH, RECIPES["bf16"], reserved=find_reserved(machine))
     space = make_space(net, PES, BATCH, {"recompute": range(sets), "group": (0,)})
     return Search(
-        *(net, space, training, capacity or machine.pe.memory_capacity, machine.pes_per_node),
-        speeds=(read_rates(machine, "bf16"), read_network(machine)),
+        *(net, space, training, capacity or system.pe.memory_capacity, system.pes_per_node),
+        speeds=(read_rates(machine, "bf16"), read_links(machine)),
         most=1000,
     )
 

@@ -41,10 +41,10 @@ _CENTRES = {
         "systolic": 0.9,
         "decline": 0.1,
         "ridges": 2.0,
-        "attention": 0.35,
-        "dated": 1.7,
+        "efficiency_attention": 0.35,
+        "dated_attention": 1.7,
     },
-    **{"passes": 2.5, "score_passes": 12.0, "rail": 0.8, "pause": 0.02, "straggling": 0.005},
+    **{"block_passes": 2.5, "score_passes": 12.0, "pause": 0.02, "straggling": 0.005},
 }
 _SPREADS = {
     **{
@@ -52,10 +52,10 @@ _SPREADS = {
         "systolic": 0.15,
         "decline": 1.0,
         "ridges": 0.5,
-        "attention": 0.4,
-        "dated": 0.3,
+        "efficiency_attention": 0.4,
+        "dated_attention": 0.3,
     },
-    **{"passes": 0.4, "score_passes": 0.5, "rail": 0.3, "pause": 1.0, "straggling": 1.0},
+    **{"block_passes": 0.4, "score_passes": 0.5, "pause": 1.0, "straggling": 1.0},
 }
 DENSE = Prior(_CENTRES, _SPREADS)
 MIXED = Prior({"expert_launch": 3e-4}, {"expert_launch": 0.7})

@@ -14,7 +14,7 @@ from paradl.grids.entries.names import is_path
 from paradl.grids.entries.precision import NARROW
 from paradl.grids.entries.strategies import NEEDS, Strategy, parse_strategy
 from paradl.grids.entries.systems import System
-from paradl.grids.entries.transformer_rates import find_recipe, read_rates
+from paradl.grids.entries.transformer_rates import find_peaks, find_recipe
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.files.netfile import NetModel
 from paradl.grids.models.kinds import KINDS
@@ -114,7 +114,7 @@ def expect_rates(strategies: Iterable[Strategy], systems: Iterable[System]) -> N
     """Raise InputError if a strategy is not answered in a system's precision."""
     for system, strategy in product(systems, strategies):
         if strategy.laid:
-            read_rates(system, find_recipe(system))
+            find_peaks(system, find_recipe(system))
         elif system.precision in NARROW:
             raise InputError(
                 f"{system.name}: only layouts of transformers compute in {system.precision}, and "

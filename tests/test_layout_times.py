@@ -15,6 +15,8 @@ from reference_transformers_layouts import MARKS, Place, limits
 from paradl.kernels.layouts.rates import Rates
 from paradl.kernels.layouts.time import time_exchanges, time_iteration
 from paradl.kernels.machine.network import Network
+from paradl.kernels.machine.reached import Links
+from paradl.kernels.machine.software import Software
 from tests.test_layouts import (
     build_layouts,
     build_network,
@@ -63,6 +65,8 @@ def rates(draw):
         passes=draw(st.sampled_from([0.0, 2.0])),
         score_passes=draw(st.sampled_from([0.0, 9.0])),
         rail=draw(st.sampled_from([0.6, 1.0])),
+        node_reduce=draw(st.sampled_from([0.5, 1.0])),
+        node_collective=draw(st.sampled_from([0.7, 1.0])),
         hidden_gradients=draw(share),
         hidden_weights=draw(share),
         launch=draw(st.sampled_from([0.0, 1e-5])),
@@ -99,12 +103,14 @@ def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE, evaluate=time_iter
         oversubscription=oversubscription,
         switch_latency=machine.switch_latency,
     )
+    values = asdict(speeds)
+    shares = {name: values.pop(name) for name in ("rail", "node_reduce", "node_collective")}
     return evaluate(
         mine or build_network(net),
         build_layouts(layouts),
         build_training(net, layouts[0]),
-        Rates(**asdict(speeds)),
-        network,
+        Rates(**values),
+        Links.from_network(network, Software(**shares)),
     )
 
 

@@ -1,5 +1,6 @@
 """Parameters of layouts: how PEs divide a transformer, and what they keep."""
 
+from paradl.grids.entries.machine_parameters import BLOCK_ROWS
 from paradl.grids.entries.quantity import MOST, Parameter
 from paradl.kernels.names.parallelisms import RECOMPUTE, TRANSFORMERS
 
@@ -8,6 +9,8 @@ NODE = -1  # ranks of ZeRO: those of a node, as HSDP has it
 KNOWN = (
     *("intra_bandwidth", "inter_bandwidth", "intra_latency", "inter_latency"),
     *("peak_flops", "memory_bandwidth", "reserved"),
+    *("rail", "flow", "node_reduce", "node_collective", "startup", "layer_overhead", "overlap"),
+    *(row.name for row in BLOCK_ROWS),
 )
 
 # Elasticities of layouts are in these.

@@ -10,6 +10,7 @@ from paradl.grids.entries.quantity import ABOVE_ZERO, CAPACITY, Parameter, Prior
 
 # Data behind the medians and spreads of a PE's parameters: `python -m benchmarks priors`.
 PUBLISHED = "fit to published images/s (grids/catalogue/measured/throughput.csv)"
+TIMED = "fit to published runs of transformers (grids/catalogue/measured/layouts.csv)"
 GROUPED = "fit to published images/s (grids/catalogue/measured/grouped.csv)"
 
 
@@ -257,4 +258,70 @@ ROWS = (
         prior=_constant(1e-5, 0.7, "assumption: requests that one metadata server answers; ddp: 0"),
     ),
 )
-MACHINE = tuple(replace(row, oracle="machine") for row in ROWS)
+# Of blocks of layers, as transformers have them. Data behind them: `python -m benchmarks layouts`.
+BLOCK_ROWS = (
+    _ratio(
+        "efficiency_blocks",
+        "share of the peak that large matrix products of blocks reach",
+        (ABOVE_ZERO, 1),
+        layered=True,
+        prior=_constant(0.664, 0.1, f"{TIMED}: A100; other devices' in grids.entries.block_rates"),
+    ),
+    _ratio(
+        "ridges",
+        "width at which products wait for memory as long as they compute, in ridge points",
+        (0, 1000),
+        layered=True,
+        prior=_constant(1.82, 0.1, TIMED),
+    ),
+    _ratio(
+        "efficiency_attention",
+        "share of the 16-bit peak that fused attention reaches with many features per head",
+        (ABOVE_ZERO, 1),
+        layered=True,
+        prior=_constant(0.474, 0.1, TIMED),
+    ),
+    _ratio(
+        "block_passes",
+        "times that blocks move what the backward pass reads, forward and backward",
+        (ABOVE_ZERO, 100),
+        layered=True,
+        prior=_constant(2.51, 0.1, TIMED),
+    ),
+    _ratio(
+        "score_passes",
+        "times that unfused attention moves its scores, forward and backward",
+        (ABOVE_ZERO, 1000),
+        layered=True,
+        prior=_constant(15.4, 0.2, TIMED),
+    ),
+    _ratio(
+        "dated_attention",
+        "slowdown of attention on newer GPUs by software that does without their instructions",
+        (1, 100),
+        prior=_constant(1.7, 0.2, f"{TIMED}; fsdp, deepspeed, plain"),
+    ),
+    Parameter(
+        "pause",
+        "s",
+        "time that each iteration waits for its host",
+        0,
+        10,
+        prior=_constant(0.0274, 0.5, TIMED),
+    ),
+    _ratio(
+        "straggling",
+        "share by which each doubling of the PEs slows an iteration",
+        (0, 1),
+        prior=_constant(0.00631, 0.5, TIMED),
+    ),
+    Parameter(
+        "expert_launch",
+        "s",
+        "host time to launch an expert's kernels, without a grouped product",
+        0,
+        1,
+        prior=_constant(5.25e-4, 0.5, TIMED),
+    ),
+)
+MACHINE = tuple(replace(row, oracle="machine") for row in (*ROWS, *BLOCK_ROWS))

@@ -7,40 +7,26 @@ Fitted to published runs (`python -m benchmarks layouts`); `hidden_gradients`, `
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from paradl.grids.entries.calibration import LayoutTime
+from paradl.grids.entries.machine_parameters import BLOCK_ROWS
 from paradl.grids.entries.precision import NARROW, RECIPES
 from paradl.grids.entries.software import LayoutFacts
-from paradl.grids.entries.systems import System
+from paradl.grids.entries.systems import ProcessingElement, System
 from paradl.grids.reading.errors import InputError, format_count
-from paradl.kernels.layouts.columns import Column
 from paradl.kernels.layouts.rates import Rates
 
-# reach, systolic: share of the peak that large products reach on GPUs, and on TPUs. decline: the
-# share of GPUs falls as this power of the peak (above A100's): newer ones run at lower clocks.
-# ridges: width at which products wait for memory as long as they compute, in ridge points of the
-# roofline, peak / bandwidth. dated: slowdown of attention whose kernels do without the instructions
-# of newer GPUs. score_passes: the scores of unfused attention. expert_launch [s]: the kernels of an
-# expert without a grouped product, forward and backward.
-FITTED = MappingProxyType(
-    {
-        "reach": 0.664,
-        "systolic": 0.933,
-        "decline": 0.0595,
-        "ridges": 1.82,
-        "attention": 0.474,
-        "dated": 1.7,
-        "passes": 2.51,
-        "score_passes": 15.4,
-        "rail": 0.776,
-        "pause": 0.0274,
-        "straggling": 0.00631,
-        "expert_launch": 5.25e-4,
-    }
+# Share of the peak that large products of blocks reach: on A100 and older GPUs; on newer ones it
+# falls as this power of the peak, since their clocks are lower; on TPUs, at a fixed clock.
+REACH, DECLINE, SYSTOLIC = 0.664, 0.0595, 0.933
+# With medians of parameters that all devices share.
+FITTED: Mapping[str, float] = MappingProxyType(
+    {"reach": REACH, "systolic": SYSTOLIC, "decline": DECLINE}
+    | {row.name: row.prior.median["bf16"] for row in BLOCK_ROWS if row.prior}
 )
-LAUNCH = 1e-5  # [s] assumption: the host's time to launch a layer
-HIDDEN = 0.95  # assumption: share of the passes that hides an exchange beside them
+# All parameters that rates follow from; the last two are those of other networks' layers.
+RATES = (*(row.name for row in BLOCK_ROWS), "layer_overhead", "overlap")
 A100_PEAK = 312e12  # [FLOP/s] in 16 bits; NVIDIA A100 data sheet
 # 16-bit peaks of the devices that `decline` and `dated` were fitted to. Their kernels reach the
 # same share whatever peak a user sets: else a higher one slowed layouts by up to 9 %.
@@ -85,6 +71,18 @@ UNKNOWN = "ddp"  # the software of a system that states none
 OF_PRECISION = {"bf16": "bf16", "amp": "fp16", "fp32": "fp32"} | {name: name for name in NARROW}
 
 
+class Peaks(NamedTuple):
+    """Peaks of a PE [FLOP/s]: of products in blocks, of those in 16 bits, without tensor cores."""
+
+    products: Any
+    wide: Any
+    vector: Any
+
+    def scale(self, factor: Any) -> "Peaks":
+        """Return the peaks times a factor."""
+        return Peaks(*(peak * factor for peak in self))
+
+
 def find_recipe(system: System) -> str:
     """Return the recipe's name. InputError: the precision has none."""
     if system.precision not in OF_PRECISION:
@@ -104,13 +102,12 @@ def find_usual_recipe(system: System) -> str:
     return next((OF_PRECISION[name] for name in ("bf16", "amp") if name in peaks), "fp32")
 
 
-def read_rates(system: System, precision: str) -> Rates:
-    """The rates of a PE of the system; InputError: its peak is not stated."""
+def find_peaks(system: System, precision: str) -> Peaks:
+    """Return the peaks of a PE in a recipe; InputError: one is not stated."""
     name = RECIPES[precision].peak
     wide = find_peak(system, PEAKS.get(precision, "bf16"), precision)
     peak = find_peak(system, name, precision) if name else wide
-    speeds = peak, wide, system.pe.peak_flops, system.pe.memory_bandwidth
-    return make_rates(speeds, FITTED, system.software_facts.layouts, system.pe.device)
+    return Peaks(peak, wide, system.pe.peak_flops)
 
 
 def list_causes(
@@ -221,35 +218,47 @@ def find_peak(system: System, name: str, precision: str) -> float:
     return peaks[name]
 
 
-def make_rates(
-    speeds: tuple[float, float, float, float],
-    fitted: Mapping[str, float] | Mapping[str, Column],
-    facts: LayoutFacts,
-    device: str,
-    stated_peak: float | None = None,
-) -> Rates:
-    """The rates of a PE; fitted: as FITTED, or columns of such values, one for each layout.
+def find_efficiency(pe: ProcessingElement, fitted: Mapping[str, Any] = FITTED) -> Any:
+    """Return the share of the peak that a device's large products reach.
 
-    speeds: the peak of products, that in 16 bits and that without tensor cores [FLOP/s], and the
-    memory's bandwidth [B/s]. device: its name. stated_peak: in 16 bits, where another is set.
+    fitted: values of `reach`, `systolic` and `decline`, numbers or columns.
     """
-    peak, wide, vector, bandwidth = speeds
-    value: Mapping[str, Any] = fitted
-    newer = max(FITTED_PEAKS.get(find_family(device), stated_peak or wide) / A100_PEAK, 1.0)
-    reach = (
-        value["systolic"] if is_systolic(device) else value["reach"] * newer ** -value["decline"]
-    )
-    slowdown = 1.0 if facts.native_attention or newer < NEWER else value["dated"]
+    if is_systolic(pe.device):
+        return fitted["systolic"]
+    return fitted["reach"] * _compare_peak(pe) ** -fitted["decline"]
+
+
+def _compare_peak(pe: ProcessingElement) -> float:
+    """Return a device's 16-bit peak over A100's, at least 1."""
+    peaks = pe.list_tensor_peaks()
+    stated = peaks.get("bf16") or peaks.get("amp") or pe.peak_flops
+    return max(FITTED_PEAKS.get(find_family(pe.device), stated) / A100_PEAK, 1.0)
+
+
+def make_rates(
+    pe: ProcessingElement,
+    peaks: Peaks,
+    bandwidth: Any,
+    values: Mapping[str, Any],
+    facts: LayoutFacts,
+) -> Rates:
+    """Return the rates of a PE.
+
+    bandwidth: of its memory [B/s]. values: parameters by name, numbers or columns.
+    """
+    is_newer = _compare_peak(pe) >= NEWER
+    slower = values["dated_attention"] if is_newer and not facts.native_attention else 1.0
+    reach = values["efficiency_blocks"]
     return Rates(
-        *(peak, wide, vector, bandwidth),
-        *(reach, value["ridges"] / reach * wide / bandwidth),
-        *(value["attention"] / slowdown, value["passes"]),
-        *(value["score_passes"], value["rail"]),
-        hidden_gradients=HIDDEN * facts.hides_gradients,
-        hidden_weights=HIDDEN * facts.hides_weights,
-        launch=LAUNCH,
-        expert_launch=value["expert_launch"] * (not facts.groups_experts),
-        pause=value["pause"] * facts.has_pause,
-        straggling=value["straggling"],
+        *(*peaks, bandwidth),
+        *(reach, values["ridges"] / reach * peaks.wide / bandwidth),
+        *(values["efficiency_attention"] / slower, values["block_passes"]),
+        values["score_passes"],
+        hidden_gradients=values["overlap"] * facts.hides_gradients,
+        hidden_weights=values["overlap"] * facts.hides_weights,
+        launch=values["layer_overhead"],
+        expert_launch=values["expert_launch"] * (not facts.groups_experts),
+        pause=values["pause"] * facts.has_pause,
+        straggling=values["straggling"],
         sends_once=facts.sends_once,
     )

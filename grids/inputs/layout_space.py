@@ -17,13 +17,8 @@ from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import System
 from paradl.grids.entries.transformer_rates import find_recipe
 from paradl.grids.inputs import values as cells
-from paradl.grids.inputs.layout_machine import (
-    NOTHING,
-    Values,
-    find_reserved,
-    keep_logits,
-    read_machines,
-)
+from paradl.grids.inputs.layout_machine import find_reserved, keep_logits, read_rates
+from paradl.grids.inputs.machine import Machine
 from paradl.kernels.batches import global_batch
 from paradl.kernels.configuration.answers import LayoutCase
 from paradl.kernels.layouts.alignment import count_ranks_in_node
@@ -46,11 +41,16 @@ class LayoutSpace:
 
     net: Transformer
     data: Dataset
-    system: System
+    machine: Machine
     strategy: Strategy
     values: cells.Values
     settings: cells.Settings
     calibrated: LayoutTime | None = None
+
+    @property
+    def system(self) -> System:
+        """The system of the machine."""
+        return self.machine.system
 
     @property
     def length(self) -> int:
@@ -182,13 +182,13 @@ class LayoutSpace:
             length=self.net.length or self.length,
             recipe=RECIPES[find_recipe(self.system)],
             schedule=self.strategy.schedule,
-            reserved=find_reserved(self.system) if reserved is None else reserved,
+            reserved=find_reserved(self.machine) if reserved is None else reserved,
         )
         return keep_logits(training, self.system.software_facts.layouts.loss)
 
-    def read_rates(self, given: Values, factors: Values = NOTHING) -> Rates:
-        """Return the calibrated rates of PEs; arguments as in `read_machines`."""
-        rates = read_machines(self.system, find_recipe(self.system), given, factors)
+    def read_rates(self, values: cells.Values) -> Rates:
+        """Return the calibrated rates of PEs; values: parameters that are set."""
+        rates = read_rates(self.machine, find_recipe(self.system), values)
         return replace(rates, slowdown=self.calibrated.factor if self.calibrated else 1.0)
 
 

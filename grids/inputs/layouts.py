@@ -16,7 +16,7 @@ from paradl.grids.convergence.entry import Convergence
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe, find_system_spread
 from paradl.grids.inputs import values as cells
-from paradl.grids.inputs.layout_machine import find_reserved, read_network
+from paradl.grids.inputs.layout_machine import find_reserved, read_links
 from paradl.grids.inputs.layout_space import MACHINE, LayoutSpace, Numbers, cut, read_layouts
 from paradl.grids.inputs.runs import build_training, find_largest_batch
 from paradl.grids.inputs.workload import Workload
@@ -46,9 +46,9 @@ def lay_out(
 ) -> LayoutSpace:
     """The cells of a strategy that layouts answer for. InputError: a network without blocks."""
     assert workload.origin
-    net, system, (_, data) = workload.transformer, workload.system, workload.origin
+    net, machine, (_, data) = workload.transformer, workload.machine, workload.origin
     values = cells.Values(axes, settings, leading=len(strategy.choices))
-    return LayoutSpace(net, data, system, strategy, values, settings, workload.layout_time)
+    return LayoutSpace(net, data, machine, strategy, values, settings, workload.layout_time)
 
 
 def count_layouts(
@@ -111,14 +111,15 @@ def answer_at(
         layouts = replace(layouts, machine=machine.reshape(-1))
     else:  # scalars: all have one machine
         distinct = distinct.sum(axis=1)
-    machines = dict(zip(given, distinct, strict=False))
-    changes = dict(zip(scaled, distinct[len(given) :], strict=False))
+    machines = cells.Rows(
+        dict(zip(given, distinct, strict=False)),
+        dict(zip(scaled, distinct[len(given) :], strict=False)),
+    )
     # What is reserved may differ between cells, so it is added at the end.
     training = space.describe_training(reserved=0.0)
-    rates = space.read_rates(machines, changes)
-    network = read_network(space.system, machines, changes)
-    answers = answer_layouts(space.net, layouts, training, rates, network)
-    reserved = space.flatten("reserved", find_reserved(space.system))[cell]
+    rates, links = space.read_rates(machines), read_links(space.machine, machines)
+    answers = answer_layouts(space.net, layouts, training, rates, links)
+    reserved = space.flatten("reserved", find_reserved(space.machine))[cell]
     return answers._replace(memory=answers.memory + reserved)
 
 
@@ -280,7 +281,7 @@ def add_slopes(space: LayoutSpace, case: LayoutCase) -> LayoutCase:
         "epoch_time": computing + communicating,
         "train_time": computing + communicating,
     }
-    reserved = space.flatten("reserved", find_reserved(space.system))
+    reserved = space.flatten("reserved", find_reserved(space.machine))
     slopes = {}
     for name in space.settings.slopes:
         of_memory = reserved / memory if name == "reserved" else 0 * memory

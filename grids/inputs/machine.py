@@ -12,6 +12,7 @@ from paradl.grids.entries.connections import Collectives
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.precision import PRECISIONS
 from paradl.grids.entries.systems import Level, System
+from paradl.grids.entries.transformer_rates import find_efficiency
 from paradl.grids.inputs.values import Values
 from paradl.kernels.configuration.places import ENDLESS, PLACES, Part
 from paradl.kernels.machine.device import PE
@@ -46,6 +47,7 @@ class Machine:
             for name, parameter in PARAMETERS.items()
             if parameter.prior is not None
         } | {
+            "efficiency_blocks": find_efficiency(system.pe),
             **system.software_facts.parameters,
             **dict.fromkeys(system.measured_shares, 1.0),
             **{name: parameter.value for name, parameter in fitted.items()},
@@ -108,11 +110,13 @@ def look_up_bytes(
     return np.full((1,) * values.rank, float(getattr(PRECISIONS[system.precision], of)))
 
 
-def build_network(machine: Machine, values: Values, oracle: OracleName) -> Network:
-    """Build the network's levels, the node first."""
+def build_network(
+    machine: Machine, values: Values, oracle: OracleName, depth: int = LEVELS
+) -> Network:
+    """Build the network's levels, the node first; at least `depth` of them."""
     system, paper = machine.system, oracle == "paper"
     # The outermost level is repeated, so that all machines share one compiled program.
-    levels = (*system.levels, *system.levels[-1:] * (LEVELS - len(system.levels)))
+    levels = (*system.levels, *system.levels[-1:] * (depth - len(system.levels)))
     # An axis of bandwidth or latency applies to all levels beyond the node together.
     places = ["intra" if n == 0 else "inter" for n in range(len(levels))]
     latency = [
@@ -150,21 +154,16 @@ def build_network(machine: Machine, values: Values, oracle: OracleName) -> Netwo
     )
 
 
-def build_lines(
-    levels: Sequence[Level], depth: int, share: float = 1.0
-) -> dict[str, MeasuredLines] | None:
+def build_lines(levels: Sequence[Level], depth: int) -> dict[str, MeasuredLines] | None:
     """Lines of factors on latencies and bandwidths, by measured collective; None: none is.
 
-    Factors [depth], so that an axis of bandwidths moves measured collectives as well. share: of
-    bandwidths, what kernels take messages to reach; what was measured is reached whole.
+    Factors [depth], so that an axis of bandwidths moves measured collectives as well.
     """
-    lines = {name: _find_factors(levels, name, depth, share) for name in Collectives.model_fields}
+    lines = {name: _find_factors(levels, name, depth) for name in Collectives.model_fields}
     return {name: factors for name, factors in lines.items() if factors} or None
 
 
-def _find_factors(
-    levels: Sequence[Level], collective: str, depth: int, share: float
-) -> MeasuredLines:
+def _find_factors(levels: Sequence[Level], collective: str, depth: int) -> MeasuredLines:
     """The same of one collective; a level beyond the node of fewer lines has its last one again."""
     measured = [getattr(level.collectives, collective, None) for level in levels]
     if not any(measured):
@@ -180,7 +179,7 @@ def _find_factors(
     outside = [*zip(*padded, strict=True)] or [()]
     rows = [(inside, *others) for inside in node for others in outside]
     latency = np.array([level.latency for level in levels])
-    bandwidth = np.array([level.bandwidth for level in levels]) * find_reached(levels, share)
+    bandwidth = np.array([level.bandwidth for level in levels])
     stated, more = np.where(latency > 0, latency, np.inf), depth - len(levels)
     return tuple(
         (
@@ -190,8 +189,3 @@ def _find_factors(
         )
         for ways in rows
     )
-
-
-def find_reached(levels: Sequence[Level], share: float) -> Floats:
-    """Share of bandwidths of levels where any collective was measured; 1 for others [levels]."""
-    return np.array([share if level.has_measurements else 1.0 for level in levels])

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -57,3 +58,22 @@ class Values:
         value = self._given.get(name, DEFAULTS.get(name, default))
         array = np.asarray(value, float)
         return array if array.ndim == self.rank else array.reshape((1,) * self.rank)
+
+
+class Rows(Values):
+    """Values of rows of parameters that change together, and factors on whatever they are.
+
+    columns, factors: by name, [rows] or numbers.
+    """
+
+    def __init__(
+        self, columns: Mapping[str, Any], factors: Mapping[str, Any] | None = None
+    ) -> None:
+        self._given = {name: np.asarray(column, float) for name, column in columns.items()}
+        self._factors = {name: np.asarray(by, float) for name, by in (factors or {}).items()}
+        ranks = (column.ndim for column in (*self._given.values(), *self._factors.values()))
+        self.leading, self.rank = 0, max(ranks, default=0)
+
+    def get(self, name: str, default: float | None = None) -> Floats:
+        """Return the values of all rows, or one for all of them."""
+        return super().get(name, default) * self._factors.get(name, 1.0)

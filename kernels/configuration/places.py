@@ -46,6 +46,8 @@ EFFICIENCIES = {
     "efficiency_conv2d": "convolution_2d",
     "efficiency_conv3d": "convolution_3d",
     "efficiency_matmul": "matrix_product",
+    "efficiency_blocks": "block_product",
+    "efficiency_attention": "attention",
 }
 # Fields of a network that are no parameters by themselves.
 STRUCTURE = (

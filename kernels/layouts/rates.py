@@ -19,12 +19,12 @@ class Rates:
     fraction of a peak that large products reach. slim_width: smallest dimension at which 16-bit
     products wait for memory as long as they compute at the whole peak. attention: fraction of the
     peak that fused attention reaches with many features per head. passes, score_passes: times that
-    a kept tensor, and a score of unfused attention, is moved to or from memory. rail: fraction of a
-    link's bandwidth. hidden_gradients, hidden_weights: fraction of the passes that can hide their
-    exchange. launch, expert_launch [s]: host time to launch a layer, and the kernels of one expert
-    (0: a grouped product serves all of a PE), forward and backward. pause [s]: per iteration.
-    straggling: fraction by which each doubling of the PEs slows an iteration. slowdown: calibration
-    factor on all times. sends_once: a token is sent once to a node of its experts.
+    a kept tensor, and a score of unfused attention, is moved to or from memory. hidden_gradients,
+    hidden_weights: fraction of the passes that can hide their exchange. launch, expert_launch [s]:
+    host time to launch a layer, and the kernels of one expert (0: a grouped product serves all of a
+    PE), forward and backward. pause [s]: per iteration. straggling: fraction by which each doubling
+    of the PEs slows an iteration. slowdown: calibration factor on all times. sends_once: a token is
+    sent once to a node of its experts.
     """
 
     peak: float
@@ -36,7 +36,6 @@ class Rates:
     attention: float
     passes: float
     score_passes: float
-    rail: float = 1.0
     hidden_gradients: float = 0.0
     hidden_weights: float = 0.0
     launch: float = 0.0

@@ -108,7 +108,7 @@ class Replicas(Dimension):
         return costs
 
     def _cost_states(self, degree: Column, stride: Column, shards: Column) -> StateCosts:
-        shards, transfers = np.minimum(shards, degree), self.transfers
+        shards, transfers = np.minimum(shards, degree), self.transfers.across_replicas
         return StateCosts(
             shards,
             transfers.cost_gather(shards, stride),

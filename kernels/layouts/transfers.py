@@ -22,28 +22,33 @@ from paradl.kernels.machine.library_collectives import (
     time_fastest,
 )
 from paradl.kernels.machine.network import Network, Ring, find_path
+from paradl.kernels.machine.reached import Links
 
 
 @dataclass(frozen=True)
 class Transfers:
-    """Times of transfers [layouts]. pes: of the whole run; rail: fraction of a link's bandwidth.
+    """Times of transfers [layouts]. pes: of the whole run.
 
     spans: PEs of each level that layouts use [level][layouts]; empty: all. machine: index of each
     layout's network, whose latency and bandwidth are [level, machines]; None if there is only one.
     """
 
-    network: Network
+    links: Links
     pes: Column
-    rail: float
     spans: Sequence[Column] = ()
     machine: Column | None = None
 
     @classmethod
-    def from_layouts(cls, network: Network, layouts: Layouts, rail: float) -> "Transfers":
+    def from_layouts(cls, links: Links, layouts: Layouts) -> "Transfers":
         """Transfers of layouts whose groups lie aligned inside the network's levels."""
-        spans = count_level_pes(network, layouts)
+        spans = count_level_pes(links.stated, layouts)
         is_partial = any(span.ndim for span in spans)
-        return cls(network, layouts.pes, rail, spans if is_partial else (), layouts.machine)
+        return cls(links, layouts.pes, spans if is_partial else (), layouts.machine)
+
+    @property
+    def across_replicas(self) -> "Transfers":
+        """The same transfers, of gradients and weights among replicas."""
+        return replace(self, links=replace(self.links, layers=self.links.gradients))
 
     def gather(self, degree: Column, stride: Column | int, m: Column) -> Column:
         """Compute seconds of an all-gather."""
@@ -59,49 +64,43 @@ class Transfers:
 
     def split_send(self, degree: Column, stride: Column, m: Column) -> tuple[Column, Column]:
         """Compute seconds of a message to the next PE of a ring: start-up, and bytes."""
-        network = self._find_network()
-        (path,) = self._cost(_cost_path, network, degree, stride)
-        return np.asarray(path.startup), np.asarray(m * path.beta / self.rail)
+        (path,) = self._cost(_cost_path, self.links.messages, degree, stride)
+        return np.asarray(path.startup), np.asarray(m * path.beta)
 
     def send_to_all(
         self, degree: Column, stride: Column, m: Column, messages: int, alike: float = 1.0
     ) -> Column:
         """Compute seconds of all-to-alls of m bytes per PE: within nodes, then between them."""
-        network = _select_machines(self._find_network("all_to_all"), self.machine)
-        network = _resize_levels(network, self.spans)
+        # What was measured is reached whole.
+        is_measured = "all_to_all" in (self.links.stated.measured or {})
+        network = self.links.stated if is_measured else self.links.layers
+        network = _resize_levels(_select_machines(network, self.machine), self.spans)
         ring = Ring(*(np.asarray(number, float) for number in (degree, stride, self.pes)))
-        return np.asarray(time_all_to_all(network, ring, m, messages, self.rail, alike))
+        return np.asarray(time_all_to_all(network, ring, m, messages, alike))
 
     def cost_gather(self, degree: Column, stride: Column | int) -> Costs:
         """List the costs of an all-gather by each algorithm."""
-        network = self._find_network("all_gather", "reduce_scatter")
-        return self._cost(partial(gather_costs, algorithm="auto"), network, degree, stride)
+        return self._cost(
+            partial(gather_costs, algorithm="auto"), self.links.layers, degree, stride
+        )
 
     def cost_scatter(self, degree: Column, stride: Column | int) -> Costs:
         """List the costs of a reduce-scatter: those of an all-gather unless measured separately."""
-        if "reduce_scatter" not in (self.network.measured or {}):
+        network = self.links.layers
+        if "reduce_scatter" not in (network.measured or {}):
             return self.cost_gather(degree, stride)
         scatter = partial(gather_costs, algorithm="auto", collective="reduce_scatter")
-        return self._cost(scatter, self.network, degree, stride)
+        return self._cost(scatter, network, degree, stride)
 
     def cost_reduce(self, degree: Column, stride: Column | int) -> Costs:
         """List the costs of an all-reduce by each algorithm."""
-        network = self._find_network("all_reduce")
-        return self._cost(partial(reduce_costs, algorithm="auto"), network, degree, stride)
+        return self._cost(
+            partial(reduce_costs, algorithm="auto"), self.links.layers, degree, stride
+        )
 
     def time(self, costs: Costs, m: Column) -> Column:
         """Compute seconds of one collective by its fastest algorithm."""
-        # Divides bytes, not costs: a slower link does not delay start-ups.
-        return np.asarray(time_fastest(costs, m / self.rail, 1.0))
-
-    def _find_network(self, *collectives: str) -> Network:
-        """Return the network, with the lines measured for messages if only other collectives were
-        measured."""
-        # An all-gather then reaches the bandwidth that messages reach on this machine.
-        measured = self.network.measured
-        if not measured or any(name in measured for name in collectives):
-            return self.network
-        return self.network.list_lines("send")[0]
+        return np.asarray(time_fastest(costs, m, 1.0))
 
     def _cost(
         self,
@@ -143,5 +142,7 @@ def _select_machines(network: Network, machine: Column | None = None) -> Network
     if machine is None:
         return network
     levels = (np.asarray(level) for level in (network.latency, network.bandwidth))
-    latency, bandwidth = (level[:, machine] if level.ndim > 1 else level for level in levels)
-    return replace(network, latency=latency, bandwidth=bandwidth)
+    latency, bandwidth = (level[:, machine] if np.size(level[0]) > 1 else level for level in levels)
+    flow = np.asarray(network.flow)
+    flow = flow[machine] if flow.size > 1 else flow
+    return replace(network, latency=latency, bandwidth=bandwidth, flow=flow)

@@ -118,24 +118,19 @@ def time_all_to_all(
     ring: Ring,
     m: Cells,
     messages: Cells,
-    share: Cells = 1.0,
     alike: float = 1.0,
 ) -> Cells:
     """Compute seconds of `messages` all-to-alls of m bytes per PE in total.
 
     Each PE sends to h-1 others in its node one by one, and to those beyond it over all links of the
-    node, which its PEs use at once. share: of the bandwidths, what messages reach. alike: PEs that
-    each part of m goes to, drawn at random; those of a node share one copy between nodes.
+    node, which its PEs use at once. alike: PEs that each part of m goes to, drawn at random; those
+    of a node share one copy between nodes.
     """
     lines = network.list_lines("all_to_all") or (network,)
-    return reduce(
-        xp.minimum, (_send_to_all(line, ring, m, messages, share, alike) for line in lines)
-    )
+    return reduce(xp.minimum, (_send_to_all(line, ring, m, messages, alike) for line in lines))
 
 
-def _send_to_all(
-    network: Network, ring: Ring, m: Cells, messages: Cells, share: Cells, alike: float
-) -> Cells:
+def _send_to_all(network: Network, ring: Ring, m: Cells, messages: Cells, alike: float) -> Cells:
     """Compute (h-1)(alpha_0 + m/q beta_0) + (n-1) alpha + (q-h)/q m f beta of all PEs of a node.
 
     f = n/k (1 - (1 - 1/n)^k), k = `alike`: nodes that k copies reach over k.
@@ -143,10 +138,10 @@ def _send_to_all(
     q, h = ring.degree, count_in_node(network, ring)
     latency = find_path(network, ring).alpha
     crowded = find_path(network, SpanningRing(q, ring.p, ring.p, ring.span)).beta
-    inside = messages * network.latency[0] + m / q / network.bandwidth[0] / share
+    inside = messages * network.latency[0] + m / q / network.bandwidth[0]
     n = xp.ceil(q / h)
     once = 1.0 if alike == 1 else n / alike * (1 - (1 - 1 / n) ** alike)
-    between = (n - 1) * messages * latency + (q - h) / q * m * once * crowded / share
+    between = (n - 1) * messages * latency + (q - h) / q * m * once * crowded
     return (h - 1) * inside + between
 
 

@@ -6,14 +6,14 @@ segments; omega, the share of compute time that hides communication.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any
 
 import jax
 
-from paradl.kernels.arrays import Cells, PerLevel, find_quantile, xp
+from paradl.kernels.arrays import Cells, find_quantile, xp
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.run import Run
 from paradl.kernels.machine.library_collectives import (
@@ -23,8 +23,8 @@ from paradl.kernels.machine.library_collectives import (
     reduce_costs,
     time_fastest,
 )
-from paradl.kernels.machine.network import Link, Network, Ring, find_path, nodes
-from paradl.kernels.machine.software import Software
+from paradl.kernels.machine.network import Link, Ring, find_path, nodes
+from paradl.kernels.machine.reached import reach_inside, reach_links, stage_through_hosts
 from paradl.kernels.names.terms import NOTHING, TERMS, Terms
 from paradl.kernels.options import Options
 from paradl.kernels.parallelism.layout import count_segments, list_exchanges, list_parts
@@ -55,7 +55,7 @@ class Paths:
 def find_paths(case: Case) -> Paths:
     """Compute the costs of a case's exchanges."""
     run, reach = case.run, find_reach(case)
-    network = _reach_inside(reach.plain, case.software.node_reduce)
+    network = reach_inside(reach.plain, case.software.node_reduce)
     replicas = case.find_replicas()
     hosts = (
         parallelism.reduce_through_hosts(sent, case, network, reach.slowest_node, replicas)
@@ -116,47 +116,13 @@ def find_links(case: Case) -> tuple[Link, Link, Link]:
 
 def find_reach(case: Case) -> Reach:
     """Return the network as exchanges inside a group use it."""
-    network, software = _reach(case.network, case.software), case.software
+    network, software = reach_links(case.network, case.software), case.software
     return Reach(
         plain=network,
-        layers=_reach_inside(network, software.node_collective),
-        staged=_stage_through_hosts(network, software),
+        layers=reach_inside(network, software.node_collective),
+        staged=stage_through_hosts(network, software),
         slowest_node=find_slowest(nodes(case.run.p, case.network)),
     )
-
-
-def _reach(network: Network, software: Software) -> Network:
-    """Return the network with the latencies and bandwidths that software achieves."""
-    # By span, since a machine of one node repeats its level (grids/inputs/machine.py).
-    beyond = xp.greater(network.span, network.span[0])
-    is_outer = xp.expand_dims(beyond, tuple(range(beyond.ndim, xp.ndim(network.latency))))
-
-    def scale(stated: PerLevel, factor: Cells) -> PerLevel:
-        return stated * xp.where(is_outer, factor, 1.0)
-
-    return replace(
-        network,
-        latency=scale(network.latency, software.startup),
-        bandwidth=scale(network.bandwidth, software.rail),
-        # Both are shares of stated values; `flow` becomes a share of what `rail` leaves.
-        flow=software.flow / software.rail,
-    )
-
-
-def _reach_inside(network: Network, share: Cells) -> Network:
-    """Return the network with a share of the bandwidth inside a node."""
-    inside = network.bandwidth[0] * share
-    others = xp.broadcast_to(network.bandwidth[1:], (len(network.span) - 1, *xp.shape(inside)))
-    return replace(network, bandwidth=xp.concatenate([inside[None], others]))
-
-
-def _stage_through_hosts(network: Network, software: Software) -> Network:
-    """Return the network with paths through host memory, for systems with `staging`."""
-    startup = software.halo_startup * network.staging_latency
-    # All paths begin inside a node, so its bound applies to all of them.
-    # Divide by the staging bandwidth: inf, without staging, then stays differentiable.
-    share = 1 / xp.maximum(network.bandwidth[0] / network.staging_bandwidth, 1.0)
-    return _reach_inside(replace(network, latency=xp.maximum(network.latency, startup)), share)
 
 
 def find_slowest(p: Cells) -> Cells:

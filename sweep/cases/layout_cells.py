@@ -8,8 +8,9 @@ import numpy as np
 
 from paradl.grids.entries.layout_parameters import KNOWN
 from paradl.grids.grid import Grid, Index
-from paradl.grids.inputs.layout_machine import read_network
-from paradl.grids.inputs.layout_space import LayoutSpace, read_layouts
+from paradl.grids.inputs import values as inputs
+from paradl.grids.inputs.layout_machine import read_links
+from paradl.grids.inputs.layout_space import MACHINE, LayoutSpace, read_layouts
 from paradl.grids.inputs.layouts import Step, lay_out, time_steps
 from paradl.kernels.configuration.answers import LayoutCase
 from paradl.kernels.layouts.answers import add_seconds, answer_layouts, total_exchanges
@@ -18,13 +19,12 @@ from paradl.kernels.layouts.memory import measure_memory
 from paradl.kernels.layouts.rates import Rates
 from paradl.kernels.layouts.stacks import find_unsupported
 from paradl.kernels.layouts.transformer import Layouts, Training
-from paradl.kernels.machine.network import Network
+from paradl.kernels.machine.reached import Links
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.sweep.cases.layout_words import describe_reason, list_layouts, write_layout
 
-# Parameters of a machine that set the times, and where their values are: level and field of the
-# network, or field of the rates.
+# Where values are that a system states: level and field of the network, or field of the rates.
 OF_NETWORK = {
     f"{place}_{field}": (place, field)
     for place in ("intra", "inter")
@@ -38,14 +38,15 @@ class LayoutCell:
     """The layout of one cell, and how it trains."""
 
     space: LayoutSpace
+    values: inputs.Values
     layout: Layouts
     training: Training
     rates: Rates
-    network: Network
+    links: Links
     limit: int
 
     # Parameters in which times are differentiated.
-    SLOPED: ClassVar = (*OF_NETWORK, *OF_PE)
+    SLOPED: ClassVar = MACHINE
 
     @property
     def is_forbidden(self) -> bool:
@@ -78,9 +79,7 @@ class LayoutCell:
 
     def find_times(self) -> dict[str, float]:
         """Seconds of an iteration: total, compute and communication."""
-        answers = answer_layouts(
-            self.space.net, self.layout, self.training, self.rates, self.network
-        )
+        answers = answer_layouts(self.space.net, self.layout, self.training, self.rates, self.links)
         compute, communication = (float(part[0]) for part in add_seconds(answers.seconds))
         return {
             "iteration_time": compute + communication,
@@ -92,9 +91,7 @@ class LayoutCell:
         """Seconds of an iteration's communication by term, hidden or not; none without a time."""
         if self.list_obstacles():  # a layout that does not divide has no time
             return {}
-        totals = total_exchanges(
-            self.space.net, self.layout, self.training, self.rates, self.network
-        )
+        totals = total_exchanges(self.space.net, self.layout, self.training, self.rates, self.links)
         return {name: float(seconds[0]) for name, seconds in totals.items()}
 
     def list_obstacles(self) -> list[str]:
@@ -106,21 +103,18 @@ class LayoutCell:
 
     def list_parameters(self) -> dict[str, float]:
         """Parameter values that the times were evaluated with, in SI units."""
-        machine = {name: self.read_parameter(name) for name in OF_NETWORK}
-        capacity = float(
-            self.space.flatten("memory_capacity", self.space.system.pe.memory_capacity)[0]
-        )
-        rates = {name: float(value) for name, value in vars(self.rates).items()}
-        # Moved to the names that users set them by.
-        peaks = {name: rates.pop(field) for name, field in OF_PE.items()}
-        return machine | peaks | {"memory_capacity": capacity} | rates
+        capacity = self.space.flatten("memory_capacity", self.space.system.pe.memory_capacity)[0]
+        values = {name: self.read_parameter(name) for name in KNOWN}
+        return values | {"memory_capacity": float(capacity)}
 
     def read_parameter(self, name: str) -> float:
         """A parameter's value; the first of several network levels."""
         if name in OF_PE:
             return float(getattr(self.rates, OF_PE[name]))
+        if name not in OF_NETWORK:
+            return float(self.space.machine.look_up(name, self.values))
         place, field = OF_NETWORK[name]
-        levels = np.asarray(getattr(self.network, field))
+        levels = np.asarray(getattr(self.links.stated, field))
         # A machine of one node has a single level.
         return float(levels[min(int(place == "inter"), levels.size - 1)])
 
@@ -143,7 +137,7 @@ def find_cell(
     training = space.describe_training(given.get("reserved"))
     # Layouts have their global batch in a column; of a single one it is a number.
     training = replace(training, batch=int(layout.batch[0]) if layout.batch is not None else 0)
-    rates = space.read_rates(given)
+    values = inputs.Rows(given)
     limit = int(np.ravel(case.answer.limit)[0])
-    network = read_network(space.system, given)
-    return LayoutCell(space, layout, training, rates, network, limit)
+    links = read_links(space.machine, values)
+    return LayoutCell(space, values, layout, training, space.read_rates(values), links, limit)

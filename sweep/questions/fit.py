@@ -8,13 +8,14 @@ from typing import Literal
 
 import numpy as np
 
-from paradl.grids.entries.calibration import LayoutTime
+from paradl.grids.entries.calibration import CalibrationFile
 from paradl.grids.entries.datasets import LENGTH
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.software import Loss
 from paradl.grids.entries.systems import System
-from paradl.grids.entries.transformer_rates import find_usual_recipe, read_rates
+from paradl.grids.entries.transformer_rates import find_peaks, find_usual_recipe
 from paradl.grids.inputs.layout_machine import find_reserved, keep_logits
+from paradl.grids.inputs.machine import Machine
 from paradl.grids.library import find, look_up_calibrations
 from paradl.grids.models.transformers import read_transformer
 from paradl.grids.reading.errors import InputError, add_place, format_count, shorten
@@ -111,7 +112,7 @@ def fit(
         _expect_one("schedule", schedule, PLAIN),
         context,
         fused_attention=attention == "fused",
-        reserved=find_reserved(machine),
+        reserved=find_reserved(Machine(machine)),
     )
     training = keep_logits(training, loss)
     if layout is None:
@@ -124,10 +125,11 @@ def fit(
         space = LayoutProduct.from_list(parse_layout(layout, pe))
         _expect_divisible(net, space.layouts, training)
     target = _read_target(by, tokens, price)
-    measured = _find_calibrated(calibration, machine, by)
+    file = _find_calibration(calibration, machine, by)
     times = None
     if by == "time":
-        times = LayoutTimes(net, training, machine, precision, target, measured)
+        measured = file.layouts if file else None
+        times = LayoutTimes(net, training, Machine(machine, file), precision, target, measured)
     share = 0.0 if headroom is None else _read_headroom(headroom)
     answer = Candidates(net, space, training, machine, times, most, front=front, headroom=share)
     found: FitAnswer = {
@@ -156,8 +158,8 @@ def fit(
     return found
 
 
-def _find_calibrated(calibration: str | None, machine: System, by: str) -> LayoutTime | None:
-    """Look up a calibration, named as in specs, and return its times of layouts, None for none.
+def _find_calibration(calibration: str | None, machine: System, by: str) -> CalibrationFile | None:
+    """Look up a calibration, named as in specs; None for none.
 
     InputError: it belongs to another machine, or a named file has no run of a layout.
     """
@@ -168,16 +170,14 @@ def _find_calibrated(calibration: str | None, machine: System, by: str) -> Layou
     with add_place("calibration"):
         found = look_up_calibrations((calibration,), "machine", (machine,), Path())
     file = found.get(machine.name)
-    if file and file.layouts:
-        return file.layouts
     # A file that is named is meant to be used; auto takes what there is.
-    if calibration not in ("auto", "none"):
+    if not (file and file.layouts) and calibration not in ("auto", "none"):
         raise InputError(
             f"{shorten(calibration)} was fitted to no run of a layout",
             where="calibration",
             advice="leave it out",
         )
-    return None
+    return file
 
 
 def _read_target(by: str, tokens: float | str | None, price: float | None) -> Target:
@@ -226,7 +226,7 @@ def _expect_one(name: str, value: str, known: Iterable[str]) -> str:
 def _find_recipe(machine: System, precision: str) -> Recipe:
     """Bytes per parameter in a precision. InputError: unknown, or PEs have no peak for it."""
     recipe = RECIPES[_expect_one("precision", precision, RECIPES)]
-    read_rates(machine, precision)  # refuses a missing peak
+    find_peaks(machine, precision)  # refuses a missing peak
     return recipe
 
 

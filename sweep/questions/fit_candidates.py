@@ -13,9 +13,9 @@ from paradl.grids.entries.transformer_rates import (
     RIVAL_SPREAD,
     describe_times,
     find_system_spread,
-    read_rates,
 )
-from paradl.grids.inputs.layout_machine import read_network
+from paradl.grids.inputs.layout_machine import read_links, read_rates
+from paradl.grids.inputs.machine import Machine
 from paradl.kernels.layouts.answers import add_seconds, time_layouts, total_exchanges
 from paradl.kernels.layouts.columns import Column
 from paradl.kernels.layouts.dimensions import find_marks
@@ -71,7 +71,7 @@ class LayoutTimes:
         self,
         net: Transformer,
         training: Training,
-        machine: System,
+        machine: Machine,
         precision: str,
         target: Target,
         calibrated: LayoutTime | None = None,
@@ -79,9 +79,9 @@ class LayoutTimes:
         self._net, self._training, self._target = net, training, target
         # A calibration moves all times by one factor.
         slowdown = calibrated.factor if calibrated else 1.0
-        self._basis = machine, precision, bool(net.experts), calibrated
+        self._basis = machine.system, precision, bool(net.experts), calibrated
         rates = replace(read_rates(machine, precision), slowdown=slowdown)
-        self.speeds = rates, read_network(machine)
+        self.speeds = rates, read_links(machine)
         self._spread = find_system_spread(*self._basis)
 
     def describe_basis(self) -> str:

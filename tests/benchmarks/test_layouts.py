@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import clusters, forecasts, layout_runs, layouts, unseen
-from paradl.grids.entries.transformer_rates import FITTED, read_rates
+from paradl.grids.entries.transformer_rates import FITTED, find_peaks
 from paradl.grids.library import find
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.measured.compare import rate_prediction
@@ -152,7 +152,7 @@ def test_systems_of_runs_are_those_of_the_catalogue() -> None:
     assert {run.device for run in narrow} == {"gb200", "gb300"}
     for run in narrow:
         assert run.system.pe.tensor_peaks
-        assert read_rates(run.system, "nvfp4").peak == run.system.pe.tensor_peaks.nvfp4
+        assert find_peaks(run.system, "nvfp4").products == run.system.pe.tensor_peaks.nvfp4
 
 
 def test_accuracy_is_that_of_compare() -> None:

@@ -7,7 +7,8 @@ an iteration. Where the formulas leave room:
 - A recomputed module is whole (Megatron-LM checkpoints its forward pass): `mlp` has
   both of its products, `moe` its router, `core_attn` its attention, fused or not.
 - In A2A all PEs of a node leave it at once: each has L/k of a link, and no more than inside.
-  `rail` divides bytes, as elsewhere, and no start-up.
+- Of bandwidths, messages reach all inside a node and `rail` beyond; collectives reach a share
+  inside, too.
 - zb1p leaves a third of 1F1B's bubble, zbv none (Qi 2023, table 1).
 - Weights that a PE does not have (routed experts) are not exchanged.
 - A tensor crosses the memory with the 16-bit items that its layer writes; a cast reads each input
@@ -19,7 +20,6 @@ an iteration. Where the formulas leave room:
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from reference_alignment import aligned
 from reference_network import Network as Machine
@@ -65,6 +65,8 @@ class Rates:
     passes: float
     score_passes: float
     rail: float = 1.0
+    node_reduce: float = 1.0
+    node_collective: float = 1.0
     hidden_gradients: float = 0.0
     hidden_weights: float = 0.0
     launch: float = 0.0
@@ -81,10 +83,14 @@ class Case:
     rates: Rates
     machine: Machine
 
-    @cached_property
-    def network(self) -> Machine:
-        """That of the PEs that the layout occupies."""
-        return aligned(self.machine, self.layout)
+    def network(self, inside: float) -> Machine:
+        """Of the PEs that the layout occupies, with this share of bandwidths in a node."""
+        machine, rail = aligned(self.machine, self.layout), self.rates.rail
+        levels = [
+            (pes, latency, bandwidth * (rail if j else inside), *more)
+            for j, (pes, latency, bandwidth, *more) in enumerate(machine.levels)
+        ]
+        return replace(machine, levels=levels)
 
     @property
     def tokens(self) -> float:
@@ -95,25 +101,27 @@ class Case:
     def item(self) -> int:
         return 4 if self.layout.precision == "fp32" else 2
 
-    def ring(self, q: float, stride: float) -> Ring:
-        return ring(self.network, self.layout.pes, round(q), round(stride))
+    def ring(self, q: float, stride: float, inside: float) -> Ring:
+        return ring(self.network(inside), self.layout.pes, round(q), round(stride))
 
-    def reduce(self, q: float, stride: float, size: float) -> float:
-        return all_reduce("auto", self.ring(q, stride), size / self.rates.rail)
+    def reduce(self, q: float, stride: float, size: float, of_states: bool = False) -> float:
+        share = self.rates.node_reduce if of_states else self.rates.node_collective
+        return all_reduce("auto", self.ring(q, stride, share), size)
 
-    def gather(self, q: float, stride: float, size: float) -> float:
-        return all_gather("auto", self.ring(q, stride), size / self.rates.rail)
+    def gather(self, q: float, stride: float, size: float, of_states: bool = False) -> float:
+        share = self.rates.node_reduce if of_states else self.rates.node_collective
+        return all_gather("auto", self.ring(q, stride, share), size)
 
     def way(self, q: int, stride: int) -> Path:
-        """Between neighbours of a ring, with the share of its bandwidth that is reached."""
-        way = path(self.network, self.layout.pes, q, stride)
-        return Path(way.alpha, way.beta / self.rates.rail)
+        """Between neighbours of a ring."""
+        return path(self.network(1.0), self.layout.pes, q, stride)
 
     def exchange(
         self, q: int, stride: int, size: float, messages: int = 1, copies: float = 1
     ) -> float:
         """A2A of what a PE has for all of a ring: inside the nodes first, then between them."""
-        over, machine, size = self.ring(q, stride), self.network, size / self.rates.rail
+        share = self.rates.node_collective
+        over, machine = self.ring(q, stride, share), self.network(share)
         top = top_level(machine, min(q * stride, self.layout.pes), self.layout.pes)
         inside = (over.h - 1) * (messages * over.inside.alpha + size / q * over.inside.beta)
         beta = crowded_path(machine, top, lambda pes: pes).beta
@@ -310,11 +318,12 @@ def shared_exchange(case: Case, stage: int) -> tuple[float, float]:
     gradients = weights = 0.0
     for q, stride, shards, size in rings:
         if size and layout.zero:
-            gradients += case.gather(shards, stride, gradient * size)
-            gradients += case.reduce(q / shards, stride * shards, gradient * size / shards)
-            weights += case.gather(shards, stride, weight * size)
+            gradients += case.gather(shards, stride, gradient * size, of_states=True)
+            beyond = gradient * size / shards
+            gradients += case.reduce(q / shards, stride * shards, beyond, of_states=True)
+            weights += case.gather(shards, stride, weight * size, of_states=True)
         elif size:
-            gradients += case.reduce(q, stride, gradient * size)
+            gradients += case.reduce(q, stride, gradient * size, of_states=True)
     m = layout.micro_batches
     return (m * gradients, 2 * m * weights) if layout.zero == 3 else (gradients, weights)
 
