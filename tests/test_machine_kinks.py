@@ -134,7 +134,7 @@ def test_a_derivative_at_a_kink_is_one_of_its_sides() -> None:
     hidden = [np.asarray(result.terms.hidden_communication).item() for result in (little, full)]
     overlap = 0.01 * hidden[1] / hidden[0]
     assert 0 < overlap < 1
-    whole = 4.0 * float(np.sum(take_case(*configuration).work.gradient))
+    whole = 4.0 * float(np.sum(take_case(*configuration).machine_work.gradient))
     for name, value, batch in (("overlap", overlap, 256), ("bucket", whole, 32)):
         case = take_case(*configuration, batch)
         values = list_values(case)

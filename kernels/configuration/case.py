@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from operator import mul
+from typing import Protocol, runtime_checkable
 
 import jax
 
-from paradl.kernels.arrays import AnyArray, Cells, xp
+from paradl.kernels.arrays import AnyArray, Cells, PerStage, xp
 from paradl.kernels.configuration.convergence import Curve, Law, follow_curve, spread_epochs
 from paradl.kernels.configuration.run import Run
 from paradl.kernels.machine.device import PE
@@ -19,7 +20,6 @@ from paradl.kernels.machine.network import ClusteredRing, Network, Ring
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.parallelisms import KINDS, NESTING
 from paradl.kernels.options import Options
-from paradl.kernels.paper.table import TableWork
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.group import Bounds, GroupWork
 
@@ -67,6 +67,21 @@ class Uncertainty:
     widening: Cells
 
 
+@runtime_checkable  # where shapes are checked
+class AnyWork(Protocol):
+    """Work of a group's busiest PE, in the terms of an oracle (`kernels.oracle.formulas.Work`)."""
+
+    @property
+    def activations(self) -> PerStage:
+        """What each stage keeps per sample."""
+        ...
+
+    @property
+    def parameters(self) -> PerStage:
+        """What each stage holds once."""
+        ...
+
+
 @partial(
     jax.tree_util.register_dataclass,
     # A field that is None is no array: programs with and without it are compiled separately.
@@ -87,7 +102,7 @@ class Case:
     layer_slopes: d work / d log x by parameter and field, for requested elasticities.
     """
 
-    work: GroupWork | TableWork
+    work: AnyWork
     bounds: Bounds
     run: Run
     network: Network

@@ -7,7 +7,6 @@ GPUDirect). All are 0 for systems without `staging`.
 
 from paradl.kernels.arrays import Cells, xp
 from paradl.kernels.configuration.run import Run
-from paradl.kernels.machine.collectives import all_reduce
 from paradl.kernels.machine.network import Link, Network, Ring, find_path
 from paradl.kernels.machine.software import LARGE_MESSAGE, Software
 from paradl.kernels.work.group import GroupWork, count_shared
@@ -39,9 +38,14 @@ def reduce_staged(m: Cells, ring: Ring, network: Network, phi: Cells, slow: Cell
     within = Link(network.latency[0], 1 / network.bandwidth[0]).contended(phi)
     # With one PE per node, they use the links alone, like the single ring of all PEs.
     between = find_path(network, ring).contended(phi)
-    levels = all_reduce(inside, m, within) + all_reduce(others, m, between)
+    levels = _reduce(inside, m, within) + _reduce(others, m, between)
     # Without staged bytes there is no start-up either.
     return xp.where(m > 0, levels + 2 * slow, 0.0)
+
+
+def _reduce(q: Cells, m: Cells, path: Link) -> Cells:
+    """Compute seconds of a ring's all-reduce, 2 (q-1) (alpha + m/q beta)."""
+    return 2 * ((q - 1) * (path.alpha + m / q * path.beta))
 
 
 def pack_gradients(m: Cells, network: Network, software: Software) -> Cells:

@@ -2,13 +2,12 @@
 
 A machine is a list of levels (node, leaf switch, rack ...), each spanning a number of PEs. Symbols:
 alpha, the start-up of a message [s]; beta [s/B]; phi >= 1, the contention of a flow, which
-multiplies beta (ParaDL, sections 4.2 and 5.2.3). Table III gives every ring the smallest level that
-spans it, and models shared links by one factor.
+multiplies beta (ParaDL, sections 4.2 and 5.2.3).
 
-The machine oracle has rings on rails: each gets a share of a node's links, and of those beyond. A
-group's PEs are neighbours, so its rings have stride 1; rings across replicas have the stride p2.
-Symbols as in docs/machine.md, Network: S, PEs that a ring spans; P_j, PEs of level j; f_j, flows
-that leave it at once; k PEs and L links per node.
+Rings are on rails: each gets a share of a node's links, and of those beyond. A group's PEs are
+neighbours, so its rings have stride 1; rings across replicas have the stride p2. Symbols as in
+docs/machine.md, Network: S, PEs that a ring spans; P_j, PEs of level j; f_j, flows that leave it at
+once; k PEs and L links per node.
 """
 
 from collections.abc import Mapping
@@ -50,8 +49,7 @@ class Network:
     PEs of the machine. whole_gradients: gradients leave as one message, by rings. measured: lines
     by collective (`all_reduce`, `all_gather`, `reduce_scatter`, `all_to_all`), of which the fastest
     counts; for layouts, of messages (`send`) as well. switch_latency [s]: start-up of a collective
-    that the switches of a node sum and multicast; None: its PEs do. Table III uses none of the
-    fields from input_rate on.
+    that the switches of a node sum and multicast; None: its PEs do.
     """
 
     span: PerLevel
@@ -89,38 +87,10 @@ def _scale_levels(values: PerLevel, factors: PerLevel) -> PerLevel:
     return values * xp.expand_dims(factors, tuple(range(1, xp.ndim(values))))
 
 
-def link(network: Network, q: Cells) -> Link:
-    """Return the path of a ring of `q` PEs: the smallest level that spans them, or the last."""
-    spans = xp.asarray(network.span)
-    alphas, bandwidths = xp.asarray(network.latency), xp.asarray(network.bandwidth)
-    alpha, bandwidth = alphas[-1], bandwidths[-1]
-    # From the outermost inwards, so the smallest that spans q is chosen last. There are few levels,
-    # and a chain of selects is elementwise, unlike a search.
-    for level in reversed(range(spans.shape[0] - 1)):
-        inside = xp.less_equal(q, spans[level])
-        alpha = xp.where(inside, alphas[level], alpha)
-        bandwidth = xp.where(inside, bandwidths[level], bandwidth)
-    return Link(alpha, 1 / bandwidth)
-
-
 def nodes(p: Cells, network: Network) -> Cells:
     """Count nodes, n = max(1, p / PEs of a node)."""
     # Not rounded up: a half-full node counts as half.
     return xp.maximum(p / network.pes_per_node, 1.0)
-
-
-def staged_link(network: Network, q: Cells) -> Link:
-    """Return the path of a halo or split-point exchange among `q` PEs.
-
-    The slowest pair of neighbours determines the time, and even in a group across nodes some
-    neighbours share a node: staging bounds the path from below everywhere.
-    """
-    direct = link(network, q)
-    return Link(
-        xp.maximum(direct.alpha, network.staging_latency),
-        # Without staging this is 1/inf = 0 s/B, so the direct path is the maximum.
-        xp.maximum(direct.beta, 1 / xp.asarray(network.staging_bandwidth)),
-    )
 
 
 @jax.tree_util.register_dataclass

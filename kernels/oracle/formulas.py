@@ -7,14 +7,12 @@ from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.run import Times, accumulate_passes, add_terms, wait_for_input
 from paradl.kernels.machine.device import PE
+from paradl.kernels.machine.network import Link
 from paradl.kernels.options import Options
-from paradl.kernels.oracle import reduction
+from paradl.kernels.oracle import exchanges, reduction, table_iii
 from paradl.kernels.oracle.exchanges import Paths, exchange, find_paths
 from paradl.kernels.oracle.iteration import time_computing, time_feed
-from paradl.kernels.paper import iteration as table_iii
-from paradl.kernels.paper import layers as table_layers
 from paradl.kernels.paper.table import TableWork
-from paradl.kernels.paper.work import reduce_table
 from paradl.kernels.parallelism import layout
 from paradl.kernels.work import memory
 from paradl.kernels.work.compute import layer_times, slowdown
@@ -29,7 +27,7 @@ Work = GroupWork | TableWork
 def time_layers(layers: Layers, pe: PE, delta: Cells, options: Options) -> LayerTimes:
     """Compute the times of layers with items of `delta` bytes."""
     if options.oracle == "paper":
-        return table_layers.time_layers(layers, pe, delta, options.optimizer)
+        return table_iii.time_layers(layers, pe, delta, options.optimizer)
     return layer_times(layers, pe, delta, options)
 
 
@@ -49,7 +47,7 @@ def find_slowdown(
     that host launches a layer. Table III ignores the last two.
     """
     if options.oracle == "paper":
-        return table_layers.find_slowdown(layers, pe, delta, seconds)
+        return table_iii.find_slowdown(layers, pe, delta, seconds)
     return slowdown(layers, pe, delta, seconds, batch, launch)
 
 
@@ -64,7 +62,7 @@ def time_part(division: Division) -> LayerTimes:
 def reduce_work(division: Division) -> Work:
     """Compute the work of a group's busiest PE: stage one."""
     if division.options.oracle == "paper":
-        return reduce_table(division, time_part(division))
+        return table_iii.reduce_table(division, time_part(division))
     return reduction.reduce_part(division, time_part(division))
 
 
@@ -90,6 +88,13 @@ def time_iteration(case: Case, paths: Paths | None = None) -> Times:
     return wait_for_input(times, time_feed(case))
 
 
+def find_links(case: Case) -> tuple[Link, Link, Link]:
+    """Return the paths inside a group, across replicas and between halo neighbours."""
+    if case.options.oracle == "paper":
+        return table_iii.find_links(case)
+    return exchanges.find_links(case)
+
+
 def mark_segmented(case: Case) -> Cells:
     """Return 1 where samples pass in segments, else 0."""
     if isinstance(case.work, TableWork):
@@ -108,7 +113,9 @@ def find_memory(case: Case) -> Cells:
     """Compute bytes of the fullest PE of every cell."""
     if isinstance(case.work, TableWork):
         return table_iii.find_bound(case, case.work)
-    return memory.find_memory(shard_states(case, case.work), case.run.batch, case.pe.reserved)
+    return memory.find_memory(
+        shard_states(case, case.machine_work), case.run.batch, case.pe.reserved
+    )
 
 
 def find_share(case: Case) -> Cells | None:
@@ -147,7 +154,6 @@ def hold_layers(division: Division) -> tuple[PerLayer, PerLayer]:
     For Table III all of its sum, without gamma.
     """
     if division.options.oracle == "paper":
-        kept, states = table_layers.hold_layers(division)
-        return 2 * division.delta * kept, division.delta * states
+        return table_iii.hold_layers(division)
     tensors, states = reduction.hold_layers(division)
     return tensors.kept, states

@@ -6,19 +6,17 @@ given factor. Each flow uses the smallest level of the network that spans it.
 """
 
 from paradl.kernels.arrays import Cells, xp
-from paradl.kernels.configuration.case import Case
-from paradl.kernels.configuration.run import Run
-from paradl.kernels.machine.collectives import all_gather, all_reduce, point_to_point
-from paradl.kernels.machine.network import Network, link, staged_link
 from paradl.kernels.names.terms import NOTHING, TERMS, Terms
 from paradl.kernels.options import Algorithm, Options
+from paradl.kernels.paper.collectives import all_gather, all_reduce, point_to_point
+from paradl.kernels.paper.inputs import TableNetwork, TableRun
+from paradl.kernels.paper.network import find_path, find_staged_path
+from paradl.kernels.paper.sums import find_fullest
 from paradl.kernels.paper.table import TableWork
-from paradl.kernels.work.group import find_fullest
 
 
-def time_pass(case: Case, work: TableWork) -> Terms:
+def time_pass(work: TableWork, run: TableRun, network: TableNetwork, options: Options) -> Terms:
     """Compute the terms of an iteration of one pass, with b samples per replica."""
-    run, network, options = case.run, case.network, case.options
     forward_backward = run.batch * work.forward_backward
     # All other terms exist only in the machine oracle.
     nothing = dict.fromkeys(TERMS, NOTHING)
@@ -38,7 +36,9 @@ def time_pass(case: Case, work: TableWork) -> Terms:
     return Terms(**nothing | terms)
 
 
-def time_gradients(work: TableWork, run: Run, network: Network, options: Options) -> Cells:
+def time_gradients(
+    work: TableWork, run: TableRun, network: TableNetwork, options: Options
+) -> Cells:
     """Compute AR(p1 of p, delta |w|), or of all p PEs if the group replicates the weights.
 
     Replicated weights reduce in one ring of p (the paper's table), or inside each group and then
@@ -46,19 +46,21 @@ def time_gradients(work: TableWork, run: Run, network: Network, options: Options
     """
     m = run.gradient_delta * work.gradient
     # p, not p1: replicas are spread over all PEs of the run.
-    across = link(network, run.p).contended(run.phi)
+    across = find_path(network, run.p).contended(run.phi)
     if options.allreduce == "ring":
         ring = xp.where(xp.equal(work.replicated, 1), run.p, run.replicas)
         return all_reduce(ring, m, across, options.algorithm)
     # No phi inside a group, since it is the contention of rings that leave a node.
-    inside = all_reduce(run.group, m, link(network, run.group), options.algorithm)
+    inside = all_reduce(run.group, m, find_path(network, run.group), options.algorithm)
     return work.replicated * inside + all_reduce(run.replicas, m, across, options.algorithm)
 
 
-def time_layers(work: TableWork, run: Run, network: Network, algorithm: Algorithm) -> Cells:
+def time_layers(
+    work: TableWork, run: TableRun, network: TableNetwork, algorithm: Algorithm
+) -> Cells:
     """Compute sum_{l<G, s_l=1} AG(p2, b delta y_l) + AR(p2, b delta y_l)."""
     m = run.batch * run.delta * work.gathered
-    ring = link(network, run.group)
+    ring = find_path(network, run.group)
     # Filter: AG forward and AR backward; channel: the other way round. The sum is the same.
     gather = all_gather(run.group, m, ring, algorithm, work.gathers)
     reduction = all_reduce(run.group, m, ring, algorithm, work.gathers)
@@ -66,17 +68,19 @@ def time_layers(work: TableWork, run: Run, network: Network, algorithm: Algorith
     return xp.sum(gather + reduction, axis=0)
 
 
-def time_halos(work: TableWork, run: Run, network: Network) -> Cells:
+def time_halos(work: TableWork, run: TableRun, network: TableNetwork) -> Cells:
     """Compute the sum over K_l > 1 of 2 P2P(b delta halo(x_l)) + 2 P2P(b delta halo(dL/dy_l))."""
-    path = staged_link(network, run.group).contended(network.phi_halo)
+    path = find_staged_path(network, run.group).contended(network.phi_halo)
     # `halo_items` sums halo(x) and halo(dL/dy), so times 2; a layer has four messages.
     m = 2 * run.batch * run.delta * work.halo_items
     return point_to_point(m, path, messages=4 * work.halo_exchanges)
 
 
-def time_split(work: TableWork, run: Run, network: Network, algorithm: Algorithm) -> Cells:
+def time_split(
+    work: TableWork, run: TableRun, network: TableNetwork, algorithm: Algorithm
+) -> Cells:
     """Compute 2 AG(p2, b delta y_split) if a spatial split ends before the last layer."""
-    path = staged_link(network, run.group).contended(network.phi_gather)
+    path = find_staged_path(network, run.group).contended(network.phi_gather)
     m = run.batch * run.delta * work.split_items
     # Activations forward, gradients backward.
     gather = 2 * all_gather(run.group, m, path, algorithm)
@@ -84,21 +88,20 @@ def time_split(work: TableWork, run: Run, network: Network, algorithm: Algorithm
     return xp.where(xp.greater(work.split_items, 0), gather, 0.0)
 
 
-def time_stages(work: TableWork, run: Run, network: Network) -> Cells:
+def time_stages(work: TableWork, run: TableRun, network: TableNetwork) -> Cells:
     """Compute 2 (p2+S-2) max_{i<p2} P2P(b/S delta y_Gi); 0 for a single stage."""
     m = run.batch / run.segments * run.delta * work.stage_items
     steps = 2 * (run.group + run.segments - 2)
-    send = work.pipelined * steps * point_to_point(m, link(network, run.group))
+    send = work.pipelined * steps * point_to_point(m, find_path(network, run.group))
     # The formula would have 2 (S-1) start-ups for p2 = 1.
     return xp.where(xp.greater(run.group, 1), send, 0.0)
 
 
-def find_bound(case: Case, work: TableWork) -> Cells:
+def find_bound(work: TableWork, run: TableRun) -> Cells:
     """Compute gamma delta (2b (|x|+|y|) + 2|w| + |bi|) of the fullest stage [B].
 
     ParaDL, Table III, column Maximum Memory: activations and weights with gradients, and biases;
     gamma in (0, 1] accounts for reused buffers. With gamma = 1, six times ResNet-50's real memory.
     """
-    run = case.run
     items = find_fullest(work.activations, work.parameters, run.batch)
     return xp.asarray(run.gamma * run.delta * items)

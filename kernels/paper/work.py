@@ -5,34 +5,39 @@ s_l = 1 if the group splits layer l, else 0.
 
 from dataclasses import replace
 
-from paradl.kernels.arrays import xp
-from paradl.kernels.names.parallelisms import KINDS
+from paradl.kernels.arrays import empty_last, xp
+from paradl.kernels.paper.inputs import TableGroup, TableTimes
+from paradl.kernels.paper.sums import (
+    count_halos,
+    held,
+    largest,
+    merged,
+    passed_on,
+    split_point,
+    stage_sums,
+    total,
+)
 from paradl.kernels.paper.table import TableWork
-from paradl.kernels.work.division import Division
-from paradl.kernels.work.group import held, mark_exchanged
-from paradl.kernels.work.layers import LayerTimes, merged, total
-from paradl.kernels.work.rows import layer_halo, split_point
-from paradl.kernels.work.stages import largest, passed_on, stage_sums
 
 
-def reduce_table(division: Division, times: LayerTimes) -> TableWork:
+def reduce_table(group: TableGroup, times: TableTimes) -> TableWork:
     """Compute the work of a group by the row of Table III for its strategy."""
-    match [KINDS[name].divides for name in division.parallelisms]:
-        case []:
-            return _take_all(division, times)
-        case ["rows"]:
-            return _divide_rows(division, times)
-        case ["layers"]:
-            return _cut_stages(division, times)
-        case ["filters" | "channels"]:
-            return _divide_channels(division, times)
+    match group.divides:
+        case ():
+            return _take_all(group, times)
+        case ("rows",):
+            return _divide_rows(group, times)
+        case ("layers",):
+            return _cut_stages(group, times)
+        case ("filters" | "channels",):
+            return _divide_channels(group, times)
         case others:
             raise AssertionError(others)  # not in Table III, so grids refuse it
 
 
-def _take_all(division: Division, times: LayerTimes) -> TableWork:
+def _take_all(group: TableGroup, times: TableTimes) -> TableWork:
     """Compute the work of a group of one PE: serial, and each replica of data parallelism."""
-    layers = division.layers
+    layers = group.layers
     # One empty message, not none: fields have the same rank for every strategy.
     nothing, no_message = xp.zeros(()), xp.zeros((1,) * xp.ndim(layers.x))
     return TableWork(
@@ -55,13 +60,12 @@ def _take_all(division: Division, times: LayerTimes) -> TableWork:
     )
 
 
-def _divide_rows(division: Division, times: LayerTimes) -> TableWork:
+def _divide_rows(group: TableGroup, times: TableTimes) -> TableWork:
     """Compute spatial work: split layers' activations and compute divide by p2, weights do not."""
-    layers, placement, p2 = division.layers, division.placement, division.group
-    split = placement.split
-    items = split * layer_halo(layers, placement.factors, division.options.halos)
+    layers, split, p2 = group.layers, group.split, group.degree
+    items = split * count_halos(layers, group.factors, group.options.conventions)
     return replace(
-        _take_all(division, times),
+        _take_all(group, times),
         # Update, parameters and gradient are those of one PE: each has all weights.
         forward_backward=held(times.forward + times.backward, split, p2),
         activations=xp.expand_dims(held(2 * (layers.x + layers.y), split, p2), 0),
@@ -73,11 +77,11 @@ def _divide_rows(division: Division, times: LayerTimes) -> TableWork:
     )
 
 
-def _cut_stages(division: Division, times: LayerTimes) -> TableWork:
+def _cut_stages(group: TableGroup, times: TableTimes) -> TableWork:
     """Compute pipeline work: the largest stage counts, separately for each quantity."""
-    layers, ends = division.layers, xp.asarray(division.placement.ends)
+    layers, ends = group.layers, xp.asarray(group.ends)
     return replace(
-        _take_all(division, times),
+        _take_all(group, times),
         # Two maxima, as in Table III; with BW_l = 2 FW_l both are of the same stage.
         forward_backward=largest(times.forward, ends) + largest(times.backward, ends),
         update=largest(times.update, ends),
@@ -86,20 +90,21 @@ def _cut_stages(division: Division, times: LayerTimes) -> TableWork:
         # Stages exchange concurrently with their counterparts in other replicas; the largest is
         # last.
         gradient=largest(layers.w, ends),
-        stage_items=passed_on(layers.y, ends, division.group),
+        stage_items=passed_on(layers.y, ends, group.degree),
         pipelined=xp.ones(()),
     )
 
 
-def _divide_channels(division: Division, times: LayerTimes) -> TableWork:
+def _divide_channels(group: TableGroup, times: TableTimes) -> TableWork:
     """Compute filter or channel work: split layers' weights, update and compute divide by p2."""
-    layers, split, p2 = division.layers, division.placement.split, division.group
-    gathers = mark_exchanged(split)
+    layers, split, p2 = group.layers, group.split, group.degree
+    # A layer's output is exchanged if it is split and not the last.
+    gathers = empty_last(split)
     gathered = gathers * layers.y
-    if division.options.algorithm != "best":  # linear in the size, so the sum of layers suffices
+    if group.options.algorithm != "best":  # linear in the size, so the sum of layers suffices
         gathers, gathered = merged(gathers), merged(gathered)
     return replace(
-        _take_all(division, times),
+        _take_all(group, times),
         # Activations are those of one PE: each PE holds gathered outputs in full.
         forward_backward=held(times.forward + times.backward, split, p2),
         update=held(times.update, split, p2),

@@ -27,13 +27,6 @@ LEAST_DEVICE = 0.5  # least share of a measured pass that is the device's
 MASTER_BYTES = 4.0
 
 
-def roofline(flops: PerLayer, traffic: PerLayer, pe: PE) -> PerLayer:
-    """Compute seconds for `flops` FLOPs and `traffic` bytes: the slower of the two."""
-    # Efficiency applies only to arithmetic: 0.5 on ABCI, where the authors count 7.8e12 of a V100's
-    # 15.7e12 FLOP/s (grids/catalogue/systems/abci.yaml).
-    return xp.maximum(flops / (pe.peak_flops * pe.efficiency), traffic / pe.memory_bandwidth)
-
-
 def forward_alone(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
     """Compute forward seconds per sample without weights' traffic, s_l / 3."""
     traffic = delta * (layers.x + layers.y)

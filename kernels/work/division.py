@@ -82,8 +82,7 @@ class Division:
 
     degrees: by the parallelism that divides a replica [cells]. parallelisms: their names; none if
     the network stays whole. segments: of a pipeline. state_bytes: per weight, with gradient and
-    optimizer states. weight_bytes: per weight of untouched rows of a table. Table III's memory
-    uses none of the last three.
+    optimizer states. weight_bytes: per weight of untouched rows of a table.
     """
 
     layers: Layers

@@ -24,7 +24,7 @@ from paradl.kernels.arrays import (
     empty_last,
     xp,
 )
-from paradl.kernels.work.layers import Layers, find_rows, is_table, total
+from paradl.kernels.work.layers import Layers, find_rows, is_table
 
 
 @jax.tree_util.register_dataclass
@@ -97,14 +97,6 @@ class GroupWork:
 def share(split: PerLayer, degree: Cells) -> PerLayer:
     """Return the share of a layer that one of q PEs holds, s/q + 1 - s."""
     return xp.asarray(split / degree + (1 - split))
-
-
-def held(values: PerLayer, split: PerLayer, degree: Cells) -> Cells:
-    """Sum what one of q PEs holds of all layers, values (s/q + 1 - s).
-
-    Written so that layers are summed once for all q, and that q = 1 gives exactly the total.
-    """
-    return total(values) - (1 - 1 / degree) * total(values * split)
 
 
 def find_fullest(activations: PerStage, parameters: PerStage, batch: Cells) -> Cells:

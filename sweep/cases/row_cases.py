@@ -13,9 +13,9 @@ from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.answers import Answer, AnyCase, LayoutCase
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import PLACES, read_parameter
-from paradl.kernels.machine.network import Link, link, staged_link
+from paradl.kernels.machine.network import Link
 from paradl.kernels.oracle.answer import answer_case, settle_choices
-from paradl.kernels.oracle.exchanges import find_links
+from paradl.kernels.oracle.formulas import find_links
 from paradl.kernels.parallelism.layout import list_degrees
 from paradl.sweep.answers.numbers import finite, number
 from paradl.sweep.cases.layout_cells import LayoutCell, find_cell
@@ -119,13 +119,8 @@ def parameters(case: Case) -> dict[str, float | None]:
     return values | {name: finite(read_value(case, name)) for name in (*OF_PE, *OTHERS)}
 
 
-@compiled(numpy=True)
-def _find_links(case: Case) -> tuple[Link, Link, Link]:
-    """Links inside a group, across replicas and between halo neighbours, in one program."""
-    network, run = case.network, case.run
-    if case.options.oracle == "paper":
-        return link(network, run.group), link(network, run.p), staged_link(network, run.group)
-    return find_links(case)
+# In one program.
+_find_links = compiled(numpy=True)(find_links)
 
 
 def _read_bandwidth(path: Link) -> float:

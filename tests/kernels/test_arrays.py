@@ -9,8 +9,8 @@ from shapes import ARE_CHECKED
 from toys import LAYERS
 
 from paradl.kernels.arrays import xp
-from paradl.kernels.machine.collectives import point_to_point
-from paradl.kernels.machine.network import Link
+from paradl.kernels.paper.collectives import point_to_point
+from paradl.kernels.paper.network import TablePath
 from paradl.kernels.work.group import share
 
 where_checked = pytest.mark.skipif(not ARE_CHECKED, reason="PARADL_CHECK_SHAPES is not set")
@@ -18,11 +18,11 @@ where_checked = pytest.mark.skipif(not ARE_CHECKED, reason="PARADL_CHECK_SHAPES 
 
 @pytest.mark.parametrize("m", [3, 3.0, np.float64(3), np.array(3.0), jnp.array(3.0)])
 def test_a_cell_may_be_any_number(m) -> None:
-    assert point_to_point(m, Link(1.0, 2.0)) == 7
+    assert point_to_point(m, TablePath(1.0, 2.0)) == 7
 
 
 def test_cells_broadcast() -> None:
-    sent = point_to_point(np.ones((3, 1)), Link(np.ones((1, 2)), 1.0))
+    sent = point_to_point(np.ones((3, 1)), TablePath(np.ones((1, 2)), 1.0))
     assert np.shape(sent) == (3, 2)
 
 

@@ -8,10 +8,10 @@ from toys import LAYERS, PROCESSOR
 
 from paradl.kernels.options import Options
 from paradl.kernels.oracle.formulas import find_slowdown, time_layers
-from paradl.kernels.paper.layers import time_forward
+from paradl.kernels.paper.inputs import TablePE
+from paradl.kernels.paper.layers import roofline
 from paradl.kernels.work.compute import (
     count_fetched,
-    roofline,
     wait_for_launches,
     without_launches,
 )
@@ -25,18 +25,16 @@ FORWARD = np.array([23.04, 92.16, 25.6])
 
 
 def test_roofline_is_the_slower_of_arithmetic_and_traffic() -> None:
-    bound = roofline(np.array([100.0, 100.0]), np.array([500.0, 2000.0]), PROCESSOR)
+    bound = roofline(
+        np.array([100.0, 100.0]), np.array([500.0, 2000.0]), TablePE(200.0, 0.5, 1000.0)
+    )
     np.testing.assert_allclose(bound, [1, 2])
-
-
-def test_layers_are_bound_by_arithmetic() -> None:
-    np.testing.assert_allclose(time_forward(LAYERS, PROCESSOR, DELTA), FORWARD)
 
 
 def test_a_slow_memory_binds_them_instead() -> None:
     slow = replace(PROCESSOR, memory_bandwidth=1.0)
     expected = [4 * 168, 4 * 480, 4 * 1418]
-    np.testing.assert_allclose(time_forward(LAYERS, slow, DELTA), expected)
+    np.testing.assert_allclose(time_layers(LAYERS, slow, DELTA, Options()).forward, expected)
 
 
 def test_backward_is_two_forward_passes() -> None:

@@ -5,8 +5,8 @@ import pytest
 from toys import TIMES, divide, placement
 
 from paradl.kernels.options import Options
+from paradl.kernels.oracle.table_iii import reduce_table
 from paradl.kernels.paper.table import TableWork
-from paradl.kernels.paper.work import reduce_table
 from paradl.kernels.work.group import mark_exchanged
 
 pytestmark = pytest.mark.usefixtures("in_numpy")

@@ -8,9 +8,9 @@ from toys import TIMES, divide, placement
 
 from paradl.kernels.options import Options
 from paradl.kernels.oracle.reduction import reduce_part
-from paradl.kernels.paper.work import reduce_table
-from paradl.kernels.work.group import held, share
-from paradl.kernels.work.layers import merged, total
+from paradl.kernels.oracle.table_iii import reduce_table
+from paradl.kernels.paper.sums import held, merged, total
+from paradl.kernels.work.group import share
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

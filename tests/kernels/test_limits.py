@@ -8,7 +8,7 @@ from toys import NETWORK, TIMES, bounds, divide, placement, run
 
 from paradl.kernels.names.flags import FORBIDS, MARKS, Limit
 from paradl.kernels.oracle.limits import find_invariant_flags, limits
-from paradl.kernels.paper.work import reduce_table
+from paradl.kernels.oracle.table_iii import reduce_table
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

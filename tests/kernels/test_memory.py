@@ -5,8 +5,8 @@ from toys import TIMES, divide, placement
 
 from paradl.kernels.options import Options
 from paradl.kernels.oracle.reduction import reduce_part
-from paradl.kernels.paper.work import reduce_table
-from paradl.kernels.work.group import find_fullest
+from paradl.kernels.oracle.table_iii import reduce_table
+from paradl.kernels.paper.sums import find_fullest
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from toys import LAYERS, TIMES, divide, placement
 
-from paradl.kernels.paper.work import reduce_table
+from paradl.kernels.oracle.table_iii import reduce_table
+from paradl.kernels.paper import sums as table
+from paradl.kernels.work import rows as machine
 from paradl.kernels.work.division import Division, Placement
 from paradl.kernels.work.layers import Layers
-from paradl.kernels.work.rows import halo, layer_halo, split_point
+from paradl.kernels.work.rows import halo, layer_halo
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 
@@ -116,6 +118,7 @@ def test_kernels_of_one_need_no_halo() -> None:
     assert (sums.halo_items, sums.halo_exchanges) == (0, 0)
 
 
+@pytest.mark.parametrize("sums", [table, machine], ids=["table", "machine"])
 @pytest.mark.parametrize(
     ("split", "items"),
     [
@@ -126,5 +129,5 @@ def test_kernels_of_one_need_no_halo() -> None:
         ((0, 0, 0), 0),
     ],
 )
-def test_split_point(split, items) -> None:
-    assert split_point(LAYERS.y, np.array(split, float)) == items
+def test_split_point(sums, split, items) -> None:
+    assert sums.split_point(LAYERS.y, np.array(split, float)) == items

@@ -14,7 +14,7 @@ from paradl.kernels.configuration.run import add_terms, extend_to_epoch
 from paradl.kernels.names.terms import TERMS, Terms, list_terms
 from paradl.kernels.options import Options
 from paradl.kernels.oracle.formulas import time_iteration
-from paradl.kernels.paper.work import reduce_table
+from paradl.kernels.oracle.table_iii import reduce_table
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -6,23 +6,20 @@ has a start-up.
 """
 
 from paradl.kernels.arrays import Cells, xp
-from paradl.kernels.machine.network import Link
 from paradl.kernels.options import Algorithm
-
-# best: the cheaper of ring and tree, per message (Table III); auto: the fastest of ring, tree and
-# two-level, per class of message sizes (docs/machine.md).
+from paradl.kernels.paper.network import TablePath
 
 
-def point_to_point(m: Cells, link: Link, messages: Cells = 1.0) -> Cells:
+def point_to_point(m: Cells, path: TablePath, messages: Cells = 1.0) -> Cells:
     """Compute P2P(m) = alpha + m beta [s]."""
-    return xp.asarray(messages * link.alpha + m * link.beta)
+    return xp.asarray(messages * path.alpha + m * path.beta)
 
 
 def all_gather(
-    q: Cells, m: Cells, link: Link, algorithm: Algorithm = "ring", messages: Cells = 1.0
+    q: Cells, m: Cells, path: TablePath, algorithm: Algorithm = "ring", messages: Cells = 1.0
 ) -> Cells:
     """Compute AG(q, m) = RS(q, m) [s]: ring (q-1)(alpha + m/q beta), tree lb(q)(alpha + m beta)."""
-    alpha, beta = link.alpha, link.beta
+    alpha, beta = path.alpha, path.beta
     # Both are 0 for q = 1, so one PE is no special case.
     ring = (q - 1) * (messages * alpha + m / q * beta)
     # Each step sends all of m, not m/q. log2(q) is not rounded between powers of two.
@@ -31,10 +28,10 @@ def all_gather(
 
 
 def all_reduce(
-    q: Cells, m: Cells, link: Link, algorithm: Algorithm = "ring", messages: Cells = 1.0
+    q: Cells, m: Cells, path: TablePath, algorithm: Algorithm = "ring", messages: Cells = 1.0
 ) -> Cells:
     """Compute AR(q, m) = RS + AG [s]; by rings 2(q-1)(alpha + m/q beta)."""
-    return 2 * all_gather(q, m, link, algorithm, messages)
+    return 2 * all_gather(q, m, path, algorithm, messages)
 
 
 def _choose(algorithm: Algorithm, ring: Cells, tree: Cells) -> Cells:
