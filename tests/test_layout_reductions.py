@@ -48,8 +48,7 @@ def test_data_is_the_layout_of_degrees_1(
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_serial_is_data_on_one_pe(network: str) -> None:
-    assert ask("serial", network, 1) == ask("data", network, 1)
+def test_serial_stays_on_one_pe(network: str) -> None:
     beyond = ask("serial", network, 8)
     assert "too_many_pes" in beyond["limit"]
     assert beyond["epoch_time"] == ask("serial", network, 1)["epoch_time"]
@@ -114,14 +113,3 @@ def test_data_lacks_what_layouts_lack(spec: dict[str, Any], named: str, tmp_path
     with pytest.raises(InputError, match=named):
         paradl.run(whole, tmp_path / "cube.zarr")
     assert not any(tmp_path.iterdir())
-
-
-def test_samples_refuse_data_of_a_transformer(tmp_path) -> None:
-    axes = {"model": "llama2_7b", "dataset": "pile", "system": "abci", "strategy": "data"}
-    ranged = {
-        "pe": 8,
-        "batch": {"loguniform": [1, 8]},
-        "inter_bandwidth": {"loguniform": [1e9, 1e11]},
-    }
-    with pytest.raises(InputError, match="layouts of transformers"):
-        paradl.sample({"axes": axes | ranged}, tmp_path / "rows", rows=8)

@@ -1,6 +1,5 @@
 """Layouts as strategies: every question has the answer of `fit`, and what cannot be is refused."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -365,18 +364,6 @@ def test_a_degree_of_another_parallelism_is_refused():
     )
     with pytest.raises(InputError, match="data\\+tensor\\+context"):
         wanted.grid()
-
-
-def test_a_layout_of_one_pe_is_data_parallelism_but_for_their_conventions():
-    """Both count the same bytes of activations and of states, each by the conventions of its own:
-    layouts keep gradients in single precision and know no log files, jitter or launches of layers.
-    """
-    layout = predict("llama2_7b", "data:micro=1", 1, 1, system=SYSTEM, dataset="pile")
-    plain = predict("llama2_7b", "data", 1, 1, system=SYSTEM, dataset="pile")
-    assert layout["global_batch"] == plain["global_batch"] == 1
-    assert layout["iterations"] == plain["iterations"]
-    ratio = layout["iteration_time"] / plain["iteration_time"]
-    assert math.exp(-0.7) < ratio < math.exp(0.7)
 
 
 @pytest.mark.parametrize(
