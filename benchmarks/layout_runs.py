@@ -20,7 +20,7 @@ from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.software import SOFTWARE, LayoutFacts
 from paradl.grids.entries.systems import System
 from paradl.grids.entries.transformer_rates import RATES, find_efficiency, find_peaks, make_rates
-from paradl.grids.inputs.layout_machine import NOTHING, read_links
+from paradl.grids.inputs.layout_machine import NOTHING, read_fabric
 from paradl.grids.inputs.machine import Machine
 from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
@@ -171,6 +171,6 @@ def predict_columns(run: Run, values: Mapping[str, Logs]) -> Logs:
     fitted = {**usual, **values, "efficiency_blocks": find_efficiency(pe, values)}
     rates = make_rates(pe, peaks, pe.memory_bandwidth, fitted, STACKS[run.stack])
     alike = run.layout.select(np.zeros(len(next(iter(values.values()))), int))
-    terms = time_iteration(run.net, alike, run.training, rates, read_links(machine))
+    terms = time_iteration(run.net, alike, run.training, rates, read_fabric(machine))
     seconds: Logs = np.sum([*terms.values()], axis=0)
     return seconds

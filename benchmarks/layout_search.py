@@ -17,7 +17,7 @@ from benchmarks.first import run_command
 from benchmarks.memory import read_peak
 from benchmarks.report import Effort, Row, at_least, at_most
 from paradl.grids.entries.precision import RECIPES
-from paradl.grids.inputs.layout_machine import find_reserved, read_links, read_rates
+from paradl.grids.inputs.layout_machine import find_reserved, read_fabric, read_rates
 from paradl.grids.inputs.machine import Machine
 from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
@@ -44,7 +44,7 @@ def make_search(model: str, sets: int, capacity: float | None = None) -> Search:
     space = make_space(net, PES, BATCH, {"recompute": range(sets), "group": (0,)})
     return Search(
         *(net, space, training, capacity or system.pe.memory_capacity, system.pes_per_node),
-        speeds=(read_rates(machine, "bf16"), read_links(machine)),
+        speeds=(read_rates(machine, "bf16"), read_fabric(machine)),
         most=1000,
     )
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import paradl
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.systems import TensorPeaks
-from paradl.grids.inputs.layout_machine import read_links, read_rates
+from paradl.grids.inputs.layout_machine import read_fabric, read_rates
 from paradl.grids.inputs.machine import Machine
-from paradl.grids.inputs.values import Rows
+from paradl.grids.inputs.values import RowValues
 from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
 from paradl.kernels.layouts.alignment import count_level_pes
@@ -43,7 +43,7 @@ def predict(net, layout, pes, batch, length=4096, system=H100, precision="bf16",
     training = Training(batch, length, RECIPES[precision])
     machine = Machine(system)
     rates = replace(read_rates(machine, precision), **changes)
-    terms = time_iteration(net, parse_layout(layout, pes), training, rates, read_links(machine))
+    terms = time_iteration(net, parse_layout(layout, pes), training, rates, read_fabric(machine))
     return {name: float(seconds[0]) for name, seconds in terms.items()}
 
 
@@ -83,7 +83,7 @@ def test_more_experts_a_group_are_not_slower_on_a_rack():
 
 
 def count_used(layout, system=RACKS):
-    network = read_links(Machine(system)).stated
+    network = read_fabric(Machine(system)).stated
     return [int(np.ravel(pes)[0]) for pes in count_level_pes(network, layout)]
 
 
@@ -272,14 +272,14 @@ def test_a_higher_peak_never_slows(words, batch, length, factor, software, syste
     system = system.with_settings({"software": software, "precision": "bf16"})
     pes = np.prod([int(word[2:]) for word in words.split()[:4]])
     layout, training = parse_layout(words, int(pes)), Training(batch, length, RECIPES["bf16"])
-    net, links = LLAMA_8B, read_links(Machine(system))
+    net, fabric = LLAMA_8B, read_fabric(Machine(system))
     peaks = {name: factor * peak for name, peak in system.pe.list_tensor_peaks().items()}
     faster = system.pe.model_copy(update={"tensor_peaks": TensorPeaks(**peaks)})
     seconds = [
-        add(time_iteration(net, layout, training, replace(rates, launch=0.0), links))[0]
+        add(time_iteration(net, layout, training, replace(rates, launch=0.0), fabric))[0]
         for rates in (
             read_rates(Machine(system), "bf16"),
-            read_rates(Machine(system), "bf16", Rows({}, {"peak_flops": factor})),
+            read_rates(Machine(system), "bf16", RowValues({}, {"peak_flops": factor})),
             read_rates(Machine(system.model_copy(update={"pe": faster})), "bf16"),
         )
     ]

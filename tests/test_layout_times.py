@@ -15,7 +15,7 @@ from reference_transformers_layouts import MARKS, Place, limits
 from paradl.kernels.layouts.rates import Rates
 from paradl.kernels.layouts.time import time_exchanges, time_iteration
 from paradl.kernels.machine.network import Network
-from paradl.kernels.machine.reached import Links
+from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.machine.software import Software
 from tests.test_layouts import (
     build_layouts,
@@ -110,7 +110,7 @@ def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE, evaluate=time_iter
         build_layouts(layouts),
         build_training(net, layouts[0]),
         Rates(**values),
-        Links.from_network(network, Software(**shares)),
+        Fabric.from_network(network, Software(**shares)),
     )
 
 

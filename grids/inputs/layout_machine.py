@@ -1,4 +1,4 @@
-"""A machine in the form that layouts take: rates of a PE, links between PEs, bytes per item."""
+"""A machine in the form that layouts take: rates of a PE, the network, bytes per item."""
 
 from dataclasses import replace
 
@@ -7,12 +7,12 @@ import numpy as np
 from paradl.grids.entries.software import Loss
 from paradl.grids.entries.transformer_rates import RATES, find_peaks, make_rates
 from paradl.grids.inputs.machine import Machine, build_network, build_software
-from paradl.grids.inputs.values import Rows, Values
+from paradl.grids.inputs.values import RowValues, Values
 from paradl.kernels.layouts.rates import Rates
 from paradl.kernels.layouts.transformer import Training
-from paradl.kernels.machine.reached import Links
+from paradl.kernels.machine.reached import Fabric
 
-NOTHING = Rows({})  # no parameter is set
+NOTHING = RowValues({})  # no parameter is set
 LOSS_PARTS = 8  # of a chunked loss, as torchtune has it
 # Bytes per logit of PyTorch's log_softmax: the output, which it keeps, and its gradient. The item
 # of the recipe and, if that has fewer than 4 bytes, its copy in fp32 come on top.
@@ -40,11 +40,11 @@ def read_rates(machine: Machine, precision: str, values: Values = NOTHING) -> Ra
     return replace(rates, **single)
 
 
-def read_links(machine: Machine, values: Values = NOTHING) -> Links:
-    """Return the links between PEs; of several machines levels are [level, machines]."""
+def read_fabric(machine: Machine, values: Values = NOTHING) -> Fabric:
+    """Return the network between PEs; of several machines levels are [level, machines]."""
     depth = len(machine.system.levels)
     network = build_network(machine, values, "machine", depth)
-    return Links.from_network(network, build_software(machine, values, "machine"))
+    return Fabric.from_network(network, build_software(machine, values, "machine"))
 
 
 def find_reserved(machine: Machine) -> float:

@@ -16,7 +16,7 @@ from paradl.grids.convergence.entry import Convergence
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe, find_system_spread
 from paradl.grids.inputs import values as cells
-from paradl.grids.inputs.layout_machine import find_reserved, read_links
+from paradl.grids.inputs.layout_machine import find_reserved, read_fabric
 from paradl.grids.inputs.layout_space import MACHINE, LayoutSpace, Numbers, cut, read_layouts
 from paradl.grids.inputs.runs import build_training, find_largest_batch
 from paradl.grids.inputs.workload import Workload
@@ -111,14 +111,14 @@ def answer_at(
         layouts = replace(layouts, machine=machine.reshape(-1))
     else:  # scalars: all have one machine
         distinct = distinct.sum(axis=1)
-    machines = cells.Rows(
+    machines = cells.RowValues(
         dict(zip(given, distinct, strict=False)),
         dict(zip(scaled, distinct[len(given) :], strict=False)),
     )
     # What is reserved may differ between cells, so it is added at the end.
     training = space.describe_training(reserved=0.0)
-    rates, links = space.read_rates(machines), read_links(space.machine, machines)
-    answers = answer_layouts(space.net, layouts, training, rates, links)
+    rates, fabric = space.read_rates(machines), read_fabric(space.machine, machines)
+    answers = answer_layouts(space.net, layouts, training, rates, fabric)
     reserved = space.flatten("reserved", find_reserved(space.machine))[cell]
     return answers._replace(memory=answers.memory + reserved)
 

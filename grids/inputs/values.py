@@ -60,7 +60,7 @@ class Values:
         return array if array.ndim == self.rank else array.reshape((1,) * self.rank)
 
 
-class Rows(Values):
+class RowValues(Values):
     """Values of rows of parameters that change together, and factors on whatever they are.
 
     columns, factors: by name, [rows] or numbers.

@@ -11,7 +11,7 @@ from paradl.kernels.layouts.rates import Rates
 from paradl.kernels.layouts.schedules import is_uneven
 from paradl.kernels.layouts.time import TERMS, time_exchanges, time_iteration
 from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
-from paradl.kernels.machine.reached import Links
+from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 
@@ -36,7 +36,7 @@ def answer_layouts(
     layouts: Layouts,
     training: Training,
     rates: Rates,
-    links: Links,
+    fabric: Fabric,
 ) -> LayoutAnswers:
     """Answers of layouts, by TERMS; the caller, who knows the capacity, adds `Limit.MEMORY`."""
     answers = LayoutAnswers(
@@ -50,25 +50,25 @@ def answer_layouts(
         part = rows[start : start + MOST]
         chosen = layouts.select(part)
         parts, _ = measure_memory(net, chosen, training)
-        answers.seconds[:, part] = time_layouts(net, chosen, training, rates, links)
+        answers.seconds[:, part] = time_layouts(net, chosen, training, rates, fabric)
         answers.memory[part] = sum(parts.values())
     return answers
 
 
 def time_layouts(
-    net: Transformer, layouts: Layouts, training: Training, rates: Rates, links: Links
+    net: Transformer, layouts: Layouts, training: Training, rates: Rates, fabric: Fabric
 ) -> Column:
     """Seconds per iteration by TERMS [terms, layouts]."""
-    terms = time_iteration(net, layouts, training, rates, links)
+    terms = time_iteration(net, layouts, training, rates, fabric)
     # The calibration factor applies to every term: runs state totals only.
     return np.stack([terms[name] for name in TERMS]) * rates.slowdown
 
 
 def total_exchanges(
-    net: Transformer, layouts: Layouts, training: Training, rates: Rates, links: Links
+    net: Transformer, layouts: Layouts, training: Training, rates: Rates, fabric: Fabric
 ) -> dict[str, Column]:
     """Seconds of communication per iteration by term [layouts], exposed and hidden."""
-    totals = time_exchanges(net, layouts, training, rates, links)
+    totals = time_exchanges(net, layouts, training, rates, fabric)
     return {name: seconds * rates.slowdown for name, seconds in totals.items()}
 
 

@@ -29,7 +29,7 @@ from paradl.kernels.layouts.schedules import list_stages
 from paradl.kernels.layouts.stacks import find_unsupported
 from paradl.kernels.layouts.time import IterationTimes
 from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
-from paradl.kernels.machine.reached import Links
+from paradl.kernels.machine.reached import Fabric
 
 # Layouts per block: rules leave a third or less to evaluate, in arrays of some MB. A quarter of
 # this size costs 1.6 times as much per layout: numpy calls take 10 ms per block (2 cores, 2026).
@@ -74,7 +74,7 @@ class BlockResult(NamedTuple):
 class Search:
     """A search for the best layouts of a space.
 
-    capacity: memory of a PE [B]. speeds: rates of a PE, and the links, to rank layouts by time;
+    capacity: memory of a PE [B]. speeds: rates of a PE, and the fabric, to rank layouts by time;
     None to rank by fewest remarks, then fewest parts. most: number of layouts to return, each at
     its best micro-batch; None for all. front: return the Pareto front of score and memory instead,
     over all micro-batches. stack: a row of STACKS; layouts that it does not run rank last.
@@ -85,7 +85,7 @@ class Search:
     training: Training
     capacity: float
     pes_per_node: int
-    speeds: tuple[Rates, Links] | None = None
+    speeds: tuple[Rates, Fabric] | None = None
     most: int | None = None
     threads: int = 2
     front: bool = False
@@ -205,8 +205,8 @@ class Search:
             divided = layouts.tensor * layouts.context * layouts.pipeline
             score = REMARK * self._count_marks(layouts) + divided
         else:
-            rates, links = self.speeds
-            iteration = IterationTimes(self.net, layouts, self.training, rates, links)
+            rates, fabric = self.speeds
+            iteration = IterationTimes(self.net, layouts, self.training, rates, fabric)
             score = find_most(seconds for _, seconds in iteration.time_stages()) * rates.slowdown
         unsupported = find_unsupported(self.stack, self.net, layouts, self.training)
         scores: Column = np.where(unsupported, LAST * score, score)

@@ -28,7 +28,7 @@ from paradl.kernels.layouts.transformer import (
     Transformer,
     Weights,
 )
-from paradl.kernels.machine.reached import Links
+from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.parallelisms import RECOMPUTE
 
@@ -53,22 +53,22 @@ Terms = dict[str, Column]
 
 
 def time_iteration(
-    net: Transformer, layouts: Layouts, training: Training, rates: Rates, links: Links
+    net: Transformer, layouts: Layouts, training: Training, rates: Rates, fabric: Fabric
 ) -> Terms:
     """Seconds per iteration by TERMS [layouts], of the slowest stage."""
     with use_numpy():
-        iteration = IterationTimes(net, layouts, training, rates, links)
+        iteration = IterationTimes(net, layouts, training, rates, fabric)
         terms = keep_largest(iteration.time_stages(), layouts.shape)
     return dict(zip(TERMS, terms, strict=True))
 
 
 def time_exchanges(
-    net: Transformer, layouts: Layouts, training: Training, rates: Rates, links: Links
+    net: Transformer, layouts: Layouts, training: Training, rates: Rates, fabric: Fabric
 ) -> Terms:
     """Seconds of communication per iteration by term [layouts], exposed and hidden, of the slowest
     stage."""
     with use_numpy():
-        iteration = IterationTimes(net, layouts, training, rates, links)
+        iteration = IterationTimes(net, layouts, training, rates, fabric)
         totals = [iteration.total_exchanges(stage) for stage in iteration.stages]
         answers = (
             ([*total.values()], seconds)
@@ -82,11 +82,11 @@ class IterationTimes:
     `kernels.arrays.use_numpy`."""
 
     def __init__(
-        self, net: Transformer, layouts: Layouts, training: Training, rates: Rates, links: Links
+        self, net: Transformer, layouts: Layouts, training: Training, rates: Rates, fabric: Fabric
     ) -> None:
         rates = rates.select(layouts.machine)
         self.net, self.layouts, self.training, self.rates = net, layouts, training, rates
-        transfers = Transfers.from_layouts(links, layouts)
+        transfers = Transfers.from_layouts(fabric, layouts)
         self.dimensions = [kind(net, layouts, training, rates, transfers) for kind in DIMENSIONS]
         self.tokens = training.count_tokens(layouts)
         recipe = training.recipe

@@ -22,7 +22,7 @@ from paradl.kernels.machine.library_collectives import (
     time_fastest,
 )
 from paradl.kernels.machine.network import Network, Ring, find_path
-from paradl.kernels.machine.reached import Links
+from paradl.kernels.machine.reached import Fabric
 
 
 @dataclass(frozen=True)
@@ -33,22 +33,22 @@ class Transfers:
     layout's network, whose latency and bandwidth are [level, machines]; None if there is only one.
     """
 
-    links: Links
+    fabric: Fabric
     pes: Column
     spans: Sequence[Column] = ()
     machine: Column | None = None
 
     @classmethod
-    def from_layouts(cls, links: Links, layouts: Layouts) -> "Transfers":
+    def from_layouts(cls, fabric: Fabric, layouts: Layouts) -> "Transfers":
         """Transfers of layouts whose groups lie aligned inside the network's levels."""
-        spans = count_level_pes(links.stated, layouts)
+        spans = count_level_pes(fabric.stated, layouts)
         is_partial = any(span.ndim for span in spans)
-        return cls(links, layouts.pes, spans if is_partial else (), layouts.machine)
+        return cls(fabric, layouts.pes, spans if is_partial else (), layouts.machine)
 
     @property
     def across_replicas(self) -> "Transfers":
         """The same transfers, of gradients and weights among replicas."""
-        return replace(self, links=replace(self.links, layers=self.links.gradients))
+        return replace(self, fabric=replace(self.fabric, layers=self.fabric.gradients))
 
     def gather(self, degree: Column, stride: Column | int, m: Column) -> Column:
         """Compute seconds of an all-gather."""
@@ -64,7 +64,7 @@ class Transfers:
 
     def split_send(self, degree: Column, stride: Column, m: Column) -> tuple[Column, Column]:
         """Compute seconds of a message to the next PE of a ring: start-up, and bytes."""
-        (path,) = self._cost(_cost_path, self.links.messages, degree, stride)
+        (path,) = self._cost(_cost_path, self.fabric.messages, degree, stride)
         return np.asarray(path.startup), np.asarray(m * path.beta)
 
     def send_to_all(
@@ -72,8 +72,8 @@ class Transfers:
     ) -> Column:
         """Compute seconds of all-to-alls of m bytes per PE: within nodes, then between them."""
         # What was measured is reached whole.
-        is_measured = "all_to_all" in (self.links.stated.measured or {})
-        network = self.links.stated if is_measured else self.links.layers
+        is_measured = "all_to_all" in (self.fabric.stated.measured or {})
+        network = self.fabric.stated if is_measured else self.fabric.layers
         network = _resize_levels(_select_machines(network, self.machine), self.spans)
         ring = Ring(*(np.asarray(number, float) for number in (degree, stride, self.pes)))
         return np.asarray(time_all_to_all(network, ring, m, messages, alike))
@@ -81,12 +81,12 @@ class Transfers:
     def cost_gather(self, degree: Column, stride: Column | int) -> Costs:
         """List the costs of an all-gather by each algorithm."""
         return self._cost(
-            partial(gather_costs, algorithm="auto"), self.links.layers, degree, stride
+            partial(gather_costs, algorithm="auto"), self.fabric.layers, degree, stride
         )
 
     def cost_scatter(self, degree: Column, stride: Column | int) -> Costs:
         """List the costs of a reduce-scatter: those of an all-gather unless measured separately."""
-        network = self.links.layers
+        network = self.fabric.layers
         if "reduce_scatter" not in (network.measured or {}):
             return self.cost_gather(degree, stride)
         scatter = partial(gather_costs, algorithm="auto", collective="reduce_scatter")
@@ -95,7 +95,7 @@ class Transfers:
     def cost_reduce(self, degree: Column, stride: Column | int) -> Costs:
         """List the costs of an all-reduce by each algorithm."""
         return self._cost(
-            partial(reduce_costs, algorithm="auto"), self.links.layers, degree, stride
+            partial(reduce_costs, algorithm="auto"), self.fabric.layers, degree, stride
         )
 
     def time(self, costs: Costs, m: Column) -> Column:

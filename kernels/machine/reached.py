@@ -45,7 +45,7 @@ def stage_through_hosts(network: Network, software: Software) -> Network:
 
 
 @dataclass(frozen=True)
-class Links:
+class Fabric:
     """A machine's network as stated, and as software uses it.
 
     messages: between two PEs. layers, gradients: in collectives of layers, and of replicas.
@@ -57,8 +57,8 @@ class Links:
     gradients: Network
 
     @classmethod
-    def from_network(cls, network: Network, software: Software) -> "Links":
-        """Return the links that software uses, in numpy."""
+    def from_network(cls, network: Network, software: Software) -> "Fabric":
+        """Return the network as software uses it, in numpy."""
         with use_numpy():
             messages = reach_links(network, software)
             return cls(

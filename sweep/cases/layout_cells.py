@@ -9,7 +9,7 @@ import numpy as np
 from paradl.grids.entries.layout_parameters import KNOWN
 from paradl.grids.grid import Grid, Index
 from paradl.grids.inputs import values as inputs
-from paradl.grids.inputs.layout_machine import read_links
+from paradl.grids.inputs.layout_machine import read_fabric
 from paradl.grids.inputs.layout_space import MACHINE, LayoutSpace, read_layouts
 from paradl.grids.inputs.layouts import Step, lay_out, time_steps
 from paradl.kernels.configuration.answers import LayoutCase
@@ -19,7 +19,7 @@ from paradl.kernels.layouts.memory import measure_memory
 from paradl.kernels.layouts.rates import Rates
 from paradl.kernels.layouts.stacks import find_unsupported
 from paradl.kernels.layouts.transformer import Layouts, Training
-from paradl.kernels.machine.reached import Links
+from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.sweep.cases.layout_words import describe_reason, list_layouts, write_layout
@@ -42,7 +42,7 @@ class LayoutCell:
     layout: Layouts
     training: Training
     rates: Rates
-    links: Links
+    fabric: Fabric
     limit: int
 
     # Parameters in which times are differentiated.
@@ -79,7 +79,9 @@ class LayoutCell:
 
     def find_times(self) -> dict[str, float]:
         """Seconds of an iteration: total, compute and communication."""
-        answers = answer_layouts(self.space.net, self.layout, self.training, self.rates, self.links)
+        answers = answer_layouts(
+            self.space.net, self.layout, self.training, self.rates, self.fabric
+        )
         compute, communication = (float(part[0]) for part in add_seconds(answers.seconds))
         return {
             "iteration_time": compute + communication,
@@ -91,7 +93,9 @@ class LayoutCell:
         """Seconds of an iteration's communication by term, hidden or not; none without a time."""
         if self.list_obstacles():  # a layout that does not divide has no time
             return {}
-        totals = total_exchanges(self.space.net, self.layout, self.training, self.rates, self.links)
+        totals = total_exchanges(
+            self.space.net, self.layout, self.training, self.rates, self.fabric
+        )
         return {name: float(seconds[0]) for name, seconds in totals.items()}
 
     def list_obstacles(self) -> list[str]:
@@ -114,7 +118,7 @@ class LayoutCell:
         if name not in OF_NETWORK:
             return float(self.space.machine.look_up(name, self.values))
         place, field = OF_NETWORK[name]
-        levels = np.asarray(getattr(self.links.stated, field))
+        levels = np.asarray(getattr(self.fabric.stated, field))
         # A machine of one node has a single level.
         return float(levels[min(int(place == "inter"), levels.size - 1)])
 
@@ -137,7 +141,7 @@ def find_cell(
     training = space.describe_training(given.get("reserved"))
     # Layouts have their global batch in a column; of a single one it is a number.
     training = replace(training, batch=int(layout.batch[0]) if layout.batch is not None else 0)
-    values = inputs.Rows(given)
+    values = inputs.RowValues(given)
     limit = int(np.ravel(case.answer.limit)[0])
-    links = read_links(space.machine, values)
-    return LayoutCell(space, values, layout, training, space.read_rates(values), links, limit)
+    fabric = read_fabric(space.machine, values)
+    return LayoutCell(space, values, layout, training, space.read_rates(values), fabric, limit)

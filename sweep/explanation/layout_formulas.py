@@ -105,7 +105,7 @@ def _list_symbols(cell: LayoutCell) -> list[Row]:
         "length": training.length,
         **{name: getattr(net, name) for name in ("hidden", "vocabulary")},
         **vars(cell.rates),
-        "used": float(np.ravel(count_level_pes(cell.links.stated, layout)[0])[0]),
+        "used": float(np.ravel(count_level_pes(cell.fabric.stated, layout)[0])[0]),
     }
     return [
         {"symbol": symbol, "meaning": meaning, "value": values[name], "unit": "1"}

@@ -13,7 +13,7 @@ from paradl.grids.entries.datasets import LENGTH
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.software import Loss
 from paradl.grids.entries.systems import System
-from paradl.grids.entries.transformer_rates import find_peaks, find_usual_recipe
+from paradl.grids.entries.transformer_rates import OF_PRECISION, find_peaks, find_usual_recipe
 from paradl.grids.inputs.layout_machine import find_reserved, keep_logits
 from paradl.grids.inputs.machine import Machine
 from paradl.grids.library import find, look_up_calibrations
@@ -83,7 +83,7 @@ def fit(
     and core_attn where scores are kept. shard: ranks that ZeRO divides over; None: all. layout: the
     only candidate; its memory is explained. by: the quantity that ranks layouts; time: predicted
     seconds per iteration, with each layout at its fastest micro-batch. tokens, price, calibration:
-    need times; tokens to train on, the price of a PE-hour, and a fit to runs of layouts. launch: a
+    need times; tokens to train on, the price of a PE-hour, and a fit to runs; None: auto. launch: a
     framework to write launch lines for, of the first layout that fits. most: layouts to list; None:
     all. front: list only layouts that no other beats in both time and memory. headroom: share of
     each PE's memory to keep free, as a number or a text such as 10%; None: 0. InputError: bad
@@ -125,7 +125,11 @@ def fit(
         space = LayoutProduct.from_list(parse_layout(layout, pe))
         _expect_divisible(net, space.layouts, training)
     target = _read_target(by, tokens, price)
-    file = _find_calibration(calibration, machine, by)
+    # A calibration is of one precision.
+    usual = "auto" if precision == OF_PRECISION.get(machine.precision) else None
+    if calibration is not None and by != "time":
+        raise InputError("a calibration moves times", where="calibration", advice="add --by time")
+    file = _find_calibration(calibration or usual, machine)
     times = None
     if by == "time":
         measured = file.layouts if file else None
@@ -158,15 +162,13 @@ def fit(
     return found
 
 
-def _find_calibration(calibration: str | None, machine: System, by: str) -> CalibrationFile | None:
+def _find_calibration(calibration: str | None, machine: System) -> CalibrationFile | None:
     """Look up a calibration, named as in specs; None for none.
 
     InputError: it belongs to another machine, or a named file has no run of a layout.
     """
     if calibration is None:
         return None
-    if by != "time":
-        raise InputError("a calibration moves times", where="calibration", advice="add --by time")
     with add_place("calibration"):
         found = look_up_calibrations((calibration,), "machine", (machine,), Path())
     file = found.get(machine.name)

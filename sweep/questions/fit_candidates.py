@@ -14,7 +14,7 @@ from paradl.grids.entries.transformer_rates import (
     describe_times,
     find_system_spread,
 )
-from paradl.grids.inputs.layout_machine import read_links, read_rates
+from paradl.grids.inputs.layout_machine import read_fabric, read_rates
 from paradl.grids.inputs.machine import Machine
 from paradl.kernels.layouts.answers import add_seconds, time_layouts, total_exchanges
 from paradl.kernels.layouts.columns import Column
@@ -81,7 +81,7 @@ class LayoutTimes:
         slowdown = calibrated.factor if calibrated else 1.0
         self._basis = machine.system, precision, bool(net.experts), calibrated
         rates = replace(read_rates(machine, precision), slowdown=slowdown)
-        self.speeds = rates, read_links(machine)
+        self.speeds = rates, read_fabric(machine)
         self._spread = find_system_spread(*self._basis)
 
     def describe_basis(self) -> str:
