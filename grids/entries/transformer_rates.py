@@ -40,9 +40,10 @@ FITTED_PEAKS = MappingProxyType(
 )
 NEWER = 2.0  # of A100's peak: GPUs whose tensor cores have instructions that A100's lack
 # Spreads of ln(predicted / measured), each by a cause; those that apply add in quadrature. Of dense
-# networks in 16 bits; then what runs left out of the fit err more by: of mixtures of experts, in
-# narrow products, on devices of few runs, and if the software's ways are not known.
-SPREAD = 0.115
+# networks in 16 bits, and beside draws of parameters; then what runs left out of the fit err more
+# by: of mixtures of experts, in narrow products, on devices of few runs, and if the software's ways
+# are not known.
+SPREAD, REST = 0.115, 0.1
 EXPERT_SPREAD = 0.2
 NARROW_SPREAD = 0.07
 FEW_SPREAD = 0.1
@@ -116,16 +117,18 @@ def list_causes(
     has_experts: bool,
     is_known: bool = True,
     calibrated: LayoutTime | None = None,
+    is_drawn: bool = False,
 ) -> dict[str, float]:
     """List what makes predictions unsure: standard deviations of ln(predicted / measured).
 
     precision: a recipe of bytes a parameter; is_known: whether the software is stated. calibrated:
-    by runs of the same software, whatever that is.
+    by runs of the same software, whatever that is. is_drawn: whether draws of parameters, which a
+    calibration's runs contain, come on top.
     """
     family, known = find_family(device), DEVICES_OF_MANY + DEVICES_OF_FEW + DEVICES_ALIKE
     unseen = "a network" if calibrated else "a network and software"
     causes = (
-        (f"{unseen} that no fit has seen", SPREAD, True),
+        (f"{unseen} that no fit has seen", REST if is_drawn else SPREAD, True),
         ("a mixture of experts", EXPERT_SPREAD, has_experts),
         (f"products in {precision}", NARROW_SPREAD, bool(RECIPES[precision].peak)),
         (f"{precision} without a run", UNMEASURED_SPREAD, precision in UNMEASURED),
@@ -160,35 +163,35 @@ def find_spread(
     has_experts: bool,
     is_known: bool = True,
     calibrated: LayoutTime | None = None,
+    is_drawn: bool = False,
 ) -> float:
     """Standard deviation of ln(predicted / measured), by `list_causes`."""
-    return math.hypot(*list_causes(device, precision, has_experts, is_known, calibrated).values())
+    causes = list_causes(device, precision, has_experts, is_known, calibrated, is_drawn)
+    return math.hypot(*causes.values())
 
 
 def find_system_spread(
-    system: System, precision: str, has_experts: bool, calibrated: LayoutTime | None = None
+    system: System,
+    precision: str,
+    has_experts: bool,
+    calibrated: LayoutTime | None = None,
+    is_drawn: bool = False,
 ) -> float:
     """Standard deviation of ln(predicted / measured) on a system, of a recipe."""
-    return math.hypot(*list_system_causes(system, precision, has_experts, calibrated).values())
-
-
-def list_system_causes(
-    system: System, precision: str, has_experts: bool, calibrated: LayoutTime | None = None
-) -> dict[str, float]:
-    """`list_causes` of a system, whose software may be stated."""
     is_known = system.software != UNKNOWN
-    return list_causes(system.pe.device, precision, has_experts, is_known, calibrated)
+    device = system.pe.device
+    return find_spread(device, precision, has_experts, is_known, calibrated, is_drawn)
 
 
 def describe_times(
     system: System, precision: str, has_experts: bool, calibrated: LayoutTime | None = None
 ) -> str:
     """Words on where times of layouts come from, and what their interval allows for."""
-    causes = ", ".join(list_system_causes(system, precision, has_experts, calibrated))
-    return (
-        "rates fitted to published runs, launches and overlaps assumed; "
-        f"the interval allows for {causes}"
-    )
+    is_known = system.software != UNKNOWN
+    causes = [*list_causes(system.pe.device, precision, has_experts, is_known, calibrated)]
+    if calibrated is None:
+        causes.append("the parameters' priors")
+    return f"rates fitted to published runs; the interval allows for {', '.join(causes)}"
 
 
 def find_family(device: str) -> str:

@@ -6,6 +6,7 @@ candidates, as `kernels.oracle.answer` chooses groups.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from paradl.grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe, fi
 from paradl.grids.inputs import values as cells
 from paradl.grids.inputs.layout_machine import find_reserved, read_fabric
 from paradl.grids.inputs.layout_space import MACHINE, LayoutSpace, Numbers, cut, read_layouts
+from paradl.grids.inputs.layout_uncertainty import draw_factors, find_drawn_spreads
 from paradl.grids.inputs.runs import build_training, find_largest_batch
 from paradl.grids.inputs.workload import Workload
 from paradl.kernels.arrays import LIMITS, use_numpy
@@ -222,9 +224,7 @@ def _make_case(space: LayoutSpace, chosen: Answered, law: Convergence | None) ->
     with use_numpy():
         reached = training.count_epochs(run.global_batch) if training else None
         apart = training.spread_epochs(run.global_batch) if training else None
-    recipe, has_experts = find_recipe(space.system), bool(space.net.experts)
-    error = find_system_spread(space.system, recipe, has_experts, space.calibrated)
-    spread = np.full((1,) * rank, error) if space.settings.draws else None
+    spread = _find_spread(space, layouts) if space.settings.draws else None
     group = layouts.tensor * layouts.context * layouts.pipeline
     compute, communication = add_seconds(seconds)
     answer = Answer(
@@ -239,19 +239,31 @@ def _make_case(space: LayoutSpace, chosen: Answered, law: Convergence | None) ->
         batch=run.batch,
         global_batch=run.global_batch,
         iterations=epochs.reshape(space.shape),
-        spread=None if spread is None else Spread(spread, spread, spread),
+        spread=spread,
         epochs=reached,
         epochs_spread=apart,
-        train_spread=None if spread is None or apart is None else np.hypot(spread, apart),
+        train_spread=None if spread is None or apart is None else np.hypot(spread.total, apart),
     )
-    unsure = LayoutErrors(np.asarray(error), np.asarray(RIVAL_SPREAD))
     return LayoutCase(
         answer=answer,
         run=run,
         columns=columns,
-        uncertainty=unsure if space.settings.draws else None,
+        uncertainty=LayoutErrors(spread.total, np.asarray(RIVAL_SPREAD)) if spread else None,
         training=training,
     )
+
+
+def _find_spread(space: LayoutSpace, layouts: Layouts) -> Spread:
+    """Return the spread of each cell's times: draws of parameters, and what errs beside them."""
+    recipe, has_experts = find_recipe(space.system), bool(space.net.experts)
+    known = space.calibrated  # whose runs scatter by their parameters, too
+    error = find_system_spread(space.system, recipe, has_experts, known, is_drawn=known is None)
+    if known is not None:
+        return Spread(*[np.full(space.shape, error)] * 3)
+    cell = np.arange(len(layouts))
+    draw = partial(time_factors, space, layouts, cell)
+    drawn = find_drawn_spreads(draw, draw_factors(space.machine, space.values))
+    return Spread(*(np.hypot(one, error).reshape(space.shape) for one in drawn))
 
 
 def _pick(cell: Numbers, values: Floats, forbidden: NDArray[Any]) -> Numbers:
@@ -303,15 +315,24 @@ def time_steps(
     space: LayoutSpace, layouts: Layouts, cell: Numbers, steps: Sequence[Step]
 ) -> tuple[Floats, Floats]:
     """Return seconds computing and communicating, before and after each step [step, layouts]."""
-    number = len(steps) + 1
+    factors = {name: np.ones(len(steps) + 1) for name, _ in steps}
+    for at, (name, factor) in enumerate(steps, 1):
+        factors[name][at] = factor
+    return time_factors(space, layouts, cell, factors or {MACHINE[0]: np.ones(1)})
+
+
+def time_factors(
+    space: LayoutSpace, layouts: Layouts, cell: Numbers, factors: Mapping[str, Floats]
+) -> tuple[Floats, Floats]:
+    """Return seconds computing and communicating with each factor on parameters [factor, layouts].
+
+    factors: by parameter [factor], at least one.
+    """
+    number = len(next(iter(factors.values())))
     parts = [np.empty((2, number, 0))]
-    some = max(MOST // number, 1)
-    for rows in cut(np.arange(cell.size), some):
-        factors = {name: np.ones((number, rows.size)) for name, _ in steps}
-        for at, (name, factor) in enumerate(steps, 1):
-            factors[name][at] = factor
+    for rows in cut(np.arange(cell.size), max(MOST // number, 1)):
         alike = np.tile(rows, number)
-        columns = {name: column.ravel() for name, column in factors.items()}
+        columns = {name: np.repeat(column, rows.size) for name, column in factors.items()}
         answers = answer_at(space, layouts.select(alike), cell[alike], columns)
         parts.append(np.reshape(add_seconds(answers.seconds), (2, number, rows.size)))
     computing, communicating = np.concatenate(parts, axis=2)

@@ -4,6 +4,7 @@ Parameters that the user sets are not drawn.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -96,9 +97,9 @@ def build_uncertainty(
     """Draw parameters along a leading dimension, and set the model's own errors."""
     error = unknown.file.error if unknown.file else PRIOR_ERROR
     cells = (1,) * p.ndim
-    logs = _draw_parameters(unknown, values, draws)
+    logs = draw_logarithms(unknown.system, unknown.file, values, NAMES, draws)
     # One factor on layers and launches, since either may set the time.
-    unseen = unknown.unseen_spread * draw_normals((UNSEEN,), draws)[:, 0]
+    unseen = unknown.unseen_spread * _draw(UNSEEN, draws)
     logs[OVERHEAD] = logs[OVERHEAD] + unseen
 
     def spread_out(column: Floats) -> Floats:
@@ -114,7 +115,7 @@ def build_uncertainty(
     errors = {kind: np.minimum(getattr(error, kind), most[kind]) for kind in KINDS}
     return Uncertainty(
         factors=Software(**{name: spread_out(logs[name]) for name in NAMES}),
-        serial=spread_out(unknown.serial_spread * draw_normals((SERIAL,), draws)[:, 0] + unseen),
+        serial=spread_out(unknown.serial_spread * _draw(SERIAL, draws) + unseen),
         whole=errors["serial"],
         group=errors["group"],
         reduce=errors["reduce"],
@@ -123,20 +124,30 @@ def build_uncertainty(
     )
 
 
-def _draw_parameters(unknown: Unknown, values: Values, draws: int) -> dict[str, Floats]:
-    """Draw the logarithm of the factor on each parameter [draw]."""
-    spreads = _list_spreads(unknown.system)
-    normals = dict(zip(NAMES, draw_normals(NAMES, draws).T, strict=True))
-    logs = {name: spreads[name] * normals[name] for name in NAMES}
-    if unknown.file is not None:
-        logs |= _draw_calibrated(unknown.file, normals)
+def draw_logarithms(
+    system: System,
+    file: CalibrationFile | None,
+    values: Values,
+    names: Sequence[str],
+    draws: int = DRAWS,
+) -> dict[str, Floats]:
+    """Draw the logarithm of the factor on each parameter [draw]; 0 of those that are set."""
+    spreads = _list_spreads(system, names)
+    logs = {name: spreads[name] * _draw(name, draws) for name in names}
+    if file is not None:
+        fitted = _draw_calibrated(file, draws)
+        logs |= {name: log for name, log in fitted.items() if name in logs}
     return {name: log * float(name not in values) for name, log in logs.items()}
 
 
-def _list_spreads(system: System) -> dict[str, float]:
+def _draw(name: str, draws: int) -> Floats:
+    return draw_normals((name,), draws)[:, 0]
+
+
+def _list_spreads(system: System, names: Sequence[str]) -> dict[str, float]:
     """Return prior spreads by parameter; 0 for those that the software fixes."""
     known, spreads = system.software_facts, {}
-    for name in NAMES:
+    for name in names:
         prior = PARAMETERS[name].prior
         assert prior is not None  # a parameter of the machine oracle
         spreads[name] = 0.0 if name in known.settled else prior.spread[system.precision]
@@ -145,11 +156,11 @@ def _list_spreads(system: System) -> dict[str, float]:
     return spreads
 
 
-def _draw_calibrated(file: CalibrationFile, normals: dict[str, Floats]) -> dict[str, Floats]:
+def _draw_calibrated(file: CalibrationFile, draws: int) -> dict[str, Floats]:
     """Draw the calibrated parameters with the correlations of the fit."""
     names = list(file.parameters)
     variances, axes = np.linalg.eigh(file.covariance)
     # Correlations are stored with two digits: rounding may take the least variance below 0.
     root = axes * np.sqrt(np.maximum(variances, 0)) @ axes.T
-    drawn = np.stack([normals[name] for name in names], axis=-1) @ root
+    drawn = draw_normals(names, draws) @ root
     return dict(zip(names, drawn.T, strict=True))

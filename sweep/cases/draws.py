@@ -55,7 +55,9 @@ def _draw_terms(case: AnyCase, errors: Sequence[str]) -> dict[str, Floats]:
     if not isinstance(case, LayoutCase):
         return _add_errors(*answer_draws(settle_choices(case)), errors)
     assert case.uncertainty is not None
-    factors = np.exp(case.uncertainty.spread * draw_normals(errors[:1])[:, 0])
+    factors = np.exp(
+        np.asarray(case.uncertainty.spread)[..., None] * draw_normals(errors[:1])[:, 0]
+    )
     terms = vars(case.answer.terms)
     return {name: np.asarray(seconds)[..., None] * factors for name, seconds in terms.items()}
 

@@ -1,6 +1,6 @@
 """Candidate layouts of `fit`: which fit at what micro-batch, their times, and what stops others."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,8 +14,11 @@ from paradl.grids.entries.transformer_rates import (
     describe_times,
     find_system_spread,
 )
-from paradl.grids.inputs.layout_machine import read_fabric, read_rates
+from paradl.grids.inputs.draws import DRAWS
+from paradl.grids.inputs.layout_machine import NOTHING, read_fabric, read_rates
+from paradl.grids.inputs.layout_uncertainty import draw_factors, find_drawn_spreads
 from paradl.grids.inputs.machine import Machine
+from paradl.grids.inputs.values import RowValues
 from paradl.kernels.layouts.answers import add_seconds, time_layouts, total_exchanges
 from paradl.kernels.layouts.columns import Column
 from paradl.kernels.layouts.dimensions import find_marks
@@ -82,7 +85,10 @@ class LayoutTimes:
         self._basis = machine.system, precision, bool(net.experts), calibrated
         rates = replace(read_rates(machine, precision), slowdown=slowdown)
         self.speeds = rates, read_fabric(machine)
-        self._spread = find_system_spread(*self._basis)
+        is_drawn = calibrated is None  # a calibration's runs scatter by their parameters, too
+        self._error = find_system_spread(*self._basis, is_drawn=is_drawn)
+        self._factors = draw_factors(machine, NOTHING) if is_drawn else {}
+        self._machine, self._precision = machine, precision
 
     def describe_basis(self) -> str:
         """Words on where times come from, and what their interval allows for."""
@@ -95,16 +101,41 @@ class LayoutTimes:
         rows = np.stack([*totals.values()], axis=1).tolist()
         exchanges = [dict(zip(totals, row, strict=True)) for row in rows]
         again = count_recomputed_flops(self._net, layouts, self._training).tolist()
-        parts = zip(terms.T, layouts.pes.tolist(), again, exchanges, strict=True)
+        spreads = self._find_spreads(layouts).tolist()
+        parts = zip(terms.T, layouts.pes.tolist(), again, exchanges, spreads, strict=True)
         return [self._describe(*part) for part in parts]
 
+    def _find_spreads(self, layouts: Layouts) -> Column:
+        """Spread of the logarithm of each layout's time [layouts]."""
+        if not self._factors:
+            return np.full(len(layouts), self._error)
+
+        def draw(factors: Mapping[str, Column]) -> tuple[Column, Column]:
+            values = RowValues({}, factors)
+            rates = read_rates(self._machine, self._precision, values)
+            repeated = layouts.select(np.tile(np.arange(len(layouts)), DRAWS))
+            drawn = replace(repeated, machine=np.repeat(np.arange(DRAWS), len(layouts)))
+            fabric = read_fabric(self._machine, values)
+            terms = time_layouts(self._net, drawn, self._training, rates, fabric)
+            shape = 2, DRAWS, len(layouts)
+            computing, communicating = np.reshape(add_seconds(terms), shape)
+            return computing, communicating
+
+        *_, spread = find_drawn_spreads(draw, self._factors)
+        return np.hypot(spread, self._error)
+
     def _describe(
-        self, terms: Column, pes: int, again: float, exchanges: dict[str, float]
+        self,
+        terms: Column,
+        pes: int,
+        again: float,
+        exchanges: dict[str, float],
+        spread: float,
     ) -> TimeParts:
         """Time of a layout. terms: seconds by TERMS. again: FLOPs of recomputing."""
         seconds = float(sum(add_seconds(terms)))
         by_term = dict(zip(TERMS, terms.tolist(), strict=True))
-        low, high = (float(np.exp(PERCENTILES[n] * self._spread)) for n in (10, 90))
+        low, high = (float(np.exp(PERCENTILES[n] * spread)) for n in (10, 90))
         tokens = self._training.batch * self._training.length / seconds
         flops = count_model_flops(self._net, self._training)
         peak = seconds * pes * self.speeds[0].peak

@@ -1,0 +1,37 @@
+"""Draws of the parameters that layouts depend on, and the spread of times that follows."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from paradl.grids.entries.layout_parameters import KNOWN
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.inputs.machine import Machine
+from paradl.grids.inputs.uncertainty import draw_logarithms
+from paradl.grids.inputs.values import Values
+from paradl.kernels.names.arrays import Floats
+
+# Those whose values priors or runs leave open, but for memory, on which no time depends.
+DRAWN = tuple(name for name in KNOWN if PARAMETERS[name].prior and name != "reserved")
+
+# Seconds computing and communicating [draw, layouts], given factors on parameters [draw].
+Draw = Callable[[Mapping[str, Floats]], tuple[Floats, Floats]]
+
+
+def draw_factors(machine: Machine, values: Values) -> dict[str, Floats]:
+    """Draw a factor on each parameter [draw]; those that are set are not drawn."""
+    logs = draw_logarithms(machine.system, machine.calibration, values, DRAWN)
+    return {name: np.exp(log) for name, log in logs.items()}
+
+
+def find_drawn_spreads(draw: Draw, factors: Mapping[str, Floats]) -> list[Floats]:
+    """Return spreads of ln computing, ln communicating and ln of both [layouts]."""
+    computing, communicating = draw(factors)
+    return [_find_spread(time) for time in (computing, communicating, computing + communicating)]
+
+
+def _find_spread(seconds: Floats) -> Floats:
+    """Return the spread of the logarithm [layouts]; 0 of a time of 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.log(seconds).std(axis=0)
+    return np.where(np.any(seconds == 0, axis=0), 0.0, spread)
