@@ -42,9 +42,9 @@ _CENTRES = {
         "decline": 0.1,
         "ridges": 2.0,
         "efficiency_attention": 0.35,
-        "dated_attention": 1.7,
+        "attention_penalty": 1.7,
     },
-    **{"block_passes": 2.5, "score_passes": 12.0, "pause": 0.02, "straggling": 0.005},
+    **{"block_passes": 2.5, "score_passes": 12.0, "host_pause": 0.02, "straggling": 0.005},
 }
 _SPREADS = {
     **{
@@ -53,12 +53,12 @@ _SPREADS = {
         "decline": 1.0,
         "ridges": 0.5,
         "efficiency_attention": 0.4,
-        "dated_attention": 0.3,
+        "attention_penalty": 0.3,
     },
-    **{"block_passes": 0.4, "score_passes": 0.5, "pause": 1.0, "straggling": 1.0},
+    **{"block_passes": 0.4, "score_passes": 0.5, "host_pause": 1.0, "straggling": 1.0},
 }
 DENSE = Prior(_CENTRES, _SPREADS)
-MIXED = Prior({"expert_launch": 3e-4}, {"expert_launch": 0.7})
+MIXED = Prior({"expert_wait": 3e-4}, {"expert_wait": 0.7})
 STEP = 1e-4  # of logarithms, for slopes
 ROW_SPREAD = 0.15
 MOST_ROWS = 12  # of one stack and device that are fitted, evenly chosen: they are alike
@@ -131,8 +131,8 @@ def fit_values(runs: Sequence[Run], prior: Prior, known: Mapping[str, float]) ->
 def fit(runs: Sequence[Run]) -> dict[str, float]:
     """All values: that of mixtures of experts after those of dense networks."""
     dense, mixed = ([run for run in runs if has_experts(run) == has] for has in (False, True))
-    values = fit_values(choose_rows(dense), DENSE, {"expert_launch": 0.0})
-    del values["expert_launch"]
+    values = fit_values(choose_rows(dense), DENSE, {"expert_wait": 0.0})
+    del values["expert_wait"]
     return fit_values(choose_rows(mixed), MIXED, values)
 
 

@@ -7,6 +7,7 @@ from paradl.grids.convergence.entry import Convergence
 from paradl.grids.entries.datasets import Dataset
 from paradl.grids.entries.entry import Record
 from paradl.grids.entries.layout_parameters import TAKEN
+from paradl.grids.entries.machine_parameters import BLOCK_ROWS
 from paradl.grids.entries.parameters import DEGREES, PARAMETERS
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import System
@@ -102,7 +103,7 @@ def _list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator
         },
         **{
             name: (any(strategy.laid for strategy in strategies), "layout of a transformer")
-            for name in LAYOUT_SETTINGS
+            for name in (*LAYOUT_SETTINGS, *(row.name for row in BLOCK_ROWS))
         },
     }
     given = (*spec.parameters, *spec.axes.swept)

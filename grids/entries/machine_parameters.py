@@ -296,13 +296,13 @@ BLOCK_ROWS = (
         prior=_constant(15.4, 0.2, TIMED),
     ),
     _ratio(
-        "dated_attention",
+        "attention_penalty",
         "slowdown of attention on newer GPUs by software that does without their instructions",
         (1, 100),
         prior=_constant(1.7, 0.2, f"{TIMED}; fsdp, deepspeed, plain"),
     ),
     Parameter(
-        "pause",
+        "host_pause",
         "s",
         "time that each iteration waits for its host",
         0,
@@ -316,7 +316,7 @@ BLOCK_ROWS = (
         prior=_constant(0.00631, 0.5, TIMED),
     ),
     Parameter(
-        "expert_launch",
+        "expert_wait",
         "s",
         "host time to launch an expert's kernels, without a grouped product",
         0,

@@ -250,7 +250,7 @@ def make_rates(
     bandwidth: of its memory [B/s]. values: parameters by name, numbers or columns.
     """
     is_newer = _compare_peak(pe) >= NEWER
-    slower = values["dated_attention"] if is_newer and not facts.native_attention else 1.0
+    slower = values["attention_penalty"] if is_newer and not facts.native_attention else 1.0
     reach = values["efficiency_blocks"]
     return Rates(
         *(*peaks, bandwidth),
@@ -260,8 +260,8 @@ def make_rates(
         hidden_gradients=values["overlap"] * facts.hides_gradients,
         hidden_weights=values["overlap"] * facts.hides_weights,
         launch=values["layer_overhead"],
-        expert_launch=values["expert_launch"] * (not facts.groups_experts),
-        pause=values["pause"] * facts.has_pause,
+        expert_launch=values["expert_wait"] * (not facts.groups_experts),
+        pause=values["host_pause"] * facts.has_pause,
         straggling=values["straggling"],
         sends_once=facts.sends_once,
     )

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,23 +100,27 @@ class Answered(NamedTuple):
 
 
 def answer_at(
-    space: LayoutSpace, layouts: Layouts, cell: Numbers, factors: Mapping[str, Floats] | None = None
+    space: LayoutSpace,
+    layouts: Layouts,
+    cell: Numbers,
+    factors: Mapping[str, Floats] = MappingProxyType({}),
+    draw: Numbers | None = None,
 ) -> LayoutAnswers:
     """Answer layouts at their cells: axes of parameters make several machines.
 
-    factors: on parameters of MACHINE [layouts].
+    factors: on parameters of MACHINE, by name [draw]; draw: the draw of each layout [layouts].
     """
     given = {name: space.flatten(name)[cell] for name in MACHINE if name in space.values}
-    scaled = factors or {}
-    table = np.stack([*given.values(), *scaled.values()] or [np.zeros(cell.size)])
+    table = np.stack([*given.values(), np.zeros(cell.size) if draw is None else draw])
     distinct, machine = np.unique(table, axis=1, return_inverse=True)
     if distinct.shape[1] > 1:
         layouts = replace(layouts, machine=machine.reshape(-1))
     else:  # scalars: all have one machine
         distinct = distinct.sum(axis=1)
+    *columns, drawn = distinct
     machines = cells.RowValues(
-        dict(zip(given, distinct, strict=False)),
-        dict(zip(scaled, distinct[len(given) :], strict=False)),
+        dict(zip(given, columns, strict=True)),
+        {name: values[drawn.astype(int)] for name, values in factors.items()},
     )
     # What is reserved may differ between cells, so it is added at the end.
     training = space.describe_training(reserved=0.0)
@@ -331,9 +336,8 @@ def time_factors(
     number = len(next(iter(factors.values())))
     parts = [np.empty((2, number, 0))]
     for rows in cut(np.arange(cell.size), max(MOST // number, 1)):
-        alike = np.tile(rows, number)
-        columns = {name: np.repeat(column, rows.size) for name, column in factors.items()}
-        answers = answer_at(space, layouts.select(alike), cell[alike], columns)
+        alike, draw = np.tile(rows, number), np.repeat(np.arange(number), rows.size)
+        answers = answer_at(space, layouts.select(alike), cell[alike], factors, draw)
         parts.append(np.reshape(add_seconds(answers.seconds), (2, number, rows.size)))
     computing, communicating = np.concatenate(parts, axis=2)
     return computing, communicating

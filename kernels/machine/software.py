@@ -35,9 +35,9 @@ class Software:
     host_jitter: relative spread of the latter's time over nodes; gather_rate: share of its
     bandwidth in gathers where a spatial split ends. log_open [s]: for one PE to open its log
     files; PEs take turns.
-    Of transformers: dated_attention: slowdown of attention without the instructions of newer GPUs.
-    pause [s]: per iteration. straggling: share by which each doubling of the PEs slows an
-    iteration. expert_launch [s]: host time to launch an expert, without grouped products.
+    Of transformers: attention_penalty: slowdown of attention without the instructions of newer GPUs.
+    host_pause [s]: per iteration. straggling: share by which each doubling of the PEs slows an
+    iteration. expert_wait [s]: host time to launch an expert, without grouped products.
     """
 
     layer_overhead: Cells = 0.0
@@ -57,7 +57,7 @@ class Software:
     host_jitter: Cells = 0.0
     gather_rate: Cells = 1.0
     log_open: Cells = 0.0
-    dated_attention: Cells = 1.0
-    pause: Cells = 0.0
+    attention_penalty: Cells = 1.0
+    host_pause: Cells = 0.0
     straggling: Cells = 0.0
-    expert_launch: Cells = 0.0
+    expert_wait: Cells = 0.0

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from paradl.grids.inputs.draws import DRAWS, draw_normals
+from paradl.grids.inputs.layout_uncertainty import DRAWN as OF_LAYOUTS
 from paradl.grids.inputs.uncertainty import NAMES, SERIAL
 
-DRAWN = (*NAMES, SERIAL)
+DRAWN = (*dict.fromkeys((*NAMES, SERIAL, *OF_LAYOUTS)),)
 
 
 @pytest.mark.parametrize("count", [DRAWS, 256])
