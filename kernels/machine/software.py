@@ -35,7 +35,7 @@ class Software:
     host_jitter: relative spread of the latter's time over nodes; gather_rate: share of its
     bandwidth in gathers where a spatial split ends. log_open [s]: for one PE to open its log
     files; PEs take turns.
-    Of transformers: attention_penalty: slowdown of attention without the instructions of newer GPUs.
+    Of transformers: attention_penalty: slowdown of attention without newer instructions of GPUs.
     host_pause [s]: per iteration. straggling: share by which each doubling of the PEs slows an
     iteration. expert_wait [s]: host time to launch an expert, without grouped products.
     """
