@@ -2,8 +2,8 @@
 
 All of it follows from the layers: parameters are theirs, and what the backward pass reads depends
 on their kinds (grids/models/kinds.py) and roles (grids/models/tensors.py). A block is a run of
-layers with one name before the first dot, in which residual steps end: `h0.attn`, `h0.mlp`. Layers
-between two blocks belong to the second one.
+layers with one name before the first dot (`h0.attn`, `h0.mlp`), or of one turn of a `repeat`
+(`repeat1.2.attn`), in which residual steps end. Layers between two blocks belong to the second one.
 """
 
 from collections.abc import Iterator
@@ -87,6 +87,15 @@ def _describe_other(model: Architecture | NetModel) -> InputError:
     )
 
 
+def _name_block(layer: str) -> str:
+    """Return the name of the block of a layer: the turns of a `repeat` are blocks of their own."""
+    parts = layer.split(".")
+    place = 0
+    while parts[place + 1 : place + 2] and parts[place + 1].isdecimal():
+        place += 2
+    return ".".join(parts[: max(place, 1)])
+
+
 class _Network:
     """The layers of a network, as blocks see them."""
 
@@ -147,7 +156,7 @@ class _Network:
         """Yield the first row of each block, and the row behind its last."""
         end = None
         numbers = range(len(self.kinds))
-        for _, group in groupby(numbers, lambda row: self.table.names[row].partition(".")[0]):
+        for _, group in groupby(numbers, lambda row: _name_block(self.table.names[row])):
             rows = [*group]
             if any(self.kinds[row].name == "add" for row in rows):
                 yield rows[0] if end is None else end, rows[-1] + 1

@@ -102,7 +102,7 @@ class LayoutCell:
         """Rules of divisibility that the layout breaks, in words."""
         reasons = find_reasons(self.space.net, self.layout, self.training)
         (columns,) = list_layouts(self.layout)
-        names = [name for name, mask in reasons.items() if mask[0]]
+        names = [name for name, mask in reasons.items() if np.any(mask)]
         return [describe_reason(name, self.space.net, columns, self.training) for name in names]
 
     def list_parameters(self) -> dict[str, float]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import paradl
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
@@ -62,6 +63,27 @@ def test_a_vision_transformer():
     assert parts["activations"] == 24 * 32 * tokens * 1024
     assert parts["embedding"] == 2 * 8 * np.prod(IMAGES.shape)
     assert parts["logits"] == 2 * 2 * tokens * 1024
+
+
+def test_turns_of_a_repeat_are_blocks(tmp_path):
+    """As docs/your-model.md writes a vision transformer, without tensor-parallel layers."""
+    path = tmp_path / "small_vit.yaml"
+    path.write_text(
+        "name: small_vit\ntitle: A test\nsource: this test\nrank: 2\ncustomary: imagenet\nlayers:\n"
+        "  - conv: {filters: 192, kernel: 16, stride: 16}\n  - to_sequence\n  - positions\n"
+        "  - repeat:\n      times: 6\n      layers:\n"
+        "        - residual: [layernorm, {attention: 3}]\n"
+        "        - residual: [layernorm, {linear: 768}, gelu, {linear: 192}]\n"
+        "  - first_token\n  - fc: targets\n"
+    )
+    net = read_transformer(find("model", str(path), Path()), find("dataset", "imagenet", Path()))
+    assert net.order == (0,) * 6
+    system = "dgx-h100:precision=bf16"
+    answer = paradl.predict(
+        str(path), "data+pipeline:pipeline=3,micro=8", 12, 32, dataset="imagenet", system=system
+    )
+    assert answer["feasible"]
+    assert answer["obstacles"] == []
 
 
 def test_an_encoder_and_a_decoder():
