@@ -31,6 +31,7 @@ from paradl.kernels.layouts.transformer import (
 from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.work.compute import wait_for_launches
 
 COMPUTING = ("products", "attention", "elementwise", "logits", "recomputation")
 TERMS = tuple(LAYOUT_TERMS)
@@ -42,7 +43,6 @@ TILE = 128
 # does 1,024 multiply-adds and 16 exponentials per clock; a score needs 4 FLOPs per feature
 # (NVIDIA A100 white paper; CUDA C++ Programming Guide, arithmetic instructions).
 EXPONENTIALS = 32
-TINY = np.finfo(float).tiny
 # Share of the forward pass in the memory traffic of a kept tensor: two of five accesses.
 FORWARD = 0.4
 # Tensor cores need rows of a multiple of 16 bytes; other matrices run without them.
@@ -257,11 +257,7 @@ class IterationTimes:
         host = sum_kinds(counts, (self.launch(block) for block in self.net.kinds))
         # Each further chunk of a stage receives a message.
         host = host + self.rates.launch * (self.layouts.chunks - 1)
-        # (D^4 + H^4)^(1/4) - D, as a quotient: the difference loses the digits of a small H.
-        longest = (device**4 + host**4) ** 0.25
-        sums = (longest + device) * (longest**2 + device**2)
-        seconds: Column = host**4 / np.maximum(sums, TINY)  # 0 of a stage without a layer
-        return seconds
+        return np.asarray(wait_for_launches(device, host))
 
     def launch(self, block: Block) -> Column:
         """Host seconds to launch a block, and each expert of a PE."""
