@@ -35,12 +35,14 @@ class Prior(NamedTuple):
     spreads: Mapping[str, float]
 
 
+# A product's matrices cross the memory once at least; twice where caches hold little of them, or
+# kernels reach half of the bandwidth: the centre of `product_moves` is between.
 _CENTRES = {
     **{
         "reach": 0.7,
         "systolic": 0.9,
         "decline": 0.1,
-        "ridges": 2.0,
+        "product_moves": 1.5,
         "efficiency_attention": 0.35,
         "attention_penalty": 1.7,
     },
@@ -51,7 +53,7 @@ _SPREADS = {
         "reach": 0.2,
         "systolic": 0.15,
         "decline": 1.0,
-        "ridges": 0.5,
+        "product_moves": 0.5,
         "efficiency_attention": 0.4,
         "attention_penalty": 0.3,
     },

@@ -286,7 +286,7 @@ def test_parts_of_any_size_choose_the_same(most: int, monkeypatch: pytest.Monkey
     xr.testing.assert_identical(compute_cells(spec).load(), whole.load())
 
 
-@pytest.mark.parametrize(("layouts", "told"), [("2", 0), ("1", 1), (None, 1)])
+@pytest.mark.parametrize(("layouts", "told"), [("3", 0), ("2", 1), (None, 1)])
 def test_stores_of_earlier_formulas_are_read_and_told(
     store, tmp_path, layouts, told, monkeypatch, capsys
 ):
@@ -295,7 +295,7 @@ def test_stores_of_earlier_formulas_are_read_and_told(
     root = copy / "zarr.json"
     document = json.loads(root.read_text())
     versions = json.loads(document["attributes"]["paradl_versions"])
-    assert versions.pop("layouts") == "2"
+    assert versions.pop("layouts") == "3"
     versions |= {} if layouts is None else {"layouts": layouts}
     document["attributes"]["paradl_versions"] = json.dumps(versions)
     root.write_text(json.dumps(document))

@@ -60,7 +60,7 @@ def rates(draw):
         vector_peak=1e11,
         bandwidth=draw(st.sampled_from([1e11, 3e12])),
         reach=draw(st.sampled_from([0.5, 0.7])),
-        slim_width=draw(st.sampled_from([0.0, 280.0])),
+        product_moves=draw(st.sampled_from([0.0, 1.6])),
         attention=draw(st.sampled_from([0.3, 0.7])),
         passes=draw(st.sampled_from([0.0, 2.0])),
         score_passes=draw(st.sampled_from([0.0, 9.0])),
@@ -247,7 +247,7 @@ def test_blocks_of_other_heads_and_experts_are_their_own():
         experts=(4, 16),
     )
     # A second to route tokens to experts, beside which no device counts.
-    speeds = replace(PLAIN, slim_width=280.0, expert_launch=1.0)
+    speeds = replace(PLAIN, product_moves=1.6, expert_launch=1.0)
     layout = scalar.Layout(
         tensor=2, context=2, context_by="all_to_all", expert=4, sequence_parallel=True, batch=1
     )

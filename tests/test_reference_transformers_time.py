@@ -73,39 +73,54 @@ def test_seconds_of_attention():
     assert term("attention", layout, latent) == pytest.approx(4 * 256 * wide)
 
 
-@pytest.mark.parametrize("slim", [0.0, 300.0])
+def by_hand(u, width, moves, peak=1e14, item=2.0):
+    """Of 1,024 features: arithmetic, and three matrices at 1 TB/s."""
+    moved = u * width + u * 1024 + width * 1024
+    return 2 * u * width * 1024 / peak + moves * item * moved / 1e12
+
+
+@pytest.mark.parametrize("moves", [0.0, 1.5])
 @pytest.mark.parametrize("sequence", [False, True])
-def test_products_of_undivided_matrices(slim, sequence):
+def test_products_of_undivided_matrices(moves, sequence):
     """A router of 16 columns, latents of 96 and 64 + 64 ones, each whole on two PEs."""
     net = replace(GPT, latent=Latent(64, 96), experts=16, top_k=2, expert_ffn=1024, shared_ffn=512)
     net = replace(net, shared_gate=True)
-    rates, layout = replace(PLAIN, slim_width=slim), Layout(tensor=2, sequence_parallel=sequence)
+    rates, layout = (
+        replace(PLAIN, product_moves=moves),
+        Layout(tensor=2, sequence_parallel=sequence),
+    )
     u = 256 if sequence else 512
     widths = [96, 64 + 64, 16, 1]
     assert [one.weights / 1024 for one in matrices(net, 0) if one.undivided] == widths
-    expected = sum(2 * u * 1024 * width * (1 + slim / min(u, width)) / 1e14 for width in widths)
+    expected = sum(by_hand(u, width, moves) for width in widths)
     divided = [(96, 16 * 192), (64, 16 * 256), (16 * 128, 1024), *[(1024, 512)] * 2]
     for rows, columns in divided:
-        size = rows * columns / 2
-        expected += 2 * 512 * size * (1 + slim / min(512, size / 1024)) / 1e14
-    expected += 2 * 2 * 512 * 1024 * 1024 * (1 + slim / 64) / 1e14  # 2 of 16 experts: 64 tokens
+        expected += by_hand(512, rows * columns / 2 / 1024, moves)
+    # Of all 16 experts half the width, two matrices each; 2 of 16 read each token.
+    expected += 2 * 16 * by_hand(512 * 2 / 16, 512, moves)
     assert term("products", layout, net, rates) == pytest.approx(3 * 4 * expected)
 
 
-def test_slim_products_wait_for_the_memory_whatever_is_reached():
-    """Twice the peak of narrow items: no time less of a product that waits for the memory."""
-    rates = replace(PLAIN, slim_width=300.0, reach=0.5)
-    flops, bf16 = 4 * 3 * 2 * 512 * 1024, Layout()
-    expected = 4 * 1024 * (2 + 300 / 512) + 2 * 4096 * (2 + 300 / 512)
-    assert term("products", bf16, rates=rates) == pytest.approx(flops * expected / 1e14)
-    narrow = replace(rates, peak=2e14)
-    expected = 12 * 1024 * (2 + 600 / 512)
-    assert term("products", replace(bf16, precision="fp8"), rates=narrow) == pytest.approx(
-        flops * expected / 2e14
-    )
-    logits = 3 * 2 * 512 * 1024 * 12800 * (2 + 300 / 512) / 1e14
-    assert term("logits", bf16, rates=rates) == pytest.approx(logits)
-    assert term("logits", bf16, rates=narrow) == pytest.approx(logits)
+@pytest.mark.parametrize("parts", [1, 4, 16])
+def test_products_of_the_experts_of_a_pe(parts):
+    """Each expert's weights count; it reads its own tokens, which all PEs of its group send."""
+    layout = Layout(data=16, expert=parts, batch=16)
+    rates = replace(PLAIN, product_moves=1.5)
+    dense = 4 * by_hand(512, 1024, 1.5)
+    routed = by_hand(512, 16, 1.5) + 2 * 16 / parts * by_hand(512 * parts * 2 / 16, 1024, 1.5)
+    expected = 4 * dense + 2 * routed + 2 * 2 * by_hand(512, 4096, 1.5)
+    assert term("products", layout, EXPERTS, rates) == pytest.approx(3 * expected)
+
+
+def test_narrow_products_write_16_bits():
+    """In fp8 two matrices of one byte are read, and one of two written; logits stay wide."""
+    rates = replace(PLAIN, product_moves=1.5, reach=0.5, peak=2e14)
+    bf16 = 12 * (4 * by_hand(512, 1024, 1.5, 1e14) + 2 * by_hand(512, 4096, 1.5, 1e14))
+    assert term("products", Layout(), rates=rates) == pytest.approx(bf16)
+    fp8 = 12 * (4 * by_hand(512, 1024, 1.5, 1e14, 4 / 3) + 2 * by_hand(512, 4096, 1.5, 1e14, 4 / 3))
+    assert term("products", Layout(precision="fp8"), rates=rates) == pytest.approx(fp8)
+    logits = 3 * by_hand(512, 12800, 1.5, 5e13)
+    assert term("logits", Layout(precision="fp8"), rates=rates) == pytest.approx(logits)
 
 
 @pytest.mark.parametrize("rates", [PLAIN, replace(PLAIN, attention=1e-9)])
@@ -143,12 +158,17 @@ def launched(layout, net=GPT, **speeds):
     return term("launch_wait", layout, net, rates)
 
 
+BY = ("ring", "all_gather")
+
+
 def test_launches():
     one, routed = tensors_read(EXPERTS, 0), tensors_read(EXPERTS, 1)
     assert launched(Layout(), launch=1.0) == pytest.approx(4 * one)
-    assert launched(Layout(context=4), launch=1.0) == pytest.approx(4 * (one + 6))
-    others = Layout(context=4, context_by="all_gather")
-    assert launched(others, launch=1.0) == pytest.approx(4 * one)
+    # Of what a context's exchange exposes, which is the device's, a second of launches hides all.
+    sent = {by: communication("context_exchange", Layout(context=4, context_by=by)) for by in BY}
+    for by, host in zip(BY, (4 * (one + 6), 4 * one), strict=True):
+        layout = Layout(context=4, context_by=by)
+        assert launched(layout, launch=1.0) + sent[by] == pytest.approx(host)
     chunks = Layout(pipeline=2, chunks=2, schedule="interleaved", batch=2)
     assert launched(chunks, launch=1.0) == pytest.approx(2 * (2 * one + 1))
     # Two of four blocks have experts.

@@ -268,11 +268,11 @@ BLOCK_ROWS = (
         prior=_constant(0.664, 0.1, f"{TIMED}: A100; other devices' in grids.entries.block_rates"),
     ),
     _ratio(
-        "ridges",
-        "width at which products wait for memory as long as they compute, in ridge points",
-        (0, 1000),
+        "product_moves",
+        "times that the three matrices of a product move to or from memory",
+        (0, 100),
         layered=True,
-        prior=_constant(1.82, 0.1, TIMED),
+        prior=_constant(1.5, 0.1, TIMED),
     ),
     _ratio(
         "efficiency_attention",

@@ -254,7 +254,7 @@ def make_rates(
     reach = values["efficiency_blocks"]
     return Rates(
         *(*peaks, bandwidth),
-        *(reach, values["ridges"] / reach * peaks.wide / bandwidth),
+        *(reach, values["product_moves"]),
         *(values["efficiency_attention"] / slower, values["block_passes"]),
         values["score_passes"],
         hidden_gradients=values["overlap"] * facts.hides_gradients,

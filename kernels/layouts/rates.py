@@ -16,15 +16,15 @@ class Rates:
 
     peak: of matrix products in blocks [FLOP/s], possibly in 8 bits; wide_peak: of attention and
     logits, in 16 bits; vector_peak: without tensor cores. bandwidth: of memory [B/s]. reach:
-    fraction of a peak that large products reach. slim_width: smallest dimension at which 16-bit
-    products wait for memory as long as they compute at the whole peak. attention: fraction of the
-    peak that fused attention reaches with many features per head. passes, score_passes: times that
-    a kept tensor, and a score of unfused attention, is moved to or from memory. hidden_gradients,
-    hidden_weights: fraction of the passes that can hide their exchange. launch, expert_launch [s]:
-    host time to launch a layer, and the kernels of one expert (0: a grouped product serves all of a
-    PE), forward and backward. pause [s]: per iteration. straggling: fraction by which each doubling
-    of the PEs slows an iteration. slowdown: calibration factor on all times. sends_once: a token is
-    sent once to a node of its experts.
+    fraction of a peak at which products compute. product_moves, passes, score_passes: times that
+    the three matrices of a product, a kept tensor, and a score of unfused attention, are moved to
+    or from memory. attention: fraction of the peak that fused attention reaches with many features
+    per head. hidden_gradients, hidden_weights: fraction of
+    the passes that can hide their exchange. launch, expert_launch [s]: host time to launch a layer,
+    and the kernels of one expert (0: a grouped product serves all of a PE), forward and backward.
+    pause [s]: per iteration. straggling: fraction by which each doubling of the PEs slows an
+    iteration. slowdown: calibration factor on all times. sends_once: a token is sent once to a node
+    of its experts.
     """
 
     peak: float
@@ -32,7 +32,7 @@ class Rates:
     vector_peak: float
     bandwidth: float
     reach: float
-    slim_width: float
+    product_moves: float
     attention: float
     passes: float
     score_passes: float

@@ -25,8 +25,8 @@ class PE:
     which 3 x 3 convolutions of stride 1 save multiplications. elementwise_passes: moves of other
     layers' items, forward and backward. reserved [B]: memory outside of tensors.
     Of blocks of transformers: block_product, attention: share of the peak that large products, and
-    fused attention, reach; block_passes, score_passes: moves of what the backward pass reads, and
-    of unfused attention's scores.
+    fused attention, reach; product_moves, block_passes, score_passes: moves of a product's
+    matrices, of what the backward pass reads, and of unfused attention's scores.
     """
 
     peak_flops: Cells
@@ -45,7 +45,7 @@ class PE:
     elementwise_passes: Cells = 3.0
     reserved: Cells = 0.0
     block_product: Cells = 1.0
-    ridges: Cells = 0.0
+    product_moves: Cells = 0.0
     attention: Cells = 1.0
     block_passes: Cells = 0.0
     score_passes: Cells = 0.0

@@ -9,8 +9,9 @@ from dataclasses import replace
 from paradl.kernels.names.terms import SECONDS, TERMS, Kind, Part, Term
 
 # Version of these formulas, which stores and calibrations record: answers of others differ.
-# 2: groups aligned in domains, causality, windows, ends as blocks (2026-11).
-LAYOUT_FORMULAS = 2
+# 2: groups aligned in domains, causality, windows, ends as blocks (2026-11). 3: products take the
+# sum of arithmetic and of moving their matrices, launches hide exposed contexts (2026-11).
+LAYOUT_FORMULAS = 3
 
 
 def _make(part: Part, kind: Kind, meaning: str, why: str, symbols: str) -> Term:
@@ -23,7 +24,8 @@ LAYOUT_TERMS: dict[str, Term] = {
         "work",
         "time of matrix products, forward and backward",
         "PEs spend most of their time on matrix products",
-        "3 m sum 2 u w/t (1/R + x0/x) / peak",
+        "3 m sum (2 u h w/(R peak) + moves x bytes of (u h + h w + u w) / memory bandwidth), "
+        "w columns of a PE",
     ),
     "attention": _make(
         "compute",
@@ -44,7 +46,7 @@ LAYOUT_TERMS: dict[str, Term] = {
         "work",
         "time of the last matrix",
         "the last stage multiplies with the whole vocabulary",
-        "3 m 2 u h V/t (1/R + x0/x) / peak",
+        "3 m (2 u h w/(R peak) + moves x bytes of (u h + h w + u w) / memory bandwidth), w = V/t",
     ),
     "recomputation": _make(
         "compute",

@@ -26,8 +26,8 @@ SYMBOLS = {
     "h": ("features between blocks", "hidden"),
     "s": ("tokens of a sequence", "length"),
     "V": ("words of the vocabulary", "vocabulary"),
-    "x0": ("width at which products wait for memory as long as they compute", "slim_width"),
-    "R": ("share of the peak that large products reach", "reach"),
+    "R": ("share of the peak at which products compute", "reach"),
+    "moves": ("times that a product's three matrices cross the memory", "product_moves"),
     "used": ("PEs of each node, or NVLink domain, that whole groups use", "used"),
 }
 

@@ -60,7 +60,7 @@ class Rates:
     vector_peak: float
     bandwidth: float
     reach: float
-    slim_width: float  # x0 of products in 16 bits
+    product_moves: float  # times that a product's three matrices cross the memory
     attention: float
     passes: float
     score_passes: float
@@ -131,26 +131,33 @@ class Case:
         return inside + (over.n - 1) * messages * over.way.alpha + (q - over.h) / q * size * beta
 
 
-def product_seconds(case: Case, flops: float, least: float, peak: float) -> float:
-    """Of FLOPs whose smallest dimension is `least`."""
-    rates = case.rates
-    slim = rates.slim_width * peak / rates.wide_peak
-    return flops * (1 / rates.reach + slim / least) / peak
+def product_seconds(
+    case: Case, tokens: float, columns: float, peak: float, read: float, count: float = 1
+) -> float:
+    """Forward, of `count` products of tokens with a matrix: arithmetic, then memory.
+
+    Mean bytes of an item over the step's three products, which read two matrices and write one.
+    """
+    rates, rows = case.rates, case.net.hidden
+    item = (read + read + case.item) / 3
+    items = tokens * rows + rows * columns + tokens * columns
+    moved = rates.product_moves * item * items / rates.bandwidth
+    return count * (2 * tokens * columns * rows / (rates.reach * peak) + moved)
 
 
 def matrix_seconds(case: Case, matrix: Matrix) -> float:
     """Forward, of a micro-batch."""
-    net, layout, h, peak = case.net, case.layout, case.net.hidden, case.rates.peak
+    net, layout, peak = case.net, case.layout, case.rates.peak
+    read = READ.get(layout.precision, case.item)
     if not matrix.routed:
         q = min(layout.tensor, matrix.parts)
         tokens = case.tokens / (layout.sigma if matrix.undivided else 1)
-        least = min(tokens, h, matrix.weights / h / q)
-        return product_seconds(case, 2 * tokens * matrix.weights / q, least, peak)
-    active = net.top_k / net.experts
-    tokens = case.tokens * active * layout.etp * layout.expert / layout.tensor
-    least = min(tokens, h, net.expert_ffn / layout.etp)
-    flops = 2 * case.tokens * active * matrix.weights / layout.tensor
-    return product_seconds(case, flops, least, peak)
+        return product_seconds(case, tokens, matrix.weights / net.hidden / q, peak, read)
+    # Of all PEs that share its expert, an expert gets its part of their tokens.
+    sharing = layout.etp * layout.expert / layout.tensor
+    tokens = case.tokens * sharing * net.top_k / net.experts
+    columns, here = net.expert_ffn / layout.etp, net.experts / layout.expert
+    return product_seconds(case, tokens, columns, peak, read, here)
 
 
 def attention_seconds(case: Case, attention: Attention) -> float:
@@ -192,9 +199,7 @@ def again_seconds(case: Case, block: int) -> float:
 
 def logits_seconds(case: Case) -> float:
     wide = padded_vocabulary(case.net, case.layout) / case.layout.tensor
-    flops = 2 * case.tokens * case.net.hidden * wide
-    least = min(case.tokens, wide, case.net.hidden)
-    return 3 * product_seconds(case, flops, least, case.rates.wide_peak)
+    return 3 * product_seconds(case, case.tokens, wide, case.rates.wide_peak, case.item)
 
 
 def moved_bytes(case: Case, block: int) -> float:
@@ -250,7 +255,8 @@ def compute_terms(case: Case, stage: int) -> dict[str, float]:
         "logits": logits_seconds(case) * has_ends(layout, stage)[1],
         "recomputation": sum(again_seconds(case, block) for block in blocks),
     }
-    device = sum(result.values())
+    # Steps of a context's exchange that nothing hides are the device's as well.
+    device = sum(result.values()) + sum(context_seconds(case, block) for block in blocks)
     launched = sum(launches(case, block) for block in blocks) + layout.chunks - 1
     routed = sum(net.has_experts(block) for block in blocks)
     host = rates.launch * launched + rates.expert_launch * routed * net.experts / layout.expert

@@ -93,11 +93,11 @@ def test_a_file_moves_predictions_of_layouts_and_of_nothing_else(calibrated, tmp
     assert ask_network(str(path)) == ask_network("none")
 
 
-@pytest.mark.parametrize("formulas", [1, None, 2])
+@pytest.mark.parametrize("formulas", [2, None, 3])
 def test_files_by_earlier_formulas_still_count_and_are_told(calibrated, tmp_path, formulas) -> None:
     path, written = tmp_path / "mine.yaml", format_file(calibrated)
-    assert "formulas: 2" in written
-    written = written.replace("formulas: 2", f"formulas: {formulas}")
+    assert "formulas: 3" in written
+    written = written.replace("formulas: 3", f"formulas: {formulas}")
     path.write_text(written if formulas else written.replace(", formulas: None", ""))
     assert ask(*RUNS[0], str(path))["calibration"] == SYSTEM
     grid = make_grid(
@@ -106,7 +106,7 @@ def test_files_by_earlier_formulas_still_count_and_are_told(calibrated, tmp_path
         )
     )
     told = [text for text in list_warnings(grid) if "earlier formulas" in text]
-    assert len(told) == (formulas != 2)
+    assert len(told) == (formulas != 3)
 
 
 def read_spread(answer) -> float:
