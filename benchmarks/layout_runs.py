@@ -20,8 +20,11 @@ from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.software import SOFTWARE, LayoutFacts
 from paradl.grids.entries.systems import System
 from paradl.grids.entries.transformer_rates import RATES, find_efficiency, find_peaks, make_rates
+from paradl.grids.inputs.draws import DRAWS
 from paradl.grids.inputs.layout_machine import NOTHING, read_fabric
+from paradl.grids.inputs.layout_uncertainty import draw_factors
 from paradl.grids.inputs.machine import Machine
+from paradl.grids.inputs.values import RowValues
 from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import read_transformer
@@ -70,7 +73,7 @@ STACKS: Mapping[str, LayoutFacts] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """A published run: its layout, and what was measured (0: not).
 
@@ -165,12 +168,30 @@ def predict_seconds(run: Run, values: Mapping[str, float]) -> float:
 
 def predict_columns(run: Run, values: Mapping[str, Logs]) -> Logs:
     """Seconds of an iteration of several fits at once [fits]; values: of each fit [fits]."""
-    machine = Machine(run.system)
-    pe, peaks = run.system.pe, find_peaks(run.system, run.precision)
-    usual = {name: machine.look_up(name, NOTHING) for name in RATES}
-    fitted = {**usual, **values, "efficiency_blocks": find_efficiency(pe, values)}
-    rates = make_rates(pe, peaks, pe.memory_bandwidth, fitted, STACKS[run.stack])
-    alike = run.layout.select(np.zeros(len(next(iter(values.values()))), int))
-    terms = time_iteration(run.net, alike, run.training, rates, read_fabric(machine))
+    count = len(next(iter(values.values())))
+    shares = {name: values[name] for name in RATES if name in values}
+    efficiency = find_efficiency(run.system.pe, values)
+    return _time_columns(run, RowValues({**shares, "efficiency_blocks": efficiency}), count)
+
+
+@cache
+def find_drawn_spread(run: Run) -> float:
+    """Spread of the logarithm of a run's time over draws of the parameters."""
+    factors = draw_factors(Machine(run.system), NOTHING)
+    return float(np.log(_time_columns(run, RowValues({}, factors), DRAWS)).std())
+
+
+def _time_columns(run: Run, values: RowValues, count: int) -> Logs:
+    """Seconds of an iteration with each of some rows of parameters [rows]."""
+    machine, pe = Machine(run.system), run.system.pe
+    rates = make_rates(
+        pe,
+        find_peaks(run.system, run.precision),
+        pe.memory_bandwidth,
+        {name: np.broadcast_to(machine.look_up(name, values), count) for name in RATES},
+        STACKS[run.stack],
+    )
+    alike = replace(run.layout.select(np.zeros(count, int)), machine=np.arange(count))
+    terms = time_iteration(run.net, alike, run.training, rates, read_fabric(machine, values))
     seconds: Logs = np.sum([*terms.values()], axis=0)
     return seconds

@@ -15,6 +15,7 @@ from scipy.optimize import least_squares
 from benchmarks.layout_runs import (
     Logs,
     Run,
+    find_drawn_spread,
     predict_columns,
     predict_memory,
     predict_seconds,
@@ -237,7 +238,7 @@ def _calibrate(timed: NDArray[np.object_], logs: Logs, most: int) -> Row:
         if not others.size:
             continue
         few = others[np.linspace(0, others.size - 1, min(others.size, most)).astype(int)]
-        times = fit_times(-logs[few], find_spreads(timed[few]))
+        times = fit_times(-logs[few], _expect_spreads(timed[few]))
         off = logs[left] + np.log(times.factor if times else 1.0)
         spreads = find_spreads(timed[left], times, is_known=False)
         accuracies.append(measure_accuracy(off))
@@ -254,10 +255,23 @@ def _calibrate(timed: NDArray[np.object_], logs: Logs, most: int) -> Row:
 def find_spreads(
     runs: Iterable[Run], calibrated: LayoutTime | None = None, is_known: bool = True
 ) -> Logs:
-    """The spread of ln(predicted / measured) of each run."""
+    """The spread of ln(predicted / measured) of each run, as predictions have it."""
+    if calibrated is not None:
+        return _expect_spreads(runs, is_known, calibrated)
+    drawn = np.array([find_drawn_spread(run) for run in runs])
+    spreads: Logs = np.hypot(_expect_spreads(runs, is_known, is_drawn=True), drawn)
+    return spreads
+
+
+def _expect_spreads(
+    runs: Iterable[Run],
+    is_known: bool = True,
+    calibrated: LayoutTime | None = None,
+    is_drawn: bool = False,
+) -> Logs:
     return np.array(
         [
-            find_spread(run.device, run.precision, has_experts(run), is_known, calibrated)
+            find_spread(run.device, run.precision, has_experts(run), is_known, calibrated, is_drawn)
             for run in runs
         ]
     )

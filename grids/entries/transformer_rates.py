@@ -19,7 +19,7 @@ from paradl.kernels.layouts.rates import Rates
 
 # Share of the peak that large products of blocks reach: on A100 and older GPUs; on newer ones it
 # falls as this power of the peak, since their clocks are lower; on TPUs, at a fixed clock.
-REACH, DECLINE, SYSTOLIC = 0.664, 0.0595, 0.933
+REACH, DECLINE, SYSTOLIC = 0.662, 0.074, 0.964
 # With medians of parameters that all devices share.
 FITTED: Mapping[str, float] = MappingProxyType(
     {"reach": REACH, "systolic": SYSTOLIC, "decline": DECLINE}
@@ -43,7 +43,7 @@ NEWER = 2.0  # of A100's peak: GPUs whose tensor cores have instructions that A1
 # networks in 16 bits, and beside draws of parameters; then what runs left out of the fit err more
 # by: of mixtures of experts, in narrow products, on devices of few runs, and if the software's ways
 # are not known.
-SPREAD, REST = 0.115, 0.1
+SPREAD, REST = 0.115, 0.075
 EXPERT_SPREAD = 0.2
 NARROW_SPREAD = 0.07
 FEW_SPREAD = 0.1
