@@ -19,7 +19,13 @@ from paradl.grids.entries.names import CATALOGUE
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.software import SOFTWARE, LayoutFacts
 from paradl.grids.entries.systems import System
-from paradl.grids.entries.transformer_rates import RATES, find_efficiency, find_peaks, make_rates
+from paradl.grids.entries.transformer_rates import (
+    FITTED,
+    RATES,
+    find_efficiency,
+    find_peaks,
+    make_rates,
+)
 from paradl.grids.inputs.draws import DRAWS
 from paradl.grids.inputs.layout_machine import NOTHING, read_fabric
 from paradl.grids.inputs.layout_uncertainty import draw_factors
@@ -71,6 +77,7 @@ STACKS: Mapping[str, LayoutFacts] = {
     "OneFlow": OTHER,
     "nanotron": replace(OTHER, hides_gradients=False),
 }
+NEVER_PAUSES = ("JAX", "MaxText")  # an iteration is one program
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,16 +176,19 @@ def predict_seconds(run: Run, values: Mapping[str, float]) -> float:
 def predict_columns(run: Run, values: Mapping[str, Logs]) -> Logs:
     """Seconds of an iteration of several fits at once [fits]; values: of each fit [fits]."""
     count = len(next(iter(values.values())))
-    shares = {name: values[name] for name in RATES if name in values}
-    efficiency = find_efficiency(run.system.pe, values)
-    return _time_columns(run, RowValues({**shares, "efficiency_blocks": efficiency}), count)
+    given = {name: values[name] for name in RATES if name in values}
+    given["efficiency_blocks"] = find_efficiency(run.system.pe, values)
+    if run.stack in NEVER_PAUSES:
+        given["host_pause"] = np.zeros(count)
+    return _time_columns(run, RowValues(given), count)
 
 
 @cache
 def find_drawn_spread(run: Run) -> float:
     """Spread of the logarithm of a run's time over draws of the parameters."""
     factors = draw_factors(Machine(run.system), NOTHING)
-    return float(np.log(_time_columns(run, RowValues({}, factors), DRAWS)).std())
+    given = {"host_pause": 0.0 if run.stack in NEVER_PAUSES else FITTED["host_pause"]}
+    return float(np.log(_time_columns(run, RowValues(given, factors), DRAWS)).std())
 
 
 def _time_columns(run: Run, values: RowValues, count: int) -> Logs:

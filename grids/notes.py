@@ -112,11 +112,9 @@ def _list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator
             yield f"{name} is not used: no strategy is a {kind} whose label does not set {name}"
     # Beside layouts, other strategies would use these keys.
     if all(strategy.laid for strategy in strategies):
-        instead = {"accumulate": "'micro' says into how many micro-batches samples are cut"}
-        rates = "rates of transformers are their own (docs/transformers.md)"
         for name in given:
             if name in PARAMETERS and name not in {*takers, *TAKEN}:
-                yield f"{name} is not used by layouts: {instead.get(name, rates)}"
+                yield f"{name} is not used by layouts (docs/transformers.md)"
         for name, (suitable, reason) in LAYOUT_CHOICES.items():
             if name in spec.model_fields_set and getattr(spec, name) != suitable:
                 yield f"{name} is not used by layouts: {reason}"

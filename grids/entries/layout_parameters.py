@@ -39,7 +39,9 @@ LAYOUT = (
         for name in TRANSFORMERS
     ),
     _count("chunks", "chunks of a pipeline's stage, which are interleaved", default=1.0),
-    _count("micro", "sequences of a micro-batch of a layout", default=1.0),
+    _count(
+        "micro", "sequences of a micro-batch of a layout; by default the whole batch, or a segment"
+    ),
     _count(
         "recompute",
         "modules whose output the backward pass computes again, bits",
@@ -71,7 +73,7 @@ LAYOUT = (
 
 # All that layouts take.
 TAKEN = {
-    *("pe", "batch", "memory_capacity", "max_global_batch", "pipeline"),
+    *("pe", "batch", "accumulate", "segments", "memory_capacity", "max_global_batch", "pipeline"),
     *KNOWN,
     *(row.name for row in LAYOUT),
 }

@@ -305,7 +305,7 @@ BLOCK_ROWS = (
     Parameter(
         "host_pause",
         "s",
-        "time that each iteration waits for its host",
+        "time that each iteration waits for its host, in stacks for transformers",
         0,
         10,
         prior=_constant(0.0286, 0.77, TIMED),

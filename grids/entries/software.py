@@ -26,16 +26,15 @@ class LayoutFacts:
 
     hides_gradients, hides_weights: whether passes run beside the exchange of gradients, and beside
     ZeRO's gathers. native_attention: whether fused attention uses the instructions of GPUs newer
-    than A100. has_pause: whether each iteration waits for the host. sends_once: whether a token
-    crosses once to a node, however many of its experts are there (DeepEP). groups_experts: whether
-    one grouped product serves all experts of a PE. stack: a row of `kernels.layouts.stacks`, whose
-    rules say which layouts it runs; None: all. loss: what it keeps of logits, unless stated.
+    than A100. sends_once: whether a token crosses once to a node, however many of its experts are
+    there (DeepEP). groups_experts: whether one grouped product serves all experts of a PE. stack: a
+    row of `kernels.layouts.stacks`, whose rules say which layouts it runs; None: all. loss: what it
+    keeps of logits, unless stated.
     """
 
     hides_gradients: bool = True
     hides_weights: bool = True
     native_attention: bool = True
-    has_pause: bool = True
     sends_once: bool = False
     groups_experts: bool = True
     stack: str | None = None
@@ -58,6 +57,7 @@ class SoftwareFacts:
 
 # Gradients in buckets, while the backward pass runs.
 _BUCKETS: Mapping[str, float] = {"log_open": 0.0}
+_NO_PAUSE: Mapping[str, float] = {**_BUCKETS, "host_pause": 0.0}
 
 SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
     "plain": SoftwareFacts(
@@ -68,14 +68,15 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
             "flow": 0.3,  # one and a half adapters
             "winograd": 1.0,  # rarely possible in Chainer's workspace of 8 MB
             "layer_overhead": 3e-4,  # each layer is launched from Python (Chainer)
+            "host_pause": 0.0,
         },
-        settled=("bucket", "overlap"),
+        settled=("bucket", "overlap", "host_pause"),
         layouts=LayoutFacts(hides_gradients=False, hides_weights=False),
     ),
     "ddp": SoftwareFacts(
         "gradients in buckets, during the backward pass (PyTorch DDP, Horovod, MXNet)",
-        _BUCKETS,
-        settled=("log_open",),
+        _NO_PAUSE,
+        settled=(*_NO_PAUSE,),
     ),
     "megatron": SoftwareFacts(
         "as ddp; transformers by Megatron-LM, overlaps switched on, with cuDNN's attention",
@@ -104,9 +105,9 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
     ),
     "jax": SoftwareFacts(
         "as ddp; transformers by JAX (XLA), an iteration as one program",
-        _BUCKETS,
-        settled=("log_open",),
-        layouts=LayoutFacts(native_attention=False, has_pause=False),
+        _NO_PAUSE,
+        settled=(*_NO_PAUSE,),
+        layouts=LayoutFacts(native_attention=False),
     ),
 }
 

@@ -261,7 +261,7 @@ def make_rates(
         hidden_weights=values["overlap"] * facts.hides_weights,
         launch=values["layer_overhead"],
         expert_launch=values["expert_wait"] * (not facts.groups_experts),
-        pause=values["host_pause"] * facts.has_pause,
+        pause=values["host_pause"],
         straggling=values["straggling"],
         sends_once=facts.sends_once,
     )

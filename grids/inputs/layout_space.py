@@ -31,8 +31,9 @@ from paradl.kernels.names.parallelisms import RECOMPUTE, TRANSFORMERS
 Numbers = NDArray[np.int64]
 DEGREES = (*TRANSFORMERS, "pipeline")
 MACHINE = tuple(name for name in KNOWN if name != "reserved")
-# Values of columns that a strategy does not name; data takes the PEs that are left.
-USUAL = {name: int(DEFAULTS.get(name, 1)) for name in COLUMNS} | {"group": 0}
+# Values of columns that a strategy does not name; data takes the PEs that are left. A `micro` of 0
+# is that of the batch and of `segments`.
+USUAL = {name: int(DEFAULTS.get(name, 1)) for name in COLUMNS} | {"group": 0, "micro": 0}
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,10 @@ class LayoutSpace:
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """The shape of the cells, by the parameters in which they differ."""
-        names = ("pe", "batch", "memory_capacity", "max_global_batch", *KNOWN, *USUAL)
+        names = (
+            *("pe", "batch", "accumulate", "segments", "memory_capacity", "max_global_batch"),
+            *(*KNOWN, *USUAL),
+        )
         given = [self.values.get(name).shape for name in names if name in self.values]
         return np.broadcast_shapes(*given)
 
@@ -99,10 +103,18 @@ class LayoutSpace:
         """Columns that are chosen for each cell."""
         return tuple(name for name in USUAL if name != "data" and name not in self.fixed)
 
-    def find_batch(self, data: Numbers, cell: Numbers) -> Numbers:
-        """Return the global batch of layouts, by their replicas and their cells."""
+    def complete(self, layouts: Layouts, data: Numbers, cell: Numbers) -> Layouts:
+        """Return layouts with their replicas, batches and flushes, by their cells.
+
+        Without a stated micro-batch all of a flush passes at once, or one of its segments.
+        """
+        flushes = self.flatten("accumulate").astype(int)[cell]
         batch = self.flatten("batch").astype(int)[cell]
-        return np.asarray(global_batch(batch, data, self.settings.scaling))
+        whole = np.asarray(global_batch(batch, data * flushes, self.settings.scaling))
+        segments = np.where(layouts.pipeline > 1, self.flatten("segments").astype(int)[cell], 1)
+        usual = np.maximum(-(-whole // (data * flushes * segments)), 1)
+        micro = np.where(layouts.micro > 0, layouts.micro, usual)
+        return replace(layouts, data=data, micro=micro, batch=whole, flushes=flushes)
 
     def list_candidates(self, most: int) -> Iterator[tuple[Layouts, Numbers, NDArray[np.bool_]]]:
         """Yield all candidates, in parts of at most `most`: layouts, the cell of each, and whether
@@ -115,7 +127,7 @@ class LayoutSpace:
             ranks = pe[cell] if self.strategy.replicated else group  # one PE, whatever p is
             exists = (ranks % group == 0) & (ranks >= group)
             data = np.where(exists, ranks // group, 1)
-            layouts = replace(layouts, data=data, batch=self.find_batch(data, cell))
+            layouts = self.complete(layouts, data, cell)
             in_node = count_ranks_in_node(layouts, self.system.pes_per_node)
             ranks = np.where(layouts.shard == NODE, in_node, layouts.shard)
             yield layouts.shard_over(ranks), cell, exists
@@ -195,8 +207,10 @@ class LayoutSpace:
 def read_layouts(case: LayoutCase) -> Layouts:
     """Return the layout of each cell of a case [cells]."""
     columns = {name: np.ravel(case.columns[name]) for name in COLUMNS}
-    batch = np.broadcast_to(case.run.global_batch, np.shape(case.columns["micro"]))
-    return Layouts(**columns, batch=np.ravel(batch).astype(int))
+    shape = np.shape(case.columns["micro"])
+    whole = (case.run.global_batch, case.run.accumulate)
+    batch, flushes = (np.ravel(np.broadcast_to(n, shape)).astype(int) for n in whole)
+    return Layouts(**columns, batch=batch, flushes=flushes)
 
 
 def _join_lists(

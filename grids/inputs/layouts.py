@@ -194,9 +194,10 @@ def _choose(space: LayoutSpace, found: Answered, *, nearest: bool) -> Answered:
 def _join_parts(parts: Sequence[Answered]) -> Answered:
     layouts, *arrays = zip(*parts, strict=True)
     rows = np.concatenate([some.to_rows() for some in layouts])
-    joined = replace(
-        Layouts.from_rows(rows), batch=np.concatenate([some.batch for some in layouts])
+    batch, flushes = (
+        np.concatenate([getattr(some, name) for some in layouts]) for name in ("batch", "flushes")
     )
+    joined = replace(Layouts.from_rows(rows), batch=batch, flushes=flushes)
     return Answered(joined, *(np.concatenate(some, axis=-1) for some in arrays))
 
 
@@ -206,7 +207,7 @@ def _make_case(space: LayoutSpace, chosen: Answered, law: Convergence | None) ->
     seconds, memory = chosen.seconds * epochs, np.where(chosen.exists, chosen.memory, np.nan)
     values, rank = space.values, space.values.rank
     columns = {name: getattr(layouts, name).reshape(space.shape) for name in COLUMNS}
-    passes = layouts.batch // (layouts.data * layouts.micro) if layouts.batch is not None else 1
+    passes = space.describe_training().count_micro_batches(layouts)
     run = Run(
         p=values.get("pe"),
         replicas=columns["data"].astype(float),
@@ -218,7 +219,7 @@ def _make_case(space: LayoutSpace, chosen: Answered, law: Convergence | None) ->
         gamma=np.ones((1,) * rank),
         phi=np.ones((1,) * rank),
         gradient_delta=np.ones((1,) * rank),
-        accumulate=np.ones((1,) * rank),
+        accumulate=values.get("accumulate"),
         largest_batch=find_largest_batch(law, values),
         scaling=space.settings.scaling,
     )

@@ -82,7 +82,7 @@ def find_limits(net: Transformer, layouts: Layouts, training: Training) -> Colum
     """Flags of layouts that follow from their degrees alone."""
     reasons = find_reasons(net, layouts, training)
     too_many = reasons.pop("more_stages_than_blocks")
-    too_small = training.find_batch(layouts) < layouts.data * layouts.micro
+    too_small = training.find_batch(layouts) < training.count_least(layouts)
     # A batch that is too small is not divisible either: one reason is enough.
     indivisible = find_any(reasons.values()) & ~too_small
     uneven = is_uneven(net, layouts, training)

@@ -48,6 +48,7 @@ class PipelineParallel(Dimension):
         Of the others only the start-ups of further chunks are exposed.
         """
         layouts, hops = self.layouts, self.layouts.pipeline - 1
+        flushes = self.training.count_flushes(layouts)
         micro_batches = self.training.count_micro_batches(layouts)
         startups, sent = self._message
         if passes is None:
@@ -55,9 +56,9 @@ class PipelineParallel(Dimension):
             parts = count_parts(layouts.pipeline, layouts.chunks, self.training)
             passed = micro_batches * (parts // layouts.pipeline)
             hops = np.where(hops > 0, hops + passed - 1, 0)
-            return {"stage_exchange": 2 * hops * (startups + sent)}
+            return {"stage_exchange": flushes * 2 * hops * (startups + sent)}
         further = micro_batches * (layouts.chunks - 1) * startups
-        return {"stage_exchange": 2 * (hops * (startups + sent) + further)}
+        return {"stage_exchange": flushes * 2 * (hops * (startups + sent) + further)}
 
     @cached_property
     def _message(self) -> tuple[Column, Column]:

@@ -44,7 +44,7 @@ class Replicas(Dimension):
     }
     reasons: ClassVar[Rules] = {
         "batch": lambda net, layouts, training: (
-            training.find_batch(layouts) % (layouts.data * layouts.micro) > 0
+            training.find_batch(layouts) % training.count_least(layouts) > 0
         ),
         "shard": lambda net, layouts, _: (
             (layouts.context * layouts.data % layouts.shards > 0) | _leave_experts(net, layouts)
@@ -66,7 +66,7 @@ class Replicas(Dimension):
         always, rates = self.layouts.zero == 3, self.rates
         gradients, weights = self._exchange_states(held)
         if passes is not None:
-            passes = np.where(always, self.training.count_micro_batches(self.layouts), 1) * passes
+            passes = np.where(always, self.training.count_passes(self.layouts), 1) * passes
             beside_weights = np.where(always, passes, passes / (1 + BACKWARD))
             whole, weights = weights, np.maximum(weights - rates.hidden_weights * beside_weights, 0)
             # Links that are busy with weights carry no gradients.
@@ -92,7 +92,7 @@ class Replicas(Dimension):
             gathered = time(costs.gather, recipe.weights * number)
             weights = weights + np.where((number > 0) & (layouts.zero > 0), gathered, 0)
         # ZeRO 3 keeps neither whole gradients nor whole weights between passes.
-        times = np.where(layouts.zero == 3, self.training.count_micro_batches(layouts), 1)
+        times = np.where(layouts.zero == 3, self.training.count_passes(layouts), 1)
         return times * gradients, np.where(layouts.zero == 3, 2, 1) * times * weights
 
     @cached_property

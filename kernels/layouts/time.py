@@ -103,7 +103,8 @@ class IterationTimes:
 
     def time_stage(self, stage: Stage) -> tuple[list[Column], Column]:
         """Seconds per iteration if this stage is the slowest: by TERMS, and their sum."""
-        layouts, m = self.layouts, self.training.count_micro_batches(self.layouts)
+        layouts, training = self.layouts, self.training
+        flushes, count = training.count_flushes(layouts), training.count_passes(layouts)
         blocks = {
             name: sum_kinds(stage.counts, (block[name] for block in self.blocks))
             for name in self.blocks[0]
@@ -117,9 +118,9 @@ class IterationTimes:
         both_ways = add(passes.values())
         held = hold_parameters(self.net, layouts, self.held, stage)
         terms = {
-            **{name: m * seconds for name, seconds in passes.items()},
+            **{name: count * seconds for name, seconds in passes.items()},
             # While the pipeline fills and drains, other stages wait for this one.
-            "pipeline_bubble": count_bubbles(layouts, self.training) * both_ways,
+            "pipeline_bubble": flushes * count_bubbles(layouts, training) * both_ways,
             **self.exchange_iteration(held, both_ways),
             "optimizer": self.update(held),
         }
@@ -164,7 +165,7 @@ class IterationTimes:
     def total_exchanges(self, stage: Stage) -> Terms:
         """Seconds of exchanges per iteration by term, exposed and hidden."""
         blocks = [self.exchange_block(block, None) for block in self.net.kinds]
-        m = self.training.count_micro_batches(self.layouts)
+        m = self.training.count_passes(self.layouts)
         held = hold_parameters(self.net, self.layouts, self.held, stage)
         return {
             **{

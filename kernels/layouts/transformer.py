@@ -139,8 +139,9 @@ class Layouts:
     recompute: RECOMPUTE bits; zero: ZeRO stage; sequence: 1 if norms and dropout are divided over
     tensor as well. group: N of interleaving, consecutive micro-batches per chunk. shard: ranks
     that ZeRO shards over (HSDP). A 0 means: tensor for expert_tensor, pipeline for group,
-    data x context for shard. batch: B [sequences] if it differs between layouts. machine: index
-    into the rates and networks of several machines.
+    data x context for shard. batch: B [sequences] if it differs between layouts. flushes: A, into
+    which an iteration is cut, each filling and draining a pipeline; None: one. machine: index into
+    the rates and networks of several machines.
     """
 
     tensor: Column
@@ -157,6 +158,7 @@ class Layouts:
     group: Column
     shard: Column
     batch: Column | None = None
+    flushes: Column | None = None
     machine: Column | None = None
 
     def __len__(self) -> int:
@@ -197,7 +199,7 @@ class Layouts:
 
     def map_columns(self, change: Callable[[Column], Column]) -> "Layouts":
         """Apply a function to every column."""
-        names = (*COLUMNS, "batch", "machine")
+        names = (*COLUMNS, "batch", "flushes", "machine")
         columns = ((name, getattr(self, name)) for name in names)
         return replace(
             self, **{name: change(column) for name, column in columns if column is not None}
@@ -248,8 +250,8 @@ class Layouts:
         return shared
 
 
-# In row order, which also breaks ties between layouts; without batch and machine.
-COLUMNS = tuple(field.name for field in fields(Layouts))[:-2]
+# In row order, which also breaks ties between layouts; without batch, flushes and machine.
+COLUMNS = tuple(field.name for field in fields(Layouts))[:-3]
 
 
 @dataclass(frozen=True)
@@ -277,10 +279,24 @@ class Training:
         """Global batch B, [layouts] or one for all."""
         return self.batch if layouts.batch is None else layouts.batch
 
+    def count_flushes(self, layouts: Layouts) -> Column | int:
+        """Flushes A per iteration, [layouts] or one for all."""
+        return 1 if layouts.flushes is None else layouts.flushes
+
+    def count_least(self, layouts: Layouts) -> Column:
+        """Sequences of a micro-batch in each replica and flush, of which B is a multiple."""
+        least: Column = layouts.data * layouts.micro * self.count_flushes(layouts)
+        return least
+
     def count_micro_batches(self, layouts: Layouts) -> Column:
-        """Micro-batches m per iteration [layouts]."""
-        micro_batches: Column = self.find_batch(layouts) // (layouts.data * layouts.micro)
+        """Micro-batches m per flush [layouts]."""
+        micro_batches: Column = self.find_batch(layouts) // self.count_least(layouts)
         return micro_batches
+
+    def count_passes(self, layouts: Layouts) -> Column:
+        """Micro-batches A m per iteration [layouts]."""
+        passes: Column = self.count_flushes(layouts) * self.count_micro_batches(layouts)
+        return passes
 
     def count_tokens(self, layouts: Layouts) -> Column:
         """Tokens u per micro-batch and PE [layouts]."""

@@ -1,7 +1,8 @@
 """Terms of layouts: the parts of an iteration's time of a transformer, as `Terms` are of others.
 
-Formulas: docs/transformers.md, Time. Symbols: u tokens of a micro-batch on a PE, m micro-batches, W
-a PE's parameters; degrees t, c, e, p, d. Named without JAX, and computed in `kernels.layouts.time`.
+Formulas: docs/transformers.md, Time. Symbols: u tokens of a micro-batch on a PE, m micro-batches in
+all of A flushes, W a PE's parameters; degrees t, c, e, p, d. Named without JAX, and computed in
+`kernels.layouts.time`.
 """
 
 from dataclasses import replace
@@ -84,7 +85,7 @@ LAYOUT_TERMS: dict[str, Term] = {
     ),
     "pipeline_bubble": replace(
         TERMS["pipeline_bubble"],
-        symbols="(p-1)/v of a micro-batch's time on the slowest stage",
+        symbols="A (p-1)/v of a micro-batch's time on the slowest stage",
         numbers=SECONDS,
     ),
     "stage_exchange": _make(
@@ -92,7 +93,7 @@ LAYOUT_TERMS: dict[str, Term] = {
         "limitation",
         "time of transfers between stages that fill and empty the pipeline",
         "activations go from stage to stage",
-        "2 (p-1) P2P(2 u h / sigma) + 2 m (v-1) alpha",
+        "2 A (p-1) P2P(2 u h / sigma) + 2 m (v-1) alpha",
     ),
     "gradient_exchange": replace(
         TERMS["gradient_exchange"],

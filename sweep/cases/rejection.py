@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from paradl.grids.entries.parameters import DEFAULTS
 from paradl.grids.grid import Grid, Index
 from paradl.grids.inputs.case import build_nearest_case
 from paradl.grids.inputs.factors import divisors
@@ -81,13 +82,17 @@ def find_batch(grid: Grid, index: Index, cell: Cell) -> int | None:
 
 def _find_batch_step(grid: Grid, index: Index, cell: Cell) -> float:
     """Number of which allowed batches are multiples: of a layout's micro-batches, else 1."""
-    if not grid.strategy(index).laid:
+    strategy = grid.strategy(index)
+    if not strategy.laid:
         return 1.0
     axes = {name: np.array([value], float) for name, value in cell.items()}
     case = grid.build(build_nearest_case, index, axes, None)
     assert isinstance(case, LayoutCase)
     layout = read_layouts(case)
-    replicas = layout.data if grid.spec.scaling == "strong" else 1
+    replicas = layout.data * layout.flushes if grid.spec.scaling == "strong" else 1
+    if "micro" not in {*dict(strategy.degrees), *cell, *grid.spec.parameters}:
+        segments = cell.get("segments", grid.spec.parameters.get("segments", DEFAULTS["segments"]))
+        return number(replicas * np.where(layout.pipeline > 1, segments, 1))
     # Chunks take turns by as many micro-batches as there are stages.
     passes = np.where(layout.chunks > 1, layout.passes, 1)
     return number(layout.micro * replicas * passes)

@@ -104,22 +104,9 @@ class Paradl:
 
     @property
     def _accumulated(self) -> Any:
-        """Passes whose gradients are added up before an exchange, A; layouts have micro-batches."""
+        """Passes whose gradients are added up before an exchange, A."""
         passes = self._look_up_given("accumulate")
-        if passes is None:
-            return DEFAULTS["accumulate"]
-        laid = self._find_laid()
-        return xr.where(laid, DEFAULTS["accumulate"], passes) if laid.any() else passes
-
-    def _find_laid(self) -> xr.DataArray:
-        """Find which strategies are layouts, of each network."""
-        models, strategies = (self.grid.labels[dim] for dim in ("model", "strategy"))
-        taken = map(self.grid.resolve_all, range(len(models)))
-        laid = [[strategy.laid for strategy in of_model] for of_model in taken]
-        known = xr.DataArray(laid, {"model": [*models], "strategy": [*strategies]})
-        _check_labels(self._get("model"), models)
-        _check_labels(self._get("strategy"), strategies)
-        return known.sel(model=self._get("model"), strategy=self._get("strategy"))
+        return DEFAULTS["accumulate"] if passes is None else passes
 
     @property
     def replicas(self) -> xr.DataArray:

@@ -22,6 +22,7 @@ SYMBOLS = {
     "p": ("stages of the pipeline", "pipeline"),
     "d": ("replicas", "data"),
     "m": ("micro-batches of an iteration", "micro_batches"),
+    "A": ("flushes of an iteration", "flushes"),
     "u": ("tokens of a micro-batch on a PE", "tokens"),
     "h": ("features between blocks", "hidden"),
     "s": ("tokens of a sequence", "length"),
@@ -100,7 +101,8 @@ def _list_symbols(cell: LayoutCell) -> list[Row]:
     net, layout, training = cell.space.net, cell.layout, cell.training
     values = {
         **{name: int(getattr(layout, name)[0]) for name in COLUMNS},
-        "micro_batches": int(training.count_micro_batches(layout)[0]),
+        "micro_batches": int(training.count_passes(layout)[0]),
+        "flushes": int(np.ravel(training.count_flushes(layout))[0]),
         "tokens": float(training.count_tokens(layout)[0]),
         "length": training.length,
         **{name: getattr(net, name) for name in ("hidden", "vocabulary")},
