@@ -37,11 +37,12 @@ class Prior(NamedTuple):
 
 
 # A product's matrices cross the memory once at least; twice where caches hold little of them, or
-# kernels reach half of the bandwidth: the centre of `product_moves` is between.
+# kernels reach half of the bandwidth: the centre of `product_moves` is between. `systolic`: arrays
+# at a fixed clock lose a few percent, beside what memory takes.
 _CENTRES = {
     **{
         "reach": 0.7,
-        "systolic": 0.9,
+        "systolic": 0.95,
         "decline": 0.1,
         "product_moves": 1.5,
         "efficiency_attention": 0.35,
@@ -52,7 +53,7 @@ _CENTRES = {
 _SPREADS = {
     **{
         "reach": 0.2,
-        "systolic": 0.15,
+        "systolic": 0.1,
         "decline": 1.0,
         "product_moves": 0.5,
         "efficiency_attention": 0.4,
