@@ -266,14 +266,14 @@ BLOCK_ROWS = (
         "share of the peak that large matrix products of blocks reach",
         (ABOVE_ZERO, 1),
         layered=True,
-        prior=_constant(0.662, 0.05, f"{TIMED}: A100; other devices' in grids.entries.block_rates"),
+        prior=_constant(0.663, 0.05, f"{TIMED}: A100; other devices' in grids.entries.block_rates"),
     ),
     _ratio(
         "product_moves",
         "times that the three matrices of a product move to or from memory",
         (0, 100),
         layered=True,
-        prior=_constant(1.69, 0.27, TIMED),
+        prior=_constant(1.7, 0.27, TIMED),
     ),
     _ratio(
         "efficiency_attention",
@@ -287,7 +287,7 @@ BLOCK_ROWS = (
         "times that blocks move what the backward pass reads, forward and backward",
         (ABOVE_ZERO, 100),
         layered=True,
-        prior=_constant(2.56, 0.37, TIMED),
+        prior=_constant(2.57, 0.37, TIMED),
     ),
     _ratio(
         "score_passes",
@@ -314,7 +314,7 @@ BLOCK_ROWS = (
         "straggling",
         "share by which each doubling of the PEs slows an iteration",
         (0, 1),
-        prior=_constant(0.00599, 0.71, TIMED),
+        prior=_constant(0.00613, 0.71, TIMED),
     ),
     Parameter(
         "expert_wait",

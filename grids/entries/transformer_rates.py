@@ -19,7 +19,7 @@ from paradl.kernels.layouts.rates import Rates
 
 # Share of the peak that large products of blocks reach: on A100 and older GPUs; on newer ones it
 # falls as this power of the peak, since their clocks are lower; on TPUs, at a fixed clock.
-REACH, DECLINE, SYSTOLIC = 0.662, 0.074, 0.964
+REACH, DECLINE, SYSTOLIC = 0.663, 0.0742, 0.976
 # With medians of parameters that all devices share.
 FITTED: Mapping[str, float] = MappingProxyType(
     {"reach": REACH, "systolic": SYSTOLIC, "decline": DECLINE}
