@@ -40,9 +40,10 @@ def test_data_is_the_layout_of_degrees_1(
     plain = ask(f"data:zero={zero}" if zero else "data", network, pe, batch, **chosen)
     assert "products" in plain["terms"]
     of_ones = "tensor=1,context=1,pipeline=1,expert=1"
+    whole = batch if scaling == "weak" else -(-batch // pe)
     for label in (
-        f"data:micro=1,zero={zero},recompute={recompute}",
-        f"data+tensor+context+pipeline+expert:{of_ones},micro=1,zero={zero}",
+        f"data:micro={whole},zero={zero},recompute={recompute}",
+        f"data+tensor+context+pipeline+expert:{of_ones},zero={zero}",
     ):
         assert ask(label, network, pe, batch, **chosen) == plain
 

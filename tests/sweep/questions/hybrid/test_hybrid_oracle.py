@@ -82,13 +82,10 @@ def test_without_a_strategy_pairs_are_compared(model, dataset, settings, splits)
 def test_pairs_of_transformers_are_layouts(model):
     law = CONSTANT.model_copy(update={"model": model})
     case: Any = {"dataset": "pile", "system": "dgx-h200", "convergence": law}
-    answer = paradl.hybrid(model, 8, [4], parameters={"zero": 3}, **case)
+    answer = paradl.hybrid(model, 4, [4], parameters={"zero": 3}, **case)
     strategies = [split["strategy"].partition(":")[0] for split in answer["splits"]]
     assert strategies == ["data+tensor", "data+context", "data+pipeline"]
-    gains = dict(zip(strategies, (split["speedup"] for split in answer["splits"]), strict=True))
-    # Half of a sequence leaves experts too few tokens to gain anything.
-    assert (gains.pop("data+context") > 1) == (model != "qwen3_30b_a3b")
-    assert min(gains.values()) > 1
+    assert min(split["speedup"] for split in answer["splits"]) > 1
     assert json.dumps(answer, allow_nan=False)
 
 
