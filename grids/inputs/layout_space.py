@@ -15,7 +15,7 @@ from paradl.grids.entries.parameters import DEFAULTS
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import System
-from paradl.grids.entries.transformer_rates import find_recipe
+from paradl.grids.entries.transformer_rates import find_peaks, find_recipe
 from paradl.grids.inputs import values as cells
 from paradl.grids.inputs.layout_machine import find_reserved, keep_logits, read_rates
 from paradl.grids.inputs.machine import Machine
@@ -183,6 +183,23 @@ class LayoutSpace:
             # Under weak scaling a batch is that of a replica, of which there are at most `pes`.
             most = int(batch[cells_of].max())
             yield pes, pes * most if weak else most, lists, cells_of
+
+    def read_parameter(self, name: str) -> Floats:
+        """Return a parameter's values, with the dimensions of cells; of levels, the first's."""
+        # A machine of one node has a single level.
+        (node, beyond), pe = (*self.system.levels, self.system.levels[0])[:2], self.system.pe
+        stated = {
+            "intra_bandwidth": node.bandwidth,
+            "inter_bandwidth": beyond.bandwidth,
+            "intra_latency": node.latency,
+            "inter_latency": beyond.latency,
+            "peak_flops": find_peaks(self.system, find_recipe(self.system)).products,
+            "memory_bandwidth": pe.memory_bandwidth,
+            "memory_capacity": pe.memory_capacity,
+        }
+        if name in stated:
+            return self.values.get(name, stated[name])
+        return self.machine.look_up(name, self.values)
 
     def describe_training(self, reserved: float | None = None) -> Training:
         """Describe how the layouts train; their global batch is a column of theirs.

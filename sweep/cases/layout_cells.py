@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from paradl.grids.entries.layout_parameters import KNOWN
+from paradl.grids.entries.layout_parameters import KNOWN, SLOPED
 from paradl.grids.grid import Grid, Index
 from paradl.grids.inputs import values as inputs
 from paradl.grids.inputs.layout_machine import read_fabric
@@ -24,21 +24,12 @@ from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.sweep.cases.layout_words import describe_reason, list_layouts, write_layout
 
-# Where values are that a system states: level and field of the network, or field of the rates.
-OF_NETWORK = {
-    f"{place}_{field}": (place, field)
-    for place in ("intra", "inter")
-    for field in ("bandwidth", "latency")
-}
-OF_PE = {"peak_flops": "peak", "memory_bandwidth": "bandwidth"}
-
 
 @dataclass(frozen=True)
 class LayoutCell:
     """The layout of one cell, and how it trains."""
 
     space: LayoutSpace
-    values: inputs.Values
     layout: Layouts
     training: Training
     rates: Rates
@@ -107,20 +98,11 @@ class LayoutCell:
 
     def list_parameters(self) -> dict[str, float]:
         """Parameter values that the times were evaluated with, in SI units."""
-        capacity = self.space.flatten("memory_capacity", self.space.system.pe.memory_capacity)[0]
-        values = {name: self.read_parameter(name) for name in KNOWN}
-        return values | {"memory_capacity": float(capacity)}
+        return {name: self.read_parameter(name) for name in SLOPED}
 
     def read_parameter(self, name: str) -> float:
         """A parameter's value; the first of several network levels."""
-        if name in OF_PE:
-            return float(getattr(self.rates, OF_PE[name]))
-        if name not in OF_NETWORK:
-            return float(self.space.machine.look_up(name, self.values))
-        place, field = OF_NETWORK[name]
-        levels = np.asarray(getattr(self.fabric.stated, field))
-        # A machine of one node has a single level.
-        return float(levels[min(int(place == "inter"), levels.size - 1)])
+        return float(np.ravel(self.space.read_parameter(name))[0])
 
     def find_ratios(self, steps: Sequence[Step]) -> Floats:
         """The time of an iteration after each step over that before [step]."""
@@ -144,4 +126,4 @@ def find_cell(
     values = inputs.RowValues(given)
     limit = int(np.ravel(case.answer.limit)[0])
     fabric = read_fabric(space.machine, values)
-    return LayoutCell(space, values, layout, training, space.read_rates(values), fabric, limit)
+    return LayoutCell(space, layout, training, space.read_rates(values), fabric, limit)

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from paradl.grids.entries.parameters import CONTINUOUS
 from paradl.grids.grid import LABELS, Grid, Index
+from paradl.grids.inputs.layouts import lay_out
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.kernels.blocks.outputs import differentiate_epoch
 from paradl.kernels.compiled import fetch
+from paradl.kernels.configuration.answers import LayoutCase
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import read_parameter
 from paradl.kernels.names.stored import name_elasticity
@@ -52,10 +54,11 @@ def grad(
     parameter x `d_epoch_time_d_x` [s per SI unit of x] and `elasticity_epoch_time_x`, d log T / d
     log x; NaN where the configuration cannot exist. All network levels beyond the node vary
     together; d_..._d_x is with respect to x at the first of them. Where x is 0, the elasticity is 0
-    and d_..._d_x is towards more of x.
+    and d_..._d_x is towards more of x; NaN of layouts of transformers, whose slopes are differences
+    with nine digits.
 
-    InputError: an unknown parameter; `group=best` or `segments=best`, which have no derivative; a
-    layout of transformers.
+    InputError: an unknown parameter, or one that layouts do not have; `group=best` or
+    `segments=best`, which have no derivative.
 
     >>> import paradl
     >>> space = {"dataset": "imagenet-226", "settings": {"oracle": "paper"}}
@@ -81,7 +84,9 @@ def grad(
     arrays = {name: np.full(grid.shape, np.nan) for name in (TIME, *chain(*pairs))}
     for index in product(*(range(len(grid.labels[dim])) for dim in LABELS)):
         if grid.workload(*index[:3]) is not None:
-            _fill(arrays, grid, (index[0], index[1], index[2], index[3]), names)
+            place: Index = (index[0], index[1], index[2], index[3])
+            fill = _fill_layouts if grid.strategy(place).laid else _fill
+            fill(arrays, grid, place, names)
     coordinates = {
         dim: (dim, values, describe_coordinate(dim, grid))
         for dim, values in list_coordinates(grid).items()
@@ -102,12 +107,6 @@ def _fill(
     arrays: Mapping[str, NDArray[np.float64]], grid: Grid, index: Index, names: Sequence[str]
 ) -> None:
     """Fill in one model, data set, system and strategy."""
-    if grid.strategy(index).laid:
-        raise InputError(
-            f"{shorten(grid.labels['strategy'][index[3]])} is a layout, which numpy answers",
-            where="strategy",
-            advice="ask paradl.sensitivity for its elasticities",
-        )
     if grid.strategy(index).choices:
         raise InputError(
             f"{shorten(grid.labels['strategy'][index[3]])} has no derivative: it makes a choice",
@@ -124,6 +123,21 @@ def _fill(
     for name, slope in zip(names, slopes, strict=True):
         arrays[name_elasticity(TIME, name)][index] = np.where(is_zero[name], 0.0, slope) / time
         arrays[DERIVATIVE + name][index] = slope / read_parameter(case, name)
+
+
+def _fill_layouts(
+    arrays: Mapping[str, NDArray[np.float64]], grid: Grid, index: Index, names: Sequence[str]
+) -> None:
+    """Fill in one strategy of a transformer, whose elasticities are differences."""
+    case, space = grid.case(index), grid.build(lay_out, index, None, None)
+    assert isinstance(case, LayoutCase)  # its samples fit
+    assert space is not None
+    arrays[TIME][index] = time = case.answer.epoch_time
+    for name in names:
+        elasticity, value = name_elasticity(TIME, name), space.read_parameter(name)
+        arrays[elasticity][index] = slope = case.slopes[elasticity]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            arrays[DERIVATIVE + name][index] = np.where(value > 0, slope * time / value, np.nan)
 
 
 def _leave_zero(grid: Grid, index: Index, case: Case, names: Sequence[str]) -> Case:
