@@ -78,10 +78,11 @@ def test_intervals_are_of_draws() -> None:
     """Of 32 predictions with some parameters at their draws, and what errs beside them."""
     drawn = ("product_moves", "block_passes", "startup", "layer_overhead", "host_pause")
     known = {name: USUAL[name] for name in KNOWN if name not in drawn}
+    priors = {name: PARAMETERS[name].prior for name in drawn}
     factors = {
-        name: np.exp(PARAMETERS[name].prior.spread["bf16"] * draw_normals((name,))[:, 0])
-        for name in drawn
-        if PARAMETERS[name].prior
+        name: np.exp(prior.spread["bf16"] * draw_normals((name,))[:, 0])
+        for name, prior in priors.items()
+        if prior
     }
     times = [
         ask(**{name: USUAL[name] * by[n] for name, by in factors.items()})["iteration_time"]

@@ -70,6 +70,10 @@ def test_every_place_is_a_parameter_and_those_without_are_counts() -> None:
     assert set(CONTINUOUS) == set(PLACES)
     layered = {name for name, place in PLACES.items() if place.layered}
     assert layered == {name for name in PLACES if PARAMETERS[name].layered}
+    owners = {"pe": "device", "network": "network", "software": "software", "run": "run"}
+    assert {name: owners[place.part] for name, place in PLACES.items()} == {
+        name: PARAMETERS[name].owner for name in PLACES
+    }
 
 
 @pytest.mark.parametrize("oracle", ["paper", "machine"])

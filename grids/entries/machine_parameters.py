@@ -6,7 +6,7 @@ They are rows of the table in `grids.entries.parameters`. docs/machine.md descri
 from dataclasses import replace
 
 from paradl.grids.entries.precision import PRECISIONS
-from paradl.grids.entries.quantity import ABOVE_ZERO, CAPACITY, Parameter, Prior
+from paradl.grids.entries.quantity import ABOVE_ZERO, CAPACITY, Owner, Parameter, Prior
 
 # Data behind the medians and spreads of a PE's parameters: `python -m benchmarks priors`.
 PUBLISHED = "fit to published images/s (grids/catalogue/measured/throughput.csv)"
@@ -325,4 +325,15 @@ BLOCK_ROWS = (
         prior=_constant(0.000529, 0.1, TIMED),
     ),
 )
-MACHINE = tuple(replace(row, oracle="machine") for row in (*ROWS, *BLOCK_ROWS))
+
+
+def _find_owner(row: Parameter) -> Owner:
+    """Return what states a parameter; a device those that layers' times depend on."""
+    if row.name == "input_rate":
+        return "network"
+    return "device" if row.layered or row.name == "reserved" else "software"
+
+
+MACHINE = tuple(
+    replace(row, oracle="machine", owner=_find_owner(row)) for row in (*ROWS, *BLOCK_ROWS)
+)

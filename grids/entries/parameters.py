@@ -13,6 +13,7 @@ tests/grids/inputs/test_case.py (what it overrides), tests/test_points.py (setti
 axis of it).
 """
 
+from functools import partial
 from typing import Any
 
 from paradl.grids.entries.layout_parameters import LAYOUT
@@ -38,6 +39,8 @@ def _count(name: str, meaning: str, *, chosen: bool = True, **facts: Any) -> Par
     return Parameter(name, "1", meaning, 1, MOST, whole=True, chosen=chosen, **facts)
 
 
+_network, _device = (partial(Parameter, owner=owner) for owner in ("network", "device"))
+
 _ALL = (
     # Axes follow this order in every cube; cases rely on pe being the first.
     _count("pe", "the number of processing elements (PEs)", layered=True, free=False),
@@ -46,26 +49,26 @@ _ALL = (
         "samples per replica under weak scaling, of the whole mini-batch under strong scaling",
         free=False,
     ),
-    Parameter("intra_bandwidth", "B/s", "bandwidth inside a node", ABOVE_ZERO, scale=BANDWIDTH),
-    Parameter(
+    _network("intra_bandwidth", "B/s", "bandwidth inside a node", ABOVE_ZERO, scale=BANDWIDTH),
+    _network(
         "inter_bandwidth",
         "B/s",
         "bandwidth of every level beyond a node",
         ABOVE_ZERO,
         scale=BANDWIDTH,
     ),
-    Parameter("intra_latency", "s", "start-up of a message inside a node", 0, scale=LATENCY),
-    Parameter("inter_latency", "s", "start-up of a message beyond a node", 0, scale=LATENCY),
-    Parameter(
+    _network("intra_latency", "s", "start-up of a message inside a node", 0, scale=LATENCY),
+    _network("inter_latency", "s", "start-up of a message beyond a node", 0, scale=LATENCY),
+    _network(
         "staging_bandwidth",
         "B/s",
         "bandwidth through host memory (halo)",
         ABOVE_ZERO,
         scale=BANDWIDTH,
     ),
-    Parameter("staging_latency", "s", "start-up through host memory (halo)", 0, scale=LATENCY),
-    Parameter("peak_flops", "FLOP/s", "peak FLOP/s of a PE", ABOVE_ZERO, scale=SPEED, layered=True),
-    Parameter(
+    _network("staging_latency", "s", "start-up through host memory (halo)", 0, scale=LATENCY),
+    _device("peak_flops", "FLOP/s", "peak FLOP/s of a PE", ABOVE_ZERO, scale=SPEED, layered=True),
+    _device(
         "efficiency",
         "1",
         "share of the peak FLOP/s that layers reach",
@@ -73,7 +76,7 @@ _ALL = (
         1,
         layered=True,
     ),
-    Parameter(
+    _device(
         "memory_bandwidth",
         "B/s",
         "memory bandwidth of a PE",
@@ -81,7 +84,7 @@ _ALL = (
         scale=BANDWIDTH,
         layered=True,
     ),
-    Parameter("memory_capacity", "B", "memory of a PE", ABOVE_ZERO, scale=CAPACITY),
+    _device("memory_capacity", "B", "memory of a PE", ABOVE_ZERO, scale=CAPACITY),
     # The default is single precision.
     Parameter(
         "delta", "B", "bytes per item", ABOVE_ZERO, 1024, default=4.0, layered=True, oracle="paper"
@@ -100,8 +103,8 @@ _ALL = (
     # 1: a flow alone on its links. On ABCI: up to 2 for gradients of groups inside a node, by
     # counting rings; 8 for halos and 2 for gathers, set by the authors.
     Parameter("phi", "1", "contention of the gradient exchange", 1),
-    Parameter("phi_halo", "1", "contention of the halo exchange", 1),
-    Parameter("phi_gather", "1", "contention of the gather at the end of a spatial split", 1),
+    _network("phi_halo", "1", "contention of the halo exchange", 1),
+    _network("phi_gather", "1", "contention of the gather at the end of a spatial split", 1),
     _count("segments", "segments (micro-batches) of a pipeline", default=4.0),
     _count(
         "accumulate",

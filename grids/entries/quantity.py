@@ -16,6 +16,7 @@ from paradl.grids.reading.units import EXAMPLES, has_unit, parse_quantity
 from paradl.kernels.options import OracleName
 
 Unit = Literal["B/s", "s", "B", "FLOP/s", "W", "1"]
+Owner = Literal["device", "network", "software", "run"]
 
 # The smallest positive value, far below anything physical.
 ABOVE_ZERO = 1e-30
@@ -84,7 +85,7 @@ class Parameter:
     layers are reduced again for each value. free: a spec may fix it; otherwise it is an axis of
     every cube. chosen: set by users for each training; otherwise it is a property, such as a
     bandwidth. oracle: the only one that has it; None: both. prior: for machines that were not
-    measured. words: names of values; names of bits may be joined by +.
+    measured. owner: what states it. words: names of values; names of bits may be joined by +.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Parameter:
     chosen: bool = False
     oracle: OracleName | None = None
     prior: Prior | None = None
+    owner: Owner = "run"
     words: Mapping[str, int] = field(default_factory=dict)
 
     def read(self, value: object, where: str = "") -> float:

@@ -170,10 +170,10 @@ def _describe_pair(first: str, second: str) -> Row:
 
 
 def list_parameters(name: str | None = None) -> list[Row]:
-    """List oracle parameters: unit, meaning, oracle, and value and spread before any measurement.
+    """List oracle parameters: unit, meaning, oracle, owner, value and spread before measurements.
 
-    value: one number, or one per precision; None if the system or the strategy states it. name:
-    list only that parameter.
+    owner: what states it. value: one number, or one per precision; None if the system or the
+    strategy states it. name: list only that parameter.
 
     >>> import paradl
     >>> paradl.parameters("inter_bandwidth").loc[0, ["unit", "meaning"]].to_list()
@@ -186,6 +186,7 @@ def list_parameters(name: str | None = None) -> list[Row]:
             "parameter": row.name,
             "unit": row.unit,
             "oracle": row.oracle or "both",
+            "owner": row.owner,
             "value": row.default if row.prior is None else _join_equal(row.prior.median),
             "spread": None if row.prior is None else _join_equal(row.prior.spread),
             "meaning": row.meaning,

@@ -61,6 +61,7 @@ class ParameterRow(TypedDict):
     parameter: words.ParameterName
     unit: Annotated[str, "the unit of its values"]
     oracle: Annotated[Literal["machine", "paper", "both"], "the oracle that uses it"]
+    owner: Annotated[Literal["device", "network", "software", "run"], "what states it"]
     value: (
         Annotated[float | dict[str, float], Fact("value before any measurement", "of unit")] | None
     )
