@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from product_questions import make_row
 from sparse_tables import WORDS, make_model
 
+from paradl.grids.entries.machine_parameters import BLOCK_ROWS
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.precision import NARROW, PRECISIONS
 from paradl.grids.entries.software import SOFTWARE
@@ -197,7 +198,9 @@ def make_machine(workload: Workload, settings: Settings) -> by_hand.Machine:
         assert prior is not None
         return fixed.get(name, known.get(name, prior.median[system.precision]))
 
-    of_software: Any = {field.name: value(field.name) for field in fields(Software)}
+    of_blocks = {row.name for row in BLOCK_ROWS}  # no layer of these networks has them
+    names = [field.name for field in fields(Software) if field.name not in of_blocks]
+    of_software: Any = {name: value(name) for name in names}
     return by_hand.Machine(
         peak=system.peak,
         memory_bandwidth=system.pe.memory_bandwidth,

@@ -42,8 +42,8 @@ def calibrate(
 
     >>> import paradl
     >>> import pandas as pd
-    >>> run = {"model": "llama2_7b", "dataset": "pile", "strategy": "data+tensor:tensor=8", "p": 32}
-    >>> run |= {"samples_per_replica": 64, "total_s": 3.4}
+    >>> run = {"model": "llama2_7b", "dataset": "pile", "strategy": "data+tensor:tensor=8,micro=1"}
+    >>> run |= {"p": 32, "samples_per_replica": 64, "total_s": 3.4}
     >>> pd.DataFrame([run]).to_csv("runs.csv", index=False)
     >>> fitted = paradl.calibrate("runs.csv", system="dgx-h100")
     >>> round(fitted.layouts.factor, 2)
