@@ -1,6 +1,6 @@
 """Transformers by layout against published runs: time, with stacks left out, and memory.
 
-Times: eleven numbers, shared by all devices and stacks, are fitted to GPUs' rows, and again without
+Times: ten numbers, shared by all devices and stacks, are fitted to GPUs' rows, and again without
 each stack, device or size of network, whose rows that fit then predicts.
 """
 

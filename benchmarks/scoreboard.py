@@ -65,7 +65,7 @@ HEAD = """# Scoreboard: published runs of transformers
 <!-- python -m benchmarks.scoreboard -->
 
 Seconds per iteration of published runs, stated or derived (`grids/catalogue/measured/README.md`),
-beside the prediction of a fit that has not seen the run's stack: twelve numbers shared by all
+beside the prediction of a fit that has not seen the run's stack: eleven numbers shared by all
 stacks, devices and networks. The 80 % interval is {} times
 the prediction on V100, A100 and H100 in 16 bits and {} on the others, for mixtures of experts
 {} and {} (docs/transformers.md, Intervals, has the rule).

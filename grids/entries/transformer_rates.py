@@ -23,7 +23,11 @@ REACH, DECLINE, SYSTOLIC = 0.663, 0.0742, 0.976
 # With medians of parameters that all devices share.
 FITTED: Mapping[str, float] = MappingProxyType(
     {"reach": REACH, "systolic": SYSTOLIC, "decline": DECLINE}
-    | {row.name: row.prior.median["bf16"] for row in BLOCK_ROWS if row.prior}
+    | {
+        row.name: row.prior.median["bf16"]
+        for row in BLOCK_ROWS
+        if row.prior and row.name != "efficiency_blocks"
+    }
 )
 # All parameters that rates follow from; the last two are those of other networks' layers.
 RATES = (*(row.name for row in BLOCK_ROWS), "layer_overhead", "overlap")

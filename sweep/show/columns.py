@@ -27,8 +27,6 @@ INSIDE_SCALED = {
     **dict.fromkeys(("p10", "p50", "p90"), "s"),
     **dict.fromkeys(("group_latency", "replica_latency", "halo_latency"), "s"),
     **dict.fromkeys(("group_bandwidth", "replica_bandwidth", "halo_bandwidth"), "B/s"),
-    **dict.fromkeys(("wide_peak", "vector_peak"), "FLOP/s"),
-    **dict.fromkeys(("launch", "expert_launch"), "s"),
 }
 
 
@@ -154,7 +152,7 @@ def format_alone(key: str, value: object) -> str:
     """Format a value outside of columns, with the unit of its key or of its key's prefix."""
     whole, _, name = key.rpartition(".")
     text = format_cell(value, None if whole in COUNTS else PREFIXED.get(whole, PREFIXED.get(name)))
-    # Some terms share their name with a parameter, or with a part of the memory.
+    # Some terms share their name with a part of the memory.
     of_another = name in EVERY_TERM and whole not in ("", "terms", "exchanges")
     if name not in UNITS or of_another or not _is_number(value):
         return text

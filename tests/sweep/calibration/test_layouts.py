@@ -169,7 +169,7 @@ def test_left_out_runs_are_met_better_than_without(calibrated) -> None:
 
 
 def test_only_cross_validation_leaves_runs_out(write, tmp_path) -> None:
-    path = write(1.3)
+    path = write(1.2)
     rows = path.read_text().splitlines(keepends=True)
     alone = tmp_path / "alone.csv"
     alone.write_text("".join(rows[:2]))

@@ -118,8 +118,7 @@ def test_replicas_of_layouts_follow_their_degrees(tmp_path):
         _ = paradl.run(chosen, tmp_path / "chosen.zarr").paradl.iterations
 
 
-def test_layouts_accumulate_no_passes(tmp_path):
-    """Of a transformer `data` is a layout, whose micro-batches take the place of passes."""
+def test_layouts_accumulate_passes_as_others_do(tmp_path):
     axes: dict[str, Any] = {
         "model": "llama2_7b",
         "dataset": "pile",
@@ -131,7 +130,7 @@ def test_layouts_accumulate_no_passes(tmp_path):
     }
     cube = paradl.run({"axes": axes}, tmp_path / "cube.zarr")
     counted = cube.paradl.global_batch.squeeze().transpose("strategy", "accumulate")
-    np.testing.assert_array_equal(counted, [[32, 32], [16, 48]])
+    np.testing.assert_array_equal(counted, [[32, 96], [16, 48]])
 
 
 def test_strong_scaling_and_whole_iterations(tmp_path):

@@ -95,7 +95,7 @@ LLAMA: dict[str, Any] = {
     "model": "llama3_8b",
     "dataset": "pile:length=4096",
     "system": "dgx-h100",
-    "strategy": "data+tensor+pipeline",
+    "strategy": "data+tensor+pipeline:micro=1",
     "pe": [16, 32],
     "batch": 64,
     "layout": {"product": {"tensor": [4, 8], "pipeline": [1, 2], "recompute": ["none", "blocks"]}},

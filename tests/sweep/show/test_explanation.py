@@ -50,11 +50,3 @@ def test_an_explanation_as_json_and_csv(capsys):
     assert json.loads(capsys.readouterr().out) == EXPLAINED
     show_explanation(EXPLAINED, "csv")
     assert capsys.readouterr().out.startswith("layer,kind,output,x,y,weights,biases,macs")
-
-
-def test_a_parameter_that_shares_its_name_with_a_term_is_no_time(capsys):
-    answer = paradl.explain("llama2_7b", "fsdp:micro=1", 8, 1, dataset="pile", system="dgx-h100")
-    show_explanation(answer, "table")
-    parameters = capsys.readouterr().out.partition("Parameters")[2].partition("Terms")[0]
-    (attention,) = (line for line in parameters.splitlines() if line.startswith(" attention "))
-    assert attention.split()[1:] == ["0.474"]
