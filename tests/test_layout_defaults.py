@@ -12,6 +12,7 @@ from paradl.sweep.cells.memory_cube import compute_cells
 from paradl.sweep.questions.best import rank_strategies
 from paradl.sweep.questions.predict import predict
 from paradl.sweep.samples.sample import sample
+from paradl.sweep.show.explanation import describe_obstacle
 
 PLACE: dict[str, Any] = {"dataset": "pile", "system": "dgx-h100", "pe": 16, "batch": 4}
 
@@ -128,3 +129,11 @@ def test_efficiency_of_layouts_divides_by_a_layout_of_one_pe() -> None:
     )
     # Recomputation is what one PE does without.
     assert 0.7 < efficiency[0] < 1
+
+
+def test_a_batch_that_passes_whole_is_named() -> None:
+    """A replica's 64 sequences at once do not fit, one after another they do."""
+    place: dict[str, Any] = {"dataset": "pile:length=4096", "system": "dgx-h100:precision=bf16"}
+    whole = predict("llama2_7b", "data+tensor:tensor=8", 8, 64, **place)
+    assert "64 sequences pass at once; write 'micro=1'" in describe_obstacle(whole)
+    assert predict("llama2_7b", "data+tensor:tensor=8,micro=1", 8, 64, **place)["feasible"]

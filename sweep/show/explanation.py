@@ -169,6 +169,9 @@ def describe_obstacle(answer: dict[str, Any]) -> str:
 def _fit_memory(answer: dict[str, Any]) -> list[str]:
     batch, group = answer["largest_batch"], answer["smallest_group"]
     advice = []
+    micro = answer.get("layout", "").partition(" mb")[2].partition(" ")[0]
+    if micro not in ("", "1") and "micro" not in answer["strategy"]:
+        advice.append(f"{micro} sequences pass at once; write 'micro=1' behind the strategy")
     if batch is not None:
         most = f"a replica holds at most {format_count(batch, 'sample')}"
         advice.append(most if batch else "not one sample fits")
