@@ -21,6 +21,7 @@ from paradl.grids.inputs import values as cells
 from paradl.grids.inputs.layout_machine import find_reserved, read_fabric
 from paradl.grids.inputs.layout_space import MACHINE, LayoutSpace, Numbers, cut, read_layouts
 from paradl.grids.inputs.layout_uncertainty import draw_factors, find_drawn_spreads
+from paradl.grids.inputs.machine import Machine
 from paradl.grids.inputs.runs import build_training, find_largest_batch
 from paradl.grids.inputs.workload import Workload
 from paradl.kernels.arrays import LIMITS, use_numpy
@@ -50,6 +51,8 @@ def lay_out(
     """The cells of a strategy that layouts answer for. InputError: a network without blocks."""
     assert workload.origin
     net, machine, (_, data) = workload.transformer, workload.machine, workload.origin
+    if workload.layout_time is not None:  # a factor on times by the priors of any machine
+        machine = Machine(workload.system)
     values = cells.Values(axes, settings, leading=len(strategy.choices))
     return LayoutSpace(net, data, machine, strategy, values, settings, workload.layout_time)
 

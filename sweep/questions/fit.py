@@ -133,7 +133,9 @@ def fit(
     times = None
     if by == "time":
         measured = file.layouts if file else None
-        times = LayoutTimes(net, training, Machine(machine, file), precision, target, measured)
+        # The factor is on times by the priors of any machine.
+        settled = Machine(machine, None if measured else file)
+        times = LayoutTimes(net, training, settled, precision, target, measured)
     share = 0.0 if headroom is None else _read_headroom(headroom)
     answer = Candidates(net, space, training, machine, times, most, front=front, headroom=share)
     found: FitAnswer = {
