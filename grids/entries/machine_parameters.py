@@ -266,7 +266,7 @@ BLOCK_ROWS = (
         "share of the peak that large matrix products of blocks reach",
         (ABOVE_ZERO, 1),
         layered=True,
-        prior=_constant(0.663, 0.05, f"{TIMED}: A100; other devices' in grids.entries.block_rates"),
+        prior=_constant(0.663, 0.05, f"{TIMED}: A100; others': grids.entries.transformer_rates"),
     ),
     _ratio(
         "product_moves",
@@ -300,7 +300,7 @@ BLOCK_ROWS = (
         "attention_penalty",
         "slowdown of attention on newer GPUs by software that does without their instructions",
         (1, 100),
-        prior=_constant(1.69, 0.13, f"{TIMED}; fsdp, deepspeed, plain"),
+        prior=_constant(1.69, 0.13, f"{TIMED}; fsdp, deepspeed, jax"),
     ),
     Parameter(
         "host_pause",

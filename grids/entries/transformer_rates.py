@@ -1,7 +1,6 @@
 """What kernels and links reach when they train transformers, on any machine.
 
-Fitted to published runs (`python -m benchmarks layouts`); `hidden_gradients`, `hidden_weights` and
-`launch` are assumptions, about which those runs say little.
+Fitted to published runs (`python -m benchmarks layouts`), beside priors of the machine oracle.
 """
 
 import math
@@ -32,8 +31,8 @@ FITTED: Mapping[str, float] = MappingProxyType(
 # All parameters that rates follow from; the last two are those of other networks' layers.
 RATES = (*(row.name for row in BLOCK_ROWS), "layer_overhead", "overlap")
 A100_PEAK = 312e12  # [FLOP/s] in 16 bits; NVIDIA A100 data sheet
-# 16-bit peaks of the devices that `decline` and `dated` were fitted to. Their kernels reach the
-# same share whatever peak a user sets: else a higher one slowed layouts by up to 9 %.
+# 16-bit peaks of the devices that `decline` and `attention_penalty` were fitted to. Their kernels
+# reach the same share whatever peak a user sets: else a higher one slowed layouts by up to 9 %.
 FITTED_PEAKS = MappingProxyType(
     {
         **dict.fromkeys(("v100", "a100"), A100_PEAK),

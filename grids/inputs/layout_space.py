@@ -15,16 +15,20 @@ from paradl.grids.entries.parameters import DEFAULTS
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import System
-from paradl.grids.entries.transformer_rates import find_peaks, find_recipe
+from paradl.grids.entries.transformer_rates import find_recipe
 from paradl.grids.inputs import values as cells
 from paradl.grids.inputs.layout_machine import find_reserved, keep_logits, read_rates
-from paradl.grids.inputs.machine import Machine
+from paradl.grids.inputs.machine import Machine, build_network, build_pe, build_software
 from paradl.kernels.batches import global_batch
 from paradl.kernels.configuration.answers import LayoutCase
+from paradl.kernels.configuration.places import PLACES
 from paradl.kernels.layouts.alignment import count_ranks_in_node
 from paradl.kernels.layouts.enumerate import count_candidates, list_candidates
 from paradl.kernels.layouts.rates import Rates
 from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
+from paradl.kernels.machine.device import PE
+from paradl.kernels.machine.network import Network
+from paradl.kernels.machine.software import Software
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.parallelisms import RECOMPUTE, TRANSFORMERS
 
@@ -186,20 +190,23 @@ class LayoutSpace:
 
     def read_parameter(self, name: str) -> Floats:
         """Return a parameter's values, with the dimensions of cells; of levels, the first's."""
+        place = PLACES[name]
+        field = np.asarray(getattr(self._parts[place.part], place.field))
+        if place.level is None:
+            return field
         # A machine of one node has a single level.
-        (node, beyond), pe = (*self.system.levels, self.system.levels[0])[:2], self.system.pe
-        stated = {
-            "intra_bandwidth": node.bandwidth,
-            "inter_bandwidth": beyond.bandwidth,
-            "intra_latency": node.latency,
-            "inter_latency": beyond.latency,
-            "peak_flops": find_peaks(self.system, find_recipe(self.system)).products,
-            "memory_bandwidth": pe.memory_bandwidth,
-            "memory_capacity": pe.memory_capacity,
+        outer: Floats = field[0 if place.level == "node" else min(1, len(field) - 1)]
+        return outer
+
+    @cached_property
+    def _parts(self) -> Mapping[str, PE | Network | Software]:
+        """The machine, as other networks have it."""
+        machine, values, depth = self.machine, self.values, len(self.system.levels)
+        return {
+            "pe": build_pe(machine, values, "machine"),
+            "network": build_network(machine, values, "machine", depth),
+            "software": build_software(machine, values, "machine"),
         }
-        if name in stated:
-            return self.values.get(name, stated[name])
-        return self.machine.look_up(name, self.values)
 
     def describe_training(self, reserved: float | None = None) -> Training:
         """Describe how the layouts train; their global batch is a column of theirs.

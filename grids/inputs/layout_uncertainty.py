@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from paradl.grids.entries.calibration import LayoutTime
 from paradl.grids.entries.layout_parameters import KNOWN
 from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.transformer_rates import find_system_spread
 from paradl.grids.inputs.machine import Machine
 from paradl.grids.inputs.uncertainty import draw_logarithms
 from paradl.grids.inputs.values import Values
@@ -24,10 +26,27 @@ def draw_factors(machine: Machine, values: Values) -> dict[str, Floats]:
     return {name: np.exp(log) for name, log in logs.items()}
 
 
-def find_drawn_spreads(draw: Draw, factors: Mapping[str, Floats]) -> list[Floats]:
-    """Return spreads of ln computing, ln communicating and ln of both [layouts]."""
-    computing, communicating = draw(factors)
-    return [_find_spread(time) for time in (computing, communicating, computing + communicating)]
+def find_spreads(
+    machine: Machine,
+    precision: str,
+    has_experts: bool,
+    calibrated: LayoutTime | None,
+    values: Values,
+    draw: Draw,
+) -> list[Floats]:
+    """Return spreads of ln computing, ln communicating and ln of both [layouts].
+
+    They are of draws of parameters, and of what errs beside them. precision: a recipe. values:
+    parameters that are set.
+    """
+    # Runs that calibrate scatter by their parameters, too.
+    is_drawn = calibrated is None
+    error = find_system_spread(machine.system, precision, has_experts, calibrated, is_drawn)
+    if not is_drawn:
+        return [np.array(error)] * 3
+    computing, communicating = draw(draw_factors(machine, values))
+    times = computing, communicating, computing + communicating
+    return [np.hypot(_find_spread(time), error) for time in times]
 
 
 def _find_spread(seconds: Floats) -> Floats:

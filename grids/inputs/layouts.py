@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from paradl.grids.convergence.entry import Convergence
 from paradl.grids.entries.strategies import Strategy
-from paradl.grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe, find_system_spread
+from paradl.grids.entries.transformer_rates import RIVAL_SPREAD, find_recipe
 from paradl.grids.inputs import values as cells
 from paradl.grids.inputs.layout_machine import find_reserved, read_fabric
 from paradl.grids.inputs.layout_space import MACHINE, LayoutSpace, Numbers, cut, read_layouts
-from paradl.grids.inputs.layout_uncertainty import draw_factors, find_drawn_spreads
-from paradl.grids.inputs.machine import Machine
+from paradl.grids.inputs.layout_uncertainty import find_spreads
 from paradl.grids.inputs.runs import build_training, find_largest_batch
 from paradl.grids.inputs.workload import Workload
 from paradl.kernels.arrays import LIMITS, use_numpy
@@ -50,9 +49,7 @@ def lay_out(
 ) -> LayoutSpace:
     """The cells of a strategy that layouts answer for. InputError: a network without blocks."""
     assert workload.origin
-    net, machine, (_, data) = workload.transformer, workload.machine, workload.origin
-    if workload.layout_time is not None:  # a factor on times by the priors of any machine
-        machine = Machine(workload.system)
+    net, (_, data), machine = workload.transformer, workload.origin, workload.machine.for_layouts
     values = cells.Values(axes, settings, leading=len(strategy.choices))
     return LayoutSpace(net, data, machine, strategy, values, settings, workload.layout_time)
 
@@ -263,16 +260,11 @@ def _make_case(space: LayoutSpace, chosen: Answered, law: Convergence | None) ->
 
 
 def _find_spread(space: LayoutSpace, layouts: Layouts) -> Spread:
-    """Return the spread of each cell's times: draws of parameters, and what errs beside them."""
-    recipe, has_experts = find_recipe(space.system), bool(space.net.experts)
-    known = space.calibrated  # whose runs scatter by their parameters, too
-    error = find_system_spread(space.system, recipe, has_experts, known, is_drawn=known is None)
-    if known is not None:
-        return Spread(*[np.full(space.shape, error)] * 3)
-    cell = np.arange(len(layouts))
-    draw = partial(time_factors, space, layouts, cell)
-    drawn = find_drawn_spreads(draw, draw_factors(space.machine, space.values))
-    return Spread(*(np.hypot(one, error).reshape(space.shape) for one in drawn))
+    """Return the spread of each cell's times."""
+    basis = space.machine, find_recipe(space.system), bool(space.net.experts), space.calibrated
+    draw = partial(time_factors, space, layouts, np.arange(len(layouts)))
+    spreads = find_spreads(*basis, space.values, draw)
+    return Spread(*(np.broadcast_to(one, len(layouts)).reshape(space.shape) for one in spreads))
 
 
 def _pick(cell: Numbers, values: Floats, forbidden: NDArray[Any]) -> Numbers:

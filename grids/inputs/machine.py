@@ -38,6 +38,12 @@ class Machine:
         """
         return values.get(name, self._expected[name])
 
+    @property
+    def for_layouts(self) -> "Machine":
+        """The machine that times of layouts are by: a factor on these was fitted beside priors."""
+        is_fitted = self.calibration is not None and self.calibration.layouts is not None
+        return Machine(self.system) if is_fitted else self
+
     @cached_property
     def _expected(self) -> dict[str, float]:
         """Values that the user may replace; parameters without a prior are looked up elsewhere."""

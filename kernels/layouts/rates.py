@@ -19,12 +19,11 @@ class Rates:
     fraction of a peak at which products compute. product_moves, passes, score_passes: times that
     the three matrices of a product, a kept tensor, and a score of unfused attention, are moved to
     or from memory. attention: fraction of the peak that fused attention reaches with many features
-    per head. hidden_gradients, hidden_weights: fraction of
-    the passes that can hide their exchange. launch, expert_launch [s]: host time to launch a layer,
-    and the kernels of one expert (0: a grouped product serves all of a PE), forward and backward.
-    pause [s]: per iteration. straggling: fraction by which each doubling of the PEs slows an
-    iteration. slowdown: calibration factor on all times. sends_once: a token is sent once to a node
-    of its experts.
+    per head. hidden_gradients, hidden_weights: fraction of the passes that can hide their exchange.
+    launch, expert_launch [s]: host time to launch a layer, and the kernels of one expert (0: a
+    grouped product serves all of a PE), forward and backward. pause [s]: per iteration. straggling:
+    fraction by which each doubling of the PEs slows an iteration. slowdown: calibration factor on
+    all times. sends_once: a token is sent once to a node of its experts.
     """
 
     peak: float

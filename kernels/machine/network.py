@@ -48,8 +48,8 @@ class Network:
     bandwidth that leaves it. flow: largest share of a node's links that one flow can use. size:
     PEs of the machine. whole_gradients: gradients leave as one message, by rings. measured: lines
     by collective (`all_reduce`, `all_gather`, `reduce_scatter`, `all_to_all`), of which the fastest
-    counts; for layouts, of messages (`send`) as well. switch_latency [s]: start-up of a collective
-    that the switches of a node sum and multicast; None: its PEs do.
+    counts. switch_latency [s]: start-up of a collective that the switches of a node sum and
+    multicast; None: its PEs do.
     """
 
     span: PerLevel

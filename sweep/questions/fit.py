@@ -125,17 +125,15 @@ def fit(
         space = LayoutProduct.from_list(parse_layout(layout, pe))
         _expect_divisible(net, space.layouts, training)
     target = _read_target(by, tokens, price)
-    # A calibration is of one precision.
-    usual = "auto" if precision == OF_PRECISION.get(machine.precision) else None
     if calibration is not None and by != "time":
         raise InputError("a calibration moves times", where="calibration", advice="add --by time")
-    file = _find_calibration(calibration or usual, machine)
     times = None
     if by == "time":
-        measured = file.layouts if file else None
-        # The factor is on times by the priors of any machine.
-        settled = Machine(machine, None if measured else file)
-        times = LayoutTimes(net, training, settled, precision, target, measured)
+        # A calibration is of one precision.
+        usual = "auto" if precision == OF_PRECISION.get(machine.precision) else None
+        file = _find_calibration(calibration or usual, machine)
+        rates = Machine(machine, file).for_layouts, precision, target
+        times = LayoutTimes(net, training, *rates, file.layouts if file else None)
     share = 0.0 if headroom is None else _read_headroom(headroom)
     answer = Candidates(net, space, training, machine, times, most, front=front, headroom=share)
     found: FitAnswer = {

@@ -12,11 +12,10 @@ from paradl.grids.entries.systems import System
 from paradl.grids.entries.transformer_rates import (
     RIVAL_SPREAD,
     describe_times,
-    find_system_spread,
 )
 from paradl.grids.inputs.draws import DRAWS
 from paradl.grids.inputs.layout_machine import NOTHING, read_fabric, read_rates
-from paradl.grids.inputs.layout_uncertainty import draw_factors, find_drawn_spreads
+from paradl.grids.inputs.layout_uncertainty import find_spreads
 from paradl.grids.inputs.machine import Machine
 from paradl.grids.inputs.values import RowValues
 from paradl.kernels.layouts.answers import add_seconds, time_layouts, total_exchanges
@@ -82,17 +81,14 @@ class LayoutTimes:
         self._net, self._training, self._target = net, training, target
         # A calibration moves all times by one factor.
         slowdown = calibrated.factor if calibrated else 1.0
-        self._basis = machine.system, precision, bool(net.experts), calibrated
+        self._machine, self._precision = machine, precision
+        self._basis = precision, bool(net.experts), calibrated
         rates = replace(read_rates(machine, precision), slowdown=slowdown)
         self.speeds = rates, read_fabric(machine)
-        is_drawn = calibrated is None  # a calibration's runs scatter by their parameters, too
-        self._error = find_system_spread(*self._basis, is_drawn=is_drawn)
-        self._factors = draw_factors(machine, NOTHING) if is_drawn else {}
-        self._machine, self._precision = machine, precision
 
     def describe_basis(self) -> str:
         """Words on where times come from, and what their interval allows for."""
-        return describe_times(*self._basis)
+        return describe_times(self._machine.system, *self._basis)
 
     def describe(self, layouts: Layouts) -> list[TimeParts]:
         """The time of each layout, and what follows from it."""
@@ -107,8 +103,6 @@ class LayoutTimes:
 
     def _find_spreads(self, layouts: Layouts) -> Column:
         """Spread of the logarithm of each layout's time [layouts]."""
-        if not self._factors:
-            return np.full(len(layouts), self._error)
 
         def draw(factors: Mapping[str, Column]) -> tuple[Column, Column]:
             values = RowValues({}, factors)
@@ -121,8 +115,8 @@ class LayoutTimes:
             computing, communicating = np.reshape(add_seconds(terms), shape)
             return computing, communicating
 
-        *_, spread = find_drawn_spreads(draw, self._factors)
-        return np.hypot(spread, self._error)
+        *_, spread = find_spreads(self._machine, *self._basis, NOTHING, draw)
+        return np.broadcast_to(spread, len(layouts))
 
     def _describe(
         self,
