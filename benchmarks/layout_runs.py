@@ -23,11 +23,9 @@ from paradl.grids.entries.transformer_rates import (
     FITTED,
     RATES,
     find_efficiency,
-    find_peaks,
-    make_rates,
 )
 from paradl.grids.inputs.draws import DRAWS
-from paradl.grids.inputs.layout_machine import NOTHING, read_fabric
+from paradl.grids.inputs.layout_machine import NOTHING, read_fabric, read_rates
 from paradl.grids.inputs.layout_uncertainty import draw_factors
 from paradl.grids.inputs.machine import Machine
 from paradl.grids.inputs.values import RowValues
@@ -193,14 +191,8 @@ def find_drawn_spread(run: Run) -> float:
 
 def _time_columns(run: Run, values: RowValues, count: int) -> Logs:
     """Seconds of an iteration with each of some rows of parameters [rows]."""
-    machine, pe = Machine(run.system), run.system.pe
-    rates = make_rates(
-        pe,
-        find_peaks(run.system, run.precision),
-        pe.memory_bandwidth,
-        {name: np.broadcast_to(machine.look_up(name, values), count) for name in RATES},
-        STACKS[run.stack],
-    )
+    machine = Machine(run.system)
+    rates = read_rates(machine, run.precision, values, STACKS[run.stack])
     alike = replace(run.layout.select(np.zeros(count, int)), machine=np.arange(count))
     terms = time_iteration(run.net, alike, run.training, rates, read_fabric(machine, values))
     seconds: Logs = np.sum([*terms.values()], axis=0)

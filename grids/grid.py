@@ -56,7 +56,7 @@ from paradl.kernels.options import Options
 if TYPE_CHECKING:
     from paradl.grids.inputs.groups import Groups
     from paradl.grids.inputs.workload import Workload
-    from paradl.kernels.configuration.answers import AnyCase
+    from paradl.kernels.configuration.case import Case
 
 LABELS = ("model", "dataset", "system", "strategy")
 
@@ -313,7 +313,7 @@ class Grid:
         index: Index,
         axes: Mapping[str, Floats] | None = None,
         strategy: Strategy | None = None,
-    ) -> "AnyCase | None":
+    ) -> "Case | None":
         """Return the kernels' case of one (model, dataset, system, strategy); None: not possible.
 
         axes: a block's part of the numeric axes; by default all. strategy: replaces the grid's.

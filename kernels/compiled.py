@@ -67,6 +67,9 @@ class Compiled(Generic[Arguments, Result]):
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         if self._numpy and in_numpy():
             return self._function(*args, **kwargs)
+        if self._numpy and any(getattr(arg, "in_numpy", False) for arg in args):
+            with use_numpy():
+                return self._function(*args, **kwargs)
         static, others = self._divide(kwargs)
         leaves, structure = jax.tree.flatten((args, others))
         # Types repeat: as a set, they take half of the time.

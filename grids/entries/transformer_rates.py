@@ -6,7 +6,7 @@ Fitted to published runs (`python -m benchmarks layouts`), beside priors of the 
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from paradl.grids.entries.calibration import LayoutTime
 from paradl.grids.entries.machine_parameters import BLOCK_ROWS
@@ -14,7 +14,7 @@ from paradl.grids.entries.precision import NARROW, RECIPES
 from paradl.grids.entries.software import LayoutFacts
 from paradl.grids.entries.systems import ProcessingElement, System
 from paradl.grids.reading.errors import InputError, format_count
-from paradl.kernels.layouts.rates import Rates
+from paradl.kernels.layouts.rates import Peaks, StackFacts
 
 # Share of the peak that large products of blocks reach: on A100 and older GPUs; on newer ones it
 # falls as this power of the peak, since their clocks are lower; on TPUs, at a fixed clock.
@@ -73,18 +73,6 @@ UNMEASURED = ("nvfp4",)
 UNKNOWN = "ddp"  # the software of a system that states none
 # The recipe of bytes per parameter, by a system's precision.
 OF_PRECISION = {"bf16": "bf16", "amp": "fp16", "fp32": "fp32"} | {name: name for name in NARROW}
-
-
-class Peaks(NamedTuple):
-    """Peaks of a PE [FLOP/s]: of products in blocks, of those in 16 bits, without tensor cores."""
-
-    products: Any
-    wide: Any
-    vector: Any
-
-    def scale(self, factor: Any) -> "Peaks":
-        """Return the peaks times a factor."""
-        return Peaks(*(peak * factor for peak in self))
 
 
 def find_recipe(system: System) -> str:
@@ -241,30 +229,17 @@ def _compare_peak(pe: ProcessingElement) -> float:
     return max(FITTED_PEAKS.get(find_family(pe.device), stated) / A100_PEAK, 1.0)
 
 
-def make_rates(
-    pe: ProcessingElement,
-    peaks: Peaks,
-    bandwidth: Any,
-    values: Mapping[str, Any],
-    facts: LayoutFacts,
-) -> Rates:
-    """Return the rates of a PE.
+def read_facts(system: System, precision: str, facts: LayoutFacts | None = None) -> StackFacts:
+    """Return facts of a system's device and software. facts: of other software.
 
-    bandwidth: of its memory [B/s]. values: parameters by name, numbers or columns.
+    precision: a recipe. InputError: a peak is not stated.
     """
-    is_newer = _compare_peak(pe) >= NEWER
-    slower = values["attention_penalty"] if is_newer and not facts.native_attention else 1.0
-    reach = values["efficiency_blocks"]
-    return Rates(
-        *(*peaks, bandwidth),
-        *(reach, values["product_moves"]),
-        *(values["efficiency_attention"] / slower, values["block_passes"]),
-        values["score_passes"],
-        hidden_gradients=values["overlap"] * facts.hides_gradients,
-        hidden_weights=values["overlap"] * facts.hides_weights,
-        launch=values["layer_overhead"],
-        expert_launch=values["expert_wait"] * (not facts.groups_experts),
-        pause=values["host_pause"],
-        straggling=values["straggling"],
-        sends_once=facts.sends_once,
+    known = facts or system.software_facts.layouts
+    return StackFacts(
+        peaks=find_peaks(system, precision),
+        slow_attention=_compare_peak(system.pe) >= NEWER and not known.native_attention,
+        hides_gradients=known.hides_gradients,
+        hides_weights=known.hides_weights,
+        launches_experts=not known.groups_experts,
+        sends_once=known.sends_once,
     )

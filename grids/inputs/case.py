@@ -25,7 +25,7 @@ from paradl.grids.inputs.divisions import (
 )
 from paradl.grids.inputs.groups import KEPT, STAGES, Groups, reduce_groups, reduce_in_parts
 from paradl.grids.inputs.layers import spread_layers
-from paradl.grids.inputs.layouts import add_slopes, build_layout_case, lay_out
+from paradl.grids.inputs.layouts import build_layout_case, lay_out
 from paradl.grids.inputs.machine import build_network, build_pe, build_software, look_up_bytes
 from paradl.grids.inputs.runs import build_run, build_training, find_contention, find_largest_batch
 from paradl.grids.inputs.uncertainty import build_uncertainty
@@ -33,7 +33,6 @@ from paradl.grids.inputs.values import Settings, Values
 from paradl.grids.inputs.workload import Workload
 from paradl.grids.placing.group import NO_GROUPS
 from paradl.grids.reading.errors import InputError
-from paradl.kernels.configuration.answers import AnyCase
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.run import Run
 from paradl.kernels.derivatives.slopes import differentiate_layers
@@ -174,7 +173,7 @@ def _limit_sizes(bounds: Bounds, strategy: Strategy, run: Run) -> Bounds:
 
 def build_nearest_case(
     workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
-) -> AnyCase:
+) -> Case:
     """Build the case as `build_case` does, but of layouts with those that are nearest to fit."""
     if not strategy.laid:
         return build_case(workload, strategy, axes, settings)
@@ -184,7 +183,7 @@ def build_nearest_case(
 
 def build_case(
     workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
-) -> AnyCase:
+) -> Case:
     """Build the case over the outer product of `axes`, in the grid's order with `pe` first.
 
     Its layers are reduced. Everything that may depend on p has the shape of p, so that one compiled
@@ -192,8 +191,7 @@ def build_case(
     """
     if strategy.laid:
         space = lay_out(workload, strategy, axes, settings)
-        laid = build_layout_case(space, workload.convergence)
-        return add_slopes(space, laid) if settings.slopes else laid
+        return build_layout_case(space, workload.convergence)
     settings = choose_formulas(strategy, workload, settings)
     divided = divide_layers(workload, strategy, set_up(workload, strategy, axes, settings))
     reduced = reduce_groups(divided.groups, divided.setup.stages)

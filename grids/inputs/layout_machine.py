@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from paradl.grids.entries.software import Loss
-from paradl.grids.entries.transformer_rates import RATES, find_peaks, make_rates
-from paradl.grids.inputs.machine import Machine, build_network, build_software
+from paradl.grids.entries.software import LayoutFacts, Loss
+from paradl.grids.entries.transformer_rates import read_facts
+from paradl.grids.inputs.machine import Machine, build_network, build_pe, build_software
 from paradl.grids.inputs.values import RowValues, Values
-from paradl.kernels.layouts.rates import Rates
+from paradl.kernels.layouts.rates import Rates, find_rates
 from paradl.kernels.layouts.transformer import Training
 from paradl.kernels.machine.reached import Fabric
 
@@ -19,22 +19,23 @@ LOSS_PARTS = 8  # of a chunked loss, as torchtune has it
 PLAIN_LOSS = 4 + 4
 
 
-def read_rates(machine: Machine, precision: str, values: Values = NOTHING) -> Rates:
+def read_rates(
+    machine: Machine,
+    precision: str,
+    values: Values = NOTHING,
+    software: LayoutFacts | None = None,
+) -> Rates:
     """Return the rates of PEs, columns [machines] where these differ.
 
-    precision: a recipe. values: parameters that are set. InputError: a peak is not stated.
+    precision: a recipe. values: parameters that are set. software: other than the system's.
+    InputError: a peak is not stated.
     """
-    system = machine.system
-    peaks = find_peaks(system, precision)
-    # A peak that is moved moves those of attention, logits and plain cores in proportion.
-    moved = values.get("peak_flops", peaks.products) / peaks.products
-    rates = make_rates(
-        system.pe,
-        peaks.scale(moved),
-        values.get("memory_bandwidth", system.pe.memory_bandwidth),
-        {name: machine.look_up(name, values) for name in RATES},
-        system.software_facts.layouts,
+    facts = read_facts(machine.system, precision, software)
+    pe = replace(
+        build_pe(machine, values, "machine"),
+        peak_flops=values.get("peak_flops", facts.peaks.products),
     )
+    rates = find_rates(pe, build_software(machine, values, "machine"), facts)
     columns = {name: np.asarray(value) for name, value in vars(rates).items()}
     single = {name: column.item() for name, column in columns.items() if column.size == 1}
     return replace(rates, **single)

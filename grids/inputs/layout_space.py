@@ -15,26 +15,20 @@ from paradl.grids.entries.parameters import DEFAULTS
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import System
-from paradl.grids.entries.transformer_rates import find_recipe
+from paradl.grids.entries.transformer_rates import find_recipe, read_facts
 from paradl.grids.inputs import values as cells
-from paradl.grids.inputs.layout_machine import find_reserved, keep_logits, read_rates
-from paradl.grids.inputs.machine import Machine, build_network, build_pe, build_software
+from paradl.grids.inputs.layout_machine import keep_logits
+from paradl.grids.inputs.machine import Machine
 from paradl.kernels.batches import global_batch
-from paradl.kernels.configuration.answers import LayoutCase
-from paradl.kernels.configuration.places import PLACES
 from paradl.kernels.layouts.alignment import count_ranks_in_node
 from paradl.kernels.layouts.enumerate import count_candidates, list_candidates
-from paradl.kernels.layouts.rates import Rates
+from paradl.kernels.layouts.rates import StackFacts
 from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
-from paradl.kernels.machine.device import PE
-from paradl.kernels.machine.network import Network
-from paradl.kernels.machine.software import Software
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.parallelisms import RECOMPUTE, TRANSFORMERS
 
 Numbers = NDArray[np.int64]
 DEGREES = (*TRANSFORMERS, "pipeline")
-MACHINE = tuple(name for name in KNOWN if name != "reserved")
 # Values of columns that a strategy does not name; data takes the PEs that are left. A `micro` of 0
 # is that of the batch and of `segments`.
 USUAL = {name: int(DEFAULTS.get(name, 1)) for name in COLUMNS} | {"group": 0, "micro": 0}
@@ -69,11 +63,9 @@ class LayoutSpace:
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the cells, by the parameters in which they differ."""
-        names = (
-            *("pe", "batch", "accumulate", "segments", "memory_capacity", "max_global_batch"),
-            *(*KNOWN, *USUAL),
-        )
+        """The shape of the cells, by the parameters in which their layouts differ."""
+        chosen = ("memory_capacity", "max_global_batch", *KNOWN) if self.open else ()
+        names = ("pe", "batch", "accumulate", "segments", *USUAL, *chosen)
         given = [self.values.get(name).shape for name in names if name in self.values]
         return np.broadcast_shapes(*given)
 
@@ -105,7 +97,8 @@ class LayoutSpace:
     @property
     def open(self) -> tuple[str, ...]:
         """Columns that are chosen for each cell."""
-        return tuple(name for name in USUAL if name != "data" and name not in self.fixed)
+        stated = dict(self.strategy.degrees)
+        return tuple(name for name in USUAL if stated.get(name) == "best")
 
     def complete(self, layouts: Layouts, data: Numbers, cell: Numbers) -> Layouts:
         """Return layouts with their replicas, batches and flushes, by their cells.
@@ -188,53 +181,22 @@ class LayoutSpace:
             most = int(batch[cells_of].max())
             yield pes, pes * most if weak else most, lists, cells_of
 
-    def read_parameter(self, name: str) -> Floats:
-        """Return a parameter's values, with the dimensions of cells; of levels, the first's."""
-        place = PLACES[name]
-        field = np.asarray(getattr(self._parts[place.part], place.field))
-        if place.level is None:
-            return field
-        # A machine of one node has a single level.
-        outer: Floats = field[0 if place.level == "node" else min(1, len(field) - 1)]
-        return outer
+    @property
+    def facts(self) -> StackFacts:
+        """Facts of the system and its software, with the factor of a calibration."""
+        facts = read_facts(self.system, find_recipe(self.system))
+        return replace(facts, slowdown=self.calibrated.factor if self.calibrated else 1.0)
 
     @cached_property
-    def _parts(self) -> Mapping[str, PE | Network | Software]:
-        """The machine, as other networks have it."""
-        machine, values, depth = self.machine, self.values, len(self.system.levels)
-        return {
-            "pe": build_pe(machine, values, "machine"),
-            "network": build_network(machine, values, "machine", depth),
-            "software": build_software(machine, values, "machine"),
-        }
-
-    def describe_training(self, reserved: float | None = None) -> Training:
-        """Describe how the layouts train; their global batch is a column of theirs.
-
-        reserved: memory that holds no tensor [B]; None: as in the machine oracle.
-        """
+    def training(self) -> Training:
+        """How the layouts train; batch and reserved memory are those of cells."""
         training = Training(
             batch=0,
             length=self.net.length or self.length,
             recipe=RECIPES[find_recipe(self.system)],
             schedule=self.strategy.schedule,
-            reserved=find_reserved(self.machine) if reserved is None else reserved,
         )
         return keep_logits(training, self.system.software_facts.layouts.loss)
-
-    def read_rates(self, values: cells.Values) -> Rates:
-        """Return the calibrated rates of PEs; values: parameters that are set."""
-        rates = read_rates(self.machine, find_recipe(self.system), values)
-        return replace(rates, slowdown=self.calibrated.factor if self.calibrated else 1.0)
-
-
-def read_layouts(case: LayoutCase) -> Layouts:
-    """Return the layout of each cell of a case [cells]."""
-    columns = {name: np.ravel(case.columns[name]) for name in COLUMNS}
-    shape = np.shape(case.columns["micro"])
-    whole = (case.run.global_batch, case.run.accumulate)
-    batch, flushes = (np.ravel(np.broadcast_to(n, shape)).astype(int) for n in whole)
-    return Layouts(**columns, batch=batch, flushes=flushes)
 
 
 def _join_lists(

@@ -25,7 +25,7 @@ from paradl.kernels.blocks.summary import (
 )
 from paradl.kernels.blocks.tiles import Starts, Tiles, count_tile_cells, tiles
 from paradl.kernels.compiled import compiled
-from paradl.kernels.configuration.answers import AnyCase
+from paradl.kernels.configuration.case import Case
 from paradl.kernels.oracle.answer import Invariants, find_invariants, find_limits
 
 Buffers = dict[str, Array]
@@ -48,7 +48,7 @@ def _has_few_cells(*_: object, shape: tuple[int, ...]) -> bool:
 def fill_buffers(
     buffers: Buffers,
     place: Cells,
-    case: AnyCase,
+    case: Case,
     enough: Cells,
     *,
     shape: tuple[int, ...],
@@ -73,7 +73,7 @@ def fill_buffers(
 
 
 @compiled("names", numpy=True)
-def answer_few(case: AnyCase, enough: Cells, *, names: tuple[str, ...]) -> tuple[Outputs, AnyArray]:
+def answer_few(case: Case, enough: Cells, *, names: tuple[str, ...]) -> tuple[Outputs, AnyArray]:
     """Return a case's outputs [cells], of size 1 where they do not vary, and its summary's table.
 
     In numpy where that is quicker: the programs of `fill_buffers` run at memory speed, but take 2 s
@@ -94,6 +94,13 @@ def answer_few(case: AnyCase, enough: Cells, *, names: tuple[str, ...]) -> tuple
     return {name: outputs[name] for name in names}, tabulate_line(line)
 
 
+@compiled(donated=("buffers",))
+def put_outputs(buffers: Buffers, outputs: Outputs, place: Cells) -> Buffers:
+    """Return the buffers [places, cells] with outputs of `answer_few` at `place`."""
+    size = next(iter(buffers.values())).shape[1:] if buffers else ()
+    return _write(buffers, outputs, (place, *[0] * len(size)), size)
+
+
 @dataclass(frozen=True)
 class CellBlock:
     """A block's cells inside the compiled program, and how they are cut into tiles.
@@ -102,7 +109,7 @@ class CellBlock:
     enough: PE seconds in which an epoch is still efficient. names: the outputs that are read.
     """
 
-    case: AnyCase
+    case: Case
     ahead: list[Array | None]
     enough: Array
     place: Cells
@@ -163,20 +170,20 @@ class CellBlock:
         return jnp.asarray(self.case.run.p).reshape(-1, *[1] * (len(self.cut.shape) - 1))
 
 
-def _find_limits(case: AnyCase) -> AnyArray:
+def _find_limits(case: Case) -> AnyArray:
     """Return the flags as they are stored; times are only traced if they choose."""
     if case.choices:
         return select_outputs(case, ("limit",))["limit"]
     return find_limits(case)
 
 
-def _count_choices(case: AnyCase) -> int:
+def _count_choices(case: Case) -> int:
     """Count the choices of each cell: with many of them a tile has fewer cells."""
     shape = jnp.broadcast_shapes(jnp.shape(case.run.group), jnp.shape(case.run.segments))
     return math.prod(shape[: len(case.choices)])
 
 
-def _list_few_invariants(case: AnyCase, cells: int) -> list[Array | None]:
+def _list_few_invariants(case: Case, cells: int) -> list[Array | None]:
     """Return the invariant arrays that are small beside the cells, and None for the others.
 
     Each array by itself: with 128 bandwidths and 16 latencies, gradients through hosts are large,

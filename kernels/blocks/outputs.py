@@ -14,14 +14,15 @@ from operator import attrgetter
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
-from paradl.kernels.arrays import LIMITS, AnyArray, Cells, xp
+from paradl.kernels.arrays import LIMITS, AnyArray, Cells, use_numpy, xp
 from paradl.kernels.compiled import compiled
-from paradl.kernels.configuration.answers import Answer, AnyCase, LayoutCase
+from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import PLACES, scale_parameters
-from paradl.kernels.derivatives.differences import round_elasticity
+from paradl.kernels.derivatives.differences import STEPS, find_elasticity, round_elasticity
 from paradl.kernels.derivatives.slopes import Factors, push_forward
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.kernels.names.statistics import SUMMARISED
@@ -40,26 +41,26 @@ Fields = dict[str, dict[str, Array]]
 TRAINED = ("epochs", "train_time")
 
 
-def compute_outputs(case: AnyCase, *, names: tuple[str, ...]) -> Outputs:
+def compute_outputs(case: Case, *, names: tuple[str, ...]) -> Outputs:
     """Return what a block stores, and no more: the compiler drops the rest."""
     # Numpy has no derivatives.
-    derived = any(map(split_elasticity, names)) and not isinstance(case, LayoutCase)
+    derived = any(map(split_elasticity, names)) and not case.in_numpy
     compute = _differentiate if derived else _compute
     return compute(case, names=names)
 
 
 @compiled("names", numpy=True)
-def _compute(case: AnyCase, *, names: tuple[str, ...]) -> Outputs:
+def _compute(case: Case, *, names: tuple[str, ...]) -> Outputs:
     return select_outputs(case, names)
 
 
 @compiled("names")
-def _differentiate(case: AnyCase, *, names: tuple[str, ...]) -> Outputs:
+def _differentiate(case: Case, *, names: tuple[str, ...]) -> Outputs:
     return select_outputs(case, names)
 
 
 def select_outputs(
-    case: AnyCase, names: tuple[str, ...], invariants: Invariants | None = None
+    case: Case, names: tuple[str, ...], invariants: Invariants | None = None
 ) -> Outputs:
     """Return outputs as they are stored, of size 1 along dimensions where they do not vary."""
     if not any(map(_split_percentile, names)):
@@ -119,12 +120,12 @@ def _as_stored(name: str, values: Cells) -> AnyArray:
     return xp.asarray(values).astype(LIMITS if name == "limit" else xp.float32)
 
 
-def list_summarised(case: AnyCase) -> tuple[str, ...]:
+def list_summarised(case: Case) -> tuple[str, ...]:
     """List the outputs that a summary reads."""
     return SUMMARISED if case.training is None else (*SUMMARISED, "epochs")
 
 
-def count_alone(case: AnyCase, rank: int) -> AnyArray | None:
+def count_alone(case: Case, rank: int) -> AnyArray | None:
     """Return epochs on one PE, with the rank of cells, without dimensions of choices."""
     if case.training is None:
         return None
@@ -132,14 +133,12 @@ def count_alone(case: AnyCase, rank: int) -> AnyArray | None:
     return epochs.reshape(epochs.shape[epochs.ndim - rank :])
 
 
-def find_output_slopes(case: AnyCase, names: tuple[str, ...]) -> dict[str, Array]:
+def find_output_slopes(case: Case, names: tuple[str, ...]) -> dict[str, AnyArray]:
     """Return the outputs that are elasticities [cells], without a unit, by name.
 
     NaN if the configuration cannot exist, and for a time of 0, which has no logarithm. Of choices,
     those of the best. Slopes in parameters that layers depend on need the case's `layer_slopes`.
     """
-    if isinstance(case, LayoutCase):  # it comes with them
-        return {name: xp.asarray(case.slopes[name]) for name in names if name in case.slopes}
     wanted: dict[str, dict[str, str]] = {}
     for name in names:
         parts = split_elasticity(name)
@@ -148,16 +147,41 @@ def find_output_slopes(case: AnyCase, names: tuple[str, ...]) -> dict[str, Array
     # No slope reads the spreads, but they would be traced and differentiated: best, percentiles and
     # a slope of eight axes take 4.4 instead of 6.9 s of CPU to trace.
     case = replace(case, uncertainty=None)
-    slopes: dict[str, Array] = {}
+    slopes: dict[str, AnyArray] = {}
+    find = _difference if case.in_numpy else _push_forward
     for parameter, fields in wanted.items():
-        values, changes = _push_forward(case, parameter, fields)
+        values, changes = find(case, parameter, fields)
         slopes |= {name: _divide(changes[name], values[name]) for name in fields}
     return slopes
 
 
-@compiled("parameters")
-def differentiate_epoch(case: Case, *, parameters: tuple[str, ...]) -> tuple[Array, Array]:
+def _difference(
+    case: Case, parameter: str, fields: Mapping[str, str]
+) -> tuple[dict[str, AnyArray], dict[str, AnyArray]]:
+    """Return the same as `_push_forward` by differences, towards more of the parameter."""
+    moved = [evaluate(scale_parameters(case, {parameter: xp.asarray(step)})) for step in STEPS]
+    here = evaluate(case)
+    values, changes = {}, {}
+    for name, field in fields.items():
+        value, near, far = (attrgetter(field)(answer) for answer in (here, *moved))
+        values[name] = value
+        changes[name] = value * find_elasticity(near / value, far / value)
+    return values, changes
+
+
+def differentiate_epoch(case: Case, *, parameters: tuple[str, ...]) -> tuple[AnyArray, AnyArray]:
     """Return the time of an epoch [s] [cells], and d time / d log parameter [parameter, cells]."""
+    if not case.in_numpy:
+        return _differentiate_epoch(case, parameters=parameters)
+    with use_numpy():
+        pairs = (_difference(case, name, {"time": "epoch_time"}) for name in parameters)
+        values, changes = zip(*pairs, strict=True)
+        slopes = np.stack([change["time"] for change in changes])
+        return values[0]["time"], round_elasticity(slopes / values[0]["time"]) * values[0]["time"]
+
+
+@compiled("parameters")
+def _differentiate_epoch(case: Case, *, parameters: tuple[str, ...]) -> tuple[Array, Array]:
     directions = [_find_direction(case, name) for name in parameters]
     ones = jnp.ones(len(parameters))
 
@@ -220,7 +244,7 @@ def _find_direction(case: Case, parameter: str) -> Fields:
     return direction
 
 
-def _divide(change: Array, value: Array) -> Array:
+def _divide(change: AnyArray, value: AnyArray) -> AnyArray:
     defined = value > 0
-    slope = jnp.where(defined, change / jnp.where(defined, value, 1.0), jnp.nan)
-    return jnp.asarray(round_elasticity(slope))
+    slope = xp.where(defined, change / xp.where(defined, value, 1.0), xp.nan)
+    return xp.asarray(round_elasticity(slope))

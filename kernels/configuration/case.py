@@ -15,6 +15,7 @@ import jax
 from paradl.kernels.arrays import AnyArray, Cells, PerStage, xp
 from paradl.kernels.configuration.convergence import Curve, Law, follow_curve, spread_epochs
 from paradl.kernels.configuration.run import Run
+from paradl.kernels.layouts.work import BlockWork
 from paradl.kernels.machine.device import PE
 from paradl.kernels.machine.network import ClusteredRing, Network, Ring
 from paradl.kernels.machine.software import Software
@@ -56,6 +57,8 @@ class Uncertainty:
     factors [draw, cells]: on each parameter. serial [draw, cells]: on a model's time on one PE.
     whole, group: errors of the compute time of whole and of divided models. reduce, exchange: of
     the gradients' rings and of all other communication. widening: factor on these errors.
+    kernels [draw, cells]: factors on parameters of a PE. alike: one error of all terms together, of
+    blocks, whose runs state totals; `beside`: that beside another layout of the same network.
     """
 
     factors: Software
@@ -65,6 +68,9 @@ class Uncertainty:
     reduce: Cells
     exchange: Cells
     widening: Cells
+    kernels: Mapping[str, AnyArray] = field(default_factory=dict)
+    alike: Cells | None = None
+    beside: Cells | None = None
 
 
 @runtime_checkable  # where shapes are checked
@@ -102,7 +108,7 @@ class Case:
     layer_slopes: d work / d log x by parameter and field, for requested elasticities.
     """
 
-    work: AnyWork
+    work: AnyWork | BlockWork
     bounds: Bounds
     run: Run
     network: Network
@@ -150,8 +156,19 @@ class Case:
         )
 
     @property
+    def in_numpy(self) -> bool:
+        """True if only numpy computes the answers, however many cells there are."""
+        return isinstance(self.work, BlockWork)
+
+    @property
+    def blocks(self) -> BlockWork:
+        """The work of a case that is answered by blocks."""
+        assert isinstance(self.work, BlockWork)
+        return self.work
+
+    @property
     def machine_work(self) -> GroupWork:
-        """The work of a case of the machine oracle."""
+        """The work of a case of the machine oracle that is answered layer by layer."""
         assert isinstance(self.work, GroupWork)
         return self.work
 

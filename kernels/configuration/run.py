@@ -6,8 +6,9 @@ per epoch; I = max(D/B, 1) iterations; delta bytes per item; gamma memory reuse;
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, make_dataclass, replace
 from functools import partial
+from typing import Any
 
 import jax
 
@@ -15,6 +16,7 @@ from paradl.kernels import batches
 from paradl.kernels.arrays import Cells, xp
 from paradl.kernels.batches import Scaling
 from paradl.kernels.machine.device import count_pes
+from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.terms import NOTHING, TERMS, Terms, list_terms
 from paradl.kernels.options import Options, Rounding
 
@@ -107,6 +109,13 @@ class Run:
 
 # Registered here because names of terms are read without JAX.
 jax.tree_util.register_dataclass(Terms)
+# The same of blocks: a field for each of LAYOUT_TERMS. Before Python 3.12 its module must be
+# stated: programs that are kept on disk name it.
+BlockTerms: Any = jax.tree_util.register_dataclass(
+    make_dataclass(
+        "BlockTerms", list(LAYOUT_TERMS), namespace={"__module__": __name__}, frozen=True
+    )
+)
 
 
 @jax.tree_util.register_dataclass
@@ -117,7 +126,7 @@ class Times:
     sampled, iterated: compute time paid per sample and per iteration.
     """
 
-    terms: Terms
+    terms: Any
     sampled: Cells
     iterated: Cells
     communication: Cells
@@ -164,7 +173,7 @@ def extend_to_epoch(iteration: Times, run: Run, options: Options) -> Times:
     times: Times = jax.tree.map(lambda time: time * iterations, iteration)
     # With `ceil` the last batch is smaller: it communicates in full, but computes no sample twice,
     # as in the authors' tool (docs/oracle.md, Iterations).
-    sampled = {
-        name: getattr(iteration.terms, name) * passes for name in list_terms("compute", "sample")
-    }
+    # Blocks are timed by whole iterations.
+    names = list_terms("compute", "sample") if isinstance(iteration.terms, Terms) else ()
+    sampled = {name: getattr(iteration.terms, name) * passes for name in names}
     return replace(times, terms=replace(times.terms, **sampled), sampled=iteration.sampled * passes)

@@ -16,8 +16,6 @@ from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 
 COMPUTING = np.array([LAYOUT_TERMS[name].part == "compute" for name in TERMS])
-# Layouts per call: 2**16 makes some 60 arrays of 0.5 MB.
-MOST = 2**16
 
 
 class LayoutAnswers(NamedTuple):
@@ -39,20 +37,26 @@ def answer_layouts(
     fabric: Fabric,
 ) -> LayoutAnswers:
     """Answers of layouts, by TERMS; the caller, who knows the capacity, adds `Limit.MEMORY`."""
-    answers = LayoutAnswers(
-        np.full((len(TERMS), len(layouts)), np.nan),
-        np.full(len(layouts), np.nan),
-        find_limits(net, layouts, training),
-    )
+    limit = find_limits(net, layouts, training)
+    seconds, memory = np.full((len(TERMS), len(layouts)), np.nan), np.full(len(layouts), np.nan)
+    rows = list_possible(limit)
+    if rows.size:
+        chosen = layouts.select(rows)
+        seconds[:, rows] = time_layouts(net, chosen, training, rates, fabric)
+        memory[rows] = sum_memory(net, chosen, training)
+    return LayoutAnswers(seconds, memory, limit)
+
+
+def list_possible(limit: Column) -> Column:
+    """List the rows of layouts whose degrees divide what they have to, given their flags."""
     # Uneven stages can run: the slowest one decides.
-    rows = np.flatnonzero((answers.limit & ~Limit.UNEVEN) == 0)
-    for start in range(0, len(rows), MOST):
-        part = rows[start : start + MOST]
-        chosen = layouts.select(part)
-        parts, _ = measure_memory(net, chosen, training)
-        answers.seconds[:, part] = time_layouts(net, chosen, training, rates, fabric)
-        answers.memory[part] = sum(parts.values())
-    return answers
+    return np.flatnonzero((limit & ~Limit.UNEVEN) == 0)
+
+
+def sum_memory(net: Transformer, layouts: Layouts, training: Training) -> Column:
+    """Memory of the fullest PE [B] [layouts]."""
+    parts, _ = measure_memory(net, layouts, training)
+    return np.asarray(sum(parts.values()))
 
 
 def time_layouts(

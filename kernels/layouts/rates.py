@@ -1,13 +1,42 @@
 """Rates that kernels, links and overlaps reach in transformer training."""
 
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from paradl.kernels.layouts.columns import Column
+from paradl.kernels.machine.device import PE
+from paradl.kernels.machine.software import Software
 
 # FLOPs of the backward pass over the forward pass: gradients of inputs and of weights.
 BACKWARD = 2.0
+
+
+class Peaks(NamedTuple):
+    """Peaks of a PE [FLOP/s]: of products in blocks, of those in 16 bits, without tensor cores."""
+
+    products: float
+    wide: float
+    vector: float
+
+
+@dataclass(frozen=True)
+class StackFacts:
+    """Facts of a device and the software on it that no parameter changes.
+
+    peaks: as stated. slow_attention: fused attention lacks this device's instructions.
+    hides_gradients, hides_weights: passes run beside the exchange of gradients, and beside ZeRO's
+    gathers. launches_experts: each expert by itself. sends_once, slowdown: as of `Rates`.
+    """
+
+    peaks: Peaks
+    slow_attention: bool = False
+    hides_gradients: bool = True
+    hides_weights: bool = True
+    launches_experts: bool = False
+    sends_once: bool = False
+    slowdown: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -53,3 +82,28 @@ class Rates:
             return self
         several = {name: value for name, value in vars(self).items() if np.ndim(value)}
         return replace(self, **{name: value[machine] for name, value in several.items()})
+
+
+def find_rates(pe: PE, software: Software, facts: StackFacts) -> Rates:
+    """Return the rates of PEs with some software; numbers, or arrays of any shape."""
+    # A peak that is moved moves those of attention, logits and plain cores in proportion.
+    moved = np.asarray(pe.peak_flops) / facts.peaks.products
+    slower = software.attention_penalty if facts.slow_attention else 1.0
+    rates: dict[str, Any] = {
+        "peak": facts.peaks.products * moved,
+        "wide_peak": facts.peaks.wide * moved,
+        "vector_peak": facts.peaks.vector * moved,
+        "bandwidth": pe.memory_bandwidth,
+        "reach": pe.block_product,
+        "product_moves": pe.product_moves,
+        "attention": pe.attention / slower,
+        "passes": pe.block_passes,
+        "score_passes": pe.score_passes,
+        "hidden_gradients": software.overlap * facts.hides_gradients,
+        "hidden_weights": software.overlap * facts.hides_weights,
+        "launch": software.layer_overhead,
+        "expert_launch": software.expert_wait * facts.launches_experts,
+        "pause": software.host_pause,
+        "straggling": software.straggling,
+    }
+    return Rates(**rates, slowdown=facts.slowdown, sends_once=facts.sends_once)

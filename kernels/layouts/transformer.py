@@ -1,6 +1,6 @@
 """Layers of a transformer, the columns of candidate layouts, and how they train."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
@@ -170,6 +170,12 @@ class Layouts:
         more = np.zeros((len(rows), len(COLUMNS) - rows.shape[1]), int)
         return cls(*np.ascontiguousarray(np.hstack([rows, more]).T))
 
+    @classmethod
+    def join(cls, lists: Sequence["Layouts"]) -> "Layouts":
+        """Join lists of layouts that have the same columns."""
+        names = [name for name in ALL_COLUMNS if getattr(lists[0], name) is not None]
+        return cls(**{n: np.concatenate([getattr(one, n) for one in lists]) for n in names})
+
     def to_rows(self) -> Column:
         """The columns as rows [layouts, columns]."""
         return np.stack([getattr(self, name) for name in COLUMNS], axis=1)
@@ -199,8 +205,7 @@ class Layouts:
 
     def map_columns(self, change: Callable[[Column], Column]) -> "Layouts":
         """Apply a function to every column."""
-        names = (*COLUMNS, "batch", "flushes", "machine")
-        columns = ((name, getattr(self, name)) for name in names)
+        columns = ((name, getattr(self, name)) for name in ALL_COLUMNS)
         return replace(
             self, **{name: change(column) for name, column in columns if column is not None}
         )
@@ -250,8 +255,9 @@ class Layouts:
         return shared
 
 
+ALL_COLUMNS = tuple(field.name for field in fields(Layouts))
 # In row order, which also breaks ties between layouts; without batch, flushes and machine.
-COLUMNS = tuple(field.name for field in fields(Layouts))[:-3]
+COLUMNS = ALL_COLUMNS[:-3]
 
 
 @dataclass(frozen=True)

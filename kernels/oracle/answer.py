@@ -7,25 +7,26 @@ continuous parameter.
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
 
 from paradl.kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits, xp
 from paradl.kernels.compiled import compiled, fetch
-from paradl.kernels.configuration.answers import Answer, AnyCase, LayoutCase, Spread
+from paradl.kernels.configuration.answers import Answer, Spread
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.run import Times, extend_to_epoch
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.exchanges import Paths
 from paradl.kernels.oracle.formulas import (
-    count_segments,
+    find_existing,
     find_fixed_paths,
+    find_flags,
     find_memory,
     mark_segmented,
     time_iteration,
 )
-from paradl.kernels.oracle.limits import InvariantFlags, find_invariant_flags, limits
+from paradl.kernels.oracle.limits import InvariantFlags, limits
 from paradl.kernels.oracle.uncertainty import spread
 
 Tree = TypeVar("Tree")
@@ -42,30 +43,20 @@ class Invariants:
     """
 
     exists: Flags
-    flags: InvariantFlags | None
+    flags: InvariantFlags
     paths: Paths | None
 
 
-def find_invariants(case: AnyCase) -> Invariants:
+def find_invariants(case: Case) -> Invariants:
     """Compute the invariants of a case."""
-    if isinstance(case, LayoutCase):
-        return Invariants(xp.isfinite(case.answer.compute), None, None)
-    run = case.run
-    # False if serial has several PEs or a group does not divide p, since p1 is then rounded.
-    exists = xp.equal(run.replicas * run.group, run.p) & case.bounds.defined
-    if "segments" in case.choices:  # less than a sample each is no choice; one segment always is
-        exists = exists & xp.less_equal(run.segments, xp.maximum(run.batch, 1.0))
-    flags = find_invariant_flags(case.bounds, case.run, case.network, count_segments(case))
-    return Invariants(exists, flags, find_fixed_paths(case))
+    return Invariants(find_existing(case), find_flags(case), find_fixed_paths(case))
 
 
-def evaluate(case: AnyCase, invariants: Invariants | None = None) -> Answer:
+def evaluate(case: Case, invariants: Invariants | None = None) -> Answer:
     """Compute the answer of every cell, for the best of its choices: stage two.
 
     NaN where the configuration cannot exist. invariants: if already computed.
     """
-    if isinstance(case, LayoutCase):
-        return case.answer
     answer = _evaluate_all(case, invariants or find_invariants(case))
     for _ in case.choices:
         answer = choose_answer(answer)
@@ -79,37 +70,32 @@ def choose_answer(choices: Answer) -> Answer:
     return chosen
 
 
-def answer_case(case: AnyCase) -> Answer:
+def answer_case(case: Case) -> Answer:
     """Compute the answer, as numpy arrays."""
     return fetch(_evaluate(case))
 
 
 @compiled(numpy=True)
-def find_limits(case: AnyCase) -> Limits:
+def find_limits(case: Case) -> Limits:
     """Return the flags of every cell, even of configurations that cannot exist."""
     return find_fit(case)[0]
 
 
 @compiled(numpy=True)
-def find_fit(case: AnyCase) -> tuple[Limits, Cells]:
+def find_fit(case: Case) -> tuple[Limits, Cells]:
     """Return the flags of every cell and the memory that it needs [B], by choice."""
-    if isinstance(case, LayoutCase):
-        return case.answer.limit, case.answer.memory
-    memory = find_memory(case)
-    flags = find_invariant_flags(case.bounds, case.run, case.network, count_segments(case))
-    flagged = limits(mark_segmented(case), flags, case.run, memory, case.pe.memory_capacity)
+    memory, segmented = find_memory(case), mark_segmented(case)
+    flagged = limits(segmented, find_flags(case), case.run, memory, case.pe.memory_capacity)
     return flagged, memory
 
 
-def settle_choices(case: Any) -> Any:
+def settle_choices(case: Case) -> Case:
     """Replace each cell's choices by the best one."""
-    if isinstance(case, LayoutCase) or not case.choices:
-        return case
-    return fetch(_settle_choices(case))
+    return fetch(_settle_choices(case)) if case.choices else case
 
 
 @compiled(numpy=True)
-def _evaluate(case: AnyCase) -> Answer:
+def _evaluate(case: Case) -> Answer:
     return evaluate(case)
 
 
@@ -132,7 +118,6 @@ def take_best(case: Case, tree: Tree) -> Tree:
 def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
     """Compute the answers of all choices."""
     run, exists, training = case.run, invariants.exists, case.training
-    assert invariants.flags is not None  # these are of no layouts
     segmented = mark_segmented(case)
     needed = xp.where(exists, find_memory(case), xp.nan)
     now = _where(exists, time_iteration(case, invariants.paths))

@@ -1,17 +1,29 @@
-"""Choose the formulas of the oracle, Table III or the machine; no other module does."""
+"""Choose the formulas of the oracle: Table III, or the machine by layers or by blocks.
+
+No other module does.
+"""
 
 from dataclasses import replace
 
-from paradl.kernels.arrays import Cells, PerLayer, xp
+from paradl.kernels.arrays import LIMITS, Cells, Flags, PerLayer, xp
 from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.case import Case
-from paradl.kernels.configuration.run import Times, accumulate_passes, add_terms, wait_for_input
+from paradl.kernels.configuration.run import (
+    BlockTerms,
+    Times,
+    accumulate_passes,
+    add_terms,
+    wait_for_input,
+)
+from paradl.kernels.layouts.answers import add_seconds
+from paradl.kernels.layouts.work import BlockWork, Machines
 from paradl.kernels.machine.device import PE
 from paradl.kernels.machine.network import Link
 from paradl.kernels.options import Options
 from paradl.kernels.oracle import exchanges, reduction, table_iii
 from paradl.kernels.oracle.exchanges import Paths, exchange, find_paths
 from paradl.kernels.oracle.iteration import time_computing, time_feed
+from paradl.kernels.oracle.limits import InvariantFlags, find_group_flags, find_invariant_flags
 from paradl.kernels.paper.table import TableWork
 from paradl.kernels.parallelism import layout
 from paradl.kernels.work import memory
@@ -72,20 +84,50 @@ time_parts = compiled(numpy=True)(time_part)
 
 
 def find_fixed_paths(case: Case) -> Paths | None:
-    """Compute costs of exchanges that do not depend on bytes; None for Table III."""
-    return find_paths(case) if case.options.oracle == "machine" else None
+    """Compute costs of exchanges that do not depend on bytes; None for Table III and blocks."""
+    return find_paths(case) if isinstance(case.work, GroupWork) else None
+
+
+def find_existing(case: Case) -> Flags:
+    """Return where a configuration can exist."""
+    if isinstance(case.work, BlockWork):
+        return case.bounds.defined
+    run = case.run
+    # False if serial has several PEs or a group does not divide p, since p1 is then rounded.
+    exists = xp.equal(run.replicas * run.group, run.p) & case.bounds.defined
+    if "segments" in case.choices:  # less than a sample each is no choice; one segment always is
+        exists = exists & xp.less_equal(run.segments, xp.maximum(run.batch, 1.0))
+    return exists
+
+
+def find_flags(case: Case) -> InvariantFlags:
+    """Compute the flags that do not depend on memory."""
+    if isinstance(case.work, BlockWork):
+        group = find_group_flags(case.bounds, case.run, case.network)
+        of_layouts = xp.asarray(case.work.flag(), LIMITS)
+        return InvariantFlags(group | of_layouts, *[xp.zeros((), LIMITS)] * 2)
+    return find_invariant_flags(case.bounds, case.run, case.network, count_segments(case))
 
 
 def time_iteration(case: Case, paths: Paths | None = None) -> Times:
     """Compute the times of an iteration: stage two. paths: if already computed."""
     if isinstance(case.work, TableWork):
         return add_terms(accumulate_passes(table_iii.time_pass(case, case.work), case.run))
+    if isinstance(case.work, BlockWork):
+        return _time_blocks(case, case.work)
     terms = exchange(case, time_computing(case), paths or find_paths(case))
     times = add_terms(accumulate_passes(terms, case.run))
     # Last: hosts prepare samples during all of an iteration, so only what exceeds it is waited for.
     if not case.options.waits_for_input:
         return times
     return wait_for_input(times, time_feed(case))
+
+
+def _time_blocks(case: Case, work: BlockWork) -> Times:
+    parts = case.pe, case.network, case.software
+    seconds = work.time(Machines.from_parts(*parts, work.facts, xp.ndim(case.run.p)))
+    compute, communication = add_seconds(seconds)
+    return Times(BlockTerms(*seconds), xp.zeros(()), compute, communication)
 
 
 def find_links(case: Case) -> tuple[Link, Link, Link]:
@@ -99,6 +141,8 @@ def mark_segmented(case: Case) -> Cells:
     """Return 1 where samples pass in segments, else 0."""
     if isinstance(case.work, TableWork):
         return case.work.pipelined
+    if isinstance(case.work, BlockWork):
+        return 1.0
     return float(layout.is_segmented(case))
 
 
@@ -113,6 +157,8 @@ def find_memory(case: Case) -> Cells:
     """Compute bytes of the fullest PE of every cell."""
     if isinstance(case.work, TableWork):
         return table_iii.find_bound(case, case.work)
+    if isinstance(case.work, BlockWork):
+        return case.work.measure() + case.pe.reserved
     return memory.find_memory(
         shard_states(case, case.machine_work), case.run.batch, case.pe.reserved
     )

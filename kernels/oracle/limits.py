@@ -24,17 +24,22 @@ class InvariantFlags:
     segments: Limits
 
 
-def find_invariant_flags(
-    bounds: Bounds, run: Run, network: Network, segments: Cells
-) -> InvariantFlags:
-    """Compute flags that vary along few dimensions. segments: number of parts of a batch."""
+def find_group_flags(bounds: Bounds, run: Run, network: Network) -> Limits:
+    """Compute the flags of groups of PEs."""
     groups = divides(run.group, run.p)
-    group = (
+    return (
         _flag(xp.logical_not(bounds.fits), Limit.TOO_MANY_PES)
         | _flag(xp.logical_not(bounds.even), Limit.UNEVEN)
         | _flag(xp.logical_not(groups), Limit.GROUP_DOES_NOT_DIVIDE)
         | _flag(xp.greater(run.p, network.size), Limit.MACHINE_TOO_SMALL)
     )
+
+
+def find_invariant_flags(
+    bounds: Bounds, run: Run, network: Network, segments: Cells
+) -> InvariantFlags:
+    """Compute flags that vary along few dimensions. segments: number of parts of a batch."""
+    group = find_group_flags(bounds, run, network)
     uneven = _flag(xp.logical_not(is_whole(run.batch)), Limit.UNEVEN)
     return InvariantFlags(group, _samples(run.batch), uneven | _samples(run.batch / segments))
 

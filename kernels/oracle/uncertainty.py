@@ -6,6 +6,7 @@ ones. Draws rather than derivatives, which vanish where communication is hidden 
 another algorithm becomes the fastest.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -14,18 +15,18 @@ import jax
 from paradl.kernels.arrays import AnyArray, Cells, Flags, in_numpy, repeat, take_item, xp
 from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.answers import Spread
-from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.case import Case, Uncertainty
 from paradl.kernels.configuration.run import Times
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.stored import PERCENTILES
-from paradl.kernels.names.terms import Terms
 from paradl.kernels.oracle.formulas import time_iteration
-from paradl.kernels.work.group import slower
+from paradl.kernels.work.group import GroupWork, slower
 
 # Parameters that are shares, and so at most 1.
 PARTS = ("overlap", "rail", "flow")
 Sums = tuple[AnyArray, AnyArray]  # of values, and of their squares
-Draws = tuple[Software, Cells]  # factors on parameters, and on a model's time on one PE
+# Factors on parameters of software and of kernels, and on a model's time on one PE.
+Draws = tuple[Software, Mapping[str, Cells], Cells]
 Tree = TypeVar("Tree")
 # [s] Replaces zero times, which have no logarithm.
 NOTHING = 1e-30
@@ -36,7 +37,8 @@ NOTHING = 1e-30
 class Errors:
     """Model errors as spreads of logarithms: of computing, of gradients' rings, of other exchanges.
 
-    rings: whether `reducing` applies to gradients. widening: factor on all errors.
+    rings: whether `reducing` applies to gradients. widening: factor on all errors. alike: one error
+    of all terms together, in place of the others.
     """
 
     computing: Cells
@@ -44,35 +46,33 @@ class Errors:
     exchanging: Cells
     rings: Flags
     widening: Cells
+    alike: Cells | None = None
 
 
 def spread(case: Case, now: Times) -> Spread:
     """Compute the spreads of an iteration's times `now`. The case has an uncertainty."""
     assert case.uncertainty is not None  # callers check it
     drawn = (_find_variances_at_once if in_numpy() else _find_variances)(case, now)
-    terms = now.terms
-    compute, communication = _find_own_errors(terms, case)
-    return Spread(
-        compute=_add_error(drawn[0], compute, terms.compute),
-        communication=_add_error(drawn[1], communication, terms.communication),
-        total=_add_error(
-            drawn[2], xp.hypot(compute, communication), terms.compute + terms.communication
-        ),
-    )
+    times = now.compute, now.communication, now.compute + now.communication
+    spreads = map(_add_error, drawn, _find_own_errors(now, case), times)
+    return Spread(*spreads)
 
 
-def draw_times(case: Case) -> tuple[AnyArray, AnyArray]:
+def draw_times(case: Case, *, beside: bool = False) -> tuple[AnyArray, Cells]:
     """Return total seconds of an iteration for each draw [draw, cells], and the model error.
 
-    The error is the spread of the logarithm of the time.
+    The error is the spread of the logarithm of the time. beside: of one run beside another of the
+    same network, whose error is partly the same.
     """
     assert case.uncertainty is not None
     # All draws at once, as in `_find_variances_at_once`: `best` of two cells 0.37 -> 0.07 s of CPU.
     drawn = time_iteration(add_draws(case))
     times = xp.moveaxis(xp.asarray(drawn.compute + drawn.communication), -1, 0)
+    if beside and case.uncertainty.beside is not None:
+        return times, case.uncertainty.beside
     now = time_iteration(case)
-    errors = _find_own_errors(now.terms, case)
-    return times, xp.hypot(*errors) / (now.compute + now.communication)
+    *_, error = _find_own_errors(now, case)
+    return times, error / (now.compute + now.communication)
 
 
 def quantile(time: Cells, sigma: Cells, percent: int) -> Cells:
@@ -94,15 +94,12 @@ def _find_variances(case: Case, now: Times) -> tuple[Cells, Cells, Cells]:
     uncertainty = case.uncertainty
     assert uncertainty is not None
 
-    def list_times(factors: Software, serial: Cells) -> list[AnyArray]:
-        return _list_times(time_iteration(_move(case, factors, serial)))
-
-    draws, count = (uncertainty.factors, uncertainty.serial), xp.shape(uncertainty.serial)[0]
+    draws, count = _list_draws(uncertainty), xp.shape(uncertainty.serial)[0]
     # Differences from the centre, whose squares lose no digits.
     centre = _list_times(now)
 
     def add(number: AnyArray | int, sums: list[Sums]) -> list[Sums]:
-        drawn = list_times(*take_item(draws, number))
+        drawn = _list_times(time_iteration(_move(case, *take_item(draws, number))))
         off = [xp.log(time / at) for time, at in zip(drawn, centre, strict=True)]
         # Three arrays: stacked into one, each cell took thirteen times as long.
         return [
@@ -137,23 +134,32 @@ def _list_times(times: Times) -> list[AnyArray]:
     return [xp.maximum(xp.asarray(part), NOTHING) for part in parts]
 
 
-def _move(case: Case, factors: Software, serial: Cells) -> Case:
+def _list_draws(uncertainty: Uncertainty) -> Draws:
+    return uncertainty.factors, uncertainty.kernels, uncertainty.serial
+
+
+def _move(case: Case, factors: Software, kernels: Mapping[str, Cells], serial: Cells) -> Case:
     """Multiply the case's parameters by drawn factors, and its layers' times by `serial`."""
     software: Software = jax.tree.map(xp.multiply, case.software, factors)
     bounded = {
         name: _bound(getattr(software, name), getattr(case.software, name)) for name in PARTS
     }
-    work = slower(case.machine_work, serial)
-    return replace(case, work=work, software=replace(software, **bounded))
+    pe = {name: getattr(case.pe, name) * factor for name, factor in kernels.items()}
+    return replace(
+        case,
+        work=slower(case.work, serial) if isinstance(case.work, GroupWork) else case.work,
+        pe=replace(case.pe, **pe),
+        software=replace(software, **bounded),
+    )
 
 
 def add_draws(case: Case) -> Case:
     """Return the case with all draws along a new last dimension, and without uncertainty."""
     uncertainty, rank = case.uncertainty, xp.ndim(case.run.p)
     assert uncertainty is not None
-    drawn = (uncertainty.factors, uncertainty.serial)
-    factors, serial = jax.tree.map(lambda leaf: xp.moveaxis(xp.asarray(leaf), 0, -1), drawn)
-    return _move(add_dimension(replace(case, uncertainty=None), rank), factors, serial)
+    drawn = _list_draws(uncertainty)
+    factors = jax.tree.map(lambda leaf: xp.moveaxis(xp.asarray(leaf), 0, -1), drawn)
+    return _move(add_dimension(replace(case, uncertainty=None), rank), *factors)
 
 
 def add_dimension(tree: Tree, rank: int) -> Tree:
@@ -176,8 +182,9 @@ def _bound(drawn: Cells, expected: Cells) -> Cells:
 
 def find_errors(case: Case) -> Errors:
     """Return the model errors of a case that has an uncertainty."""
-    run, uncertainty, alike = case.run, case.uncertainty, case.find_alike()
+    run, uncertainty = case.run, case.uncertainty
     assert uncertainty is not None
+    alike = None if uncertainty.alike is not None else case.find_alike()
     return Errors(
         computing=xp.where(xp.equal(run.group, 1), uncertainty.whole, uncertainty.group),
         reducing=uncertainty.reduce,
@@ -185,17 +192,23 @@ def find_errors(case: Case) -> Errors:
         # A spatial group's gradients go through host memory, with the errors of other exchanges.
         rings=xp.greater(run.replicas, 1) & (True if alike is None else xp.equal(alike.degree, 1)),
         widening=uncertainty.widening,
+        alike=uncertainty.alike,
     )
 
 
-def _find_own_errors(terms: Terms, case: Case) -> tuple[Cells, Cells]:
-    """Return the model errors of compute and communication time [s]."""
+def _find_own_errors(now: Times, case: Case) -> tuple[Cells, Cells, Cells]:
+    """Return the model errors of compute, communication and total time [s]."""
     errors = find_errors(case)
-    computing = errors.computing * terms.compute
-    reduced = xp.where(errors.rings, terms.gradient_exchange, 0.0)
-    rest = terms.communication - reduced
+    if errors.alike is not None:
+        times = now.compute, now.communication, now.compute + now.communication
+        compute, communication, total = (errors.alike * time for time in times)
+        return compute, communication, total
+    computing = errors.computing * now.compute
+    reduced = xp.where(errors.rings, now.terms.gradient_exchange, 0.0)
+    rest = now.communication - reduced
     communicating = xp.hypot(errors.reducing * reduced, errors.exchanging * rest)
-    return errors.widening * computing, errors.widening * communicating
+    both = errors.widening * computing, errors.widening * communicating
+    return *both, xp.hypot(*both)
 
 
 def _add_error(variance: Cells, error: Cells, time: Cells) -> Cells:

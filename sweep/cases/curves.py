@@ -15,7 +15,7 @@ from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import Index
 from paradl.grids.inputs.draws import DRAWS
 from paradl.grids.reading.errors import InputError
-from paradl.kernels.configuration.answers import AnyCase
+from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.sweep.answers.objectives import Aim, look_up_price
@@ -123,7 +123,7 @@ class Curves:
         time = np.where((limit & FORBIDS) > 0, np.nan, (comp + comm) * factor)
         return TimeCurve(time, limit, comm * factor)
 
-    def _build(self, index: Index, values: Floats) -> AnyCase:
+    def _build(self, index: Index, values: Floats) -> Case:
         """Case of a strategy along some values."""
         case = self.space.build_case(index, {**self.cell, self.along: values})
         # With a law of epochs the best choice is that of the least time to the target.

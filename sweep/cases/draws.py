@@ -13,7 +13,7 @@ from paradl.grids.convergence.entry import Convergence
 from paradl.grids.inputs.draws import draw_normals
 from paradl.kernels.arrays import xp
 from paradl.kernels.compiled import compiled, fetch
-from paradl.kernels.configuration.answers import Answer, AnyCase, LayoutCase
+from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.convergence import count_epochs
 from paradl.kernels.names.arrays import Floats
@@ -28,7 +28,7 @@ RIVAL_ERRORS = ("rival_compute", "rival_gradients", "rival_exchange")
 EPOCHS = ("fewest_epochs", "critical_batch")
 
 
-def draw_terms(case: AnyCase) -> dict[str, Floats]:
+def draw_terms(case: Case) -> dict[str, Floats]:
     """Seconds per epoch by term [cells, draw]; NaN as in answers. The case needs an uncertainty.
 
     Groups and segments stay as chosen for the expected parameters.
@@ -36,30 +36,20 @@ def draw_terms(case: AnyCase) -> dict[str, Floats]:
     return _draw_terms(case, ERRORS)
 
 
-def draw_times(case: AnyCase) -> Floats:
+def draw_times(case: Case) -> Floats:
     """Seconds per epoch [cells, draw]."""
     return _add_terms(draw_terms(case))
 
 
-def draw_both_times(case: AnyCase) -> tuple[Floats, Floats]:
+def draw_both_times(case: Case) -> tuple[Floats, Floats]:
     """Seconds per epoch [cells, draw] of a strategy by itself, and as the rival of another."""
     times, rival = (_add_terms(_draw_terms(case, errors)) for errors in (ERRORS, RIVAL_ERRORS))
     return times, rival
 
 
-def _draw_terms(case: AnyCase, errors: Sequence[str]) -> dict[str, Floats]:
-    """Seconds per epoch by term [cells, draw], with the oracle's errors named `errors`.
-
-    All terms of a layout share one error.
-    """
-    if not isinstance(case, LayoutCase):
-        return _add_errors(*answer_draws(settle_choices(case)), errors)
-    assert case.uncertainty is not None
-    factors = np.exp(
-        np.asarray(case.uncertainty.spread)[..., None] * draw_normals(errors[:1])[:, 0]
-    )
-    terms = vars(case.answer.terms)
-    return {name: np.asarray(seconds)[..., None] * factors for name, seconds in terms.items()}
+def _draw_terms(case: Case, errors: Sequence[str]) -> dict[str, Floats]:
+    """Seconds per epoch by term [cells, draw], with the oracle's errors named `errors`."""
+    return _add_errors(*answer_draws(settle_choices(case)), errors)
 
 
 def answer_draws(case: Case) -> tuple[Answer, Errors]:
@@ -79,6 +69,9 @@ def _answer_draws(case: Case) -> tuple[Answer, Errors]:
 def _add_errors(answer: Answer, errors: Errors, names: Sequence[str]) -> dict[str, Floats]:
     """Terms of each draw multiplied by the oracle's own errors, whose draws have these names."""
     normals = draw_normals(names).T
+    if errors.alike is not None:
+        factor = np.exp(errors.alike * normals[0])
+        return {name: seconds * factor for name, seconds in vars(answer.terms).items()}
     spreads = (errors.computing, errors.reducing, errors.exchanging)
     computing, reducing, exchanging = (
         np.exp(errors.widening * spread * column)

@@ -8,7 +8,8 @@ import numpy as np
 
 from paradl.grids.grid import Grid, Index
 from paradl.kernels.blocks.outputs import compute_outputs
-from paradl.kernels.configuration.answers import Answer, AnyCase
+from paradl.kernels.configuration.answers import Answer
+from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.statistics import BEST, Objective
 from paradl.kernels.names.stored import PERCENTILES
@@ -150,7 +151,7 @@ def _draw_counts(
     return counts[times.argmin(axis=0)], np.where(is_efficient, counts[:, None], 0).max(axis=0)
 
 
-def _draw_objective(grid: Grid, index: Index, case: AnyCase) -> Floats:
+def _draw_objective(grid: Grid, index: Index, case: Case) -> Floats:
     """Seconds per epoch, or to the target [pe, draw]."""
     times = draw_times(case)
     times = times.reshape(-1, times.shape[-1])

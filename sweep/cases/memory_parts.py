@@ -9,6 +9,7 @@ import numpy as np
 from paradl.grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
 from paradl.grids.grid import Grid
 from paradl.kernels.configuration.case import Case
+from paradl.kernels.layouts.work import BlockWork
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.oracle.formulas import find_gathered, find_share, find_unit
 from paradl.kernels.work.group import GroupWork, Touched
@@ -19,6 +20,7 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
     """`memory_parts` [B] of the fullest PE by name, and `largest_batch`: the most samples per
     replica that fit, 0 if none do. system: position of the case's system.
     """
+    assert not isinstance(case.work, BlockWork)  # whose parts `LayoutCell` measures
     unit, reserved = map(number, find_unit(case))
     activations, parameters = (
         unit * take_leading(case.work.activations),

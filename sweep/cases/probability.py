@@ -4,6 +4,7 @@ Both configurations are evaluated with the same draws of uncertain parameters, s
 alike does not count. Errors of the oracle itself are independent of each other.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -18,9 +19,9 @@ from paradl.grids.reading.units import format_quantity
 from paradl.kernels.arrays import xp
 from paradl.kernels.blocks.outputs import compute_outputs
 from paradl.kernels.compiled import compiled
-from paradl.kernels.configuration.answers import AnyCase, LayoutCase
-from paradl.kernels.configuration.case import Case, Uncertainty
+from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.convergence import spread_ratio
+from paradl.kernels.configuration.places import PLACES
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.statistics import Objective
 from paradl.kernels.names.stored import FREEDOM
@@ -78,12 +79,9 @@ def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epo
     else:
         law = grid.convergences[first["model"], first["dataset"]].law
         unsure = spread_ratio(law, *(number(case.run.global_batch) for case in cases))
-    times: list[Any] = [draw_sample_times(case) for case in cases]
     # An error that all layouts share does not change their order.
-    laid = [case.uncertainty for case in cases if isinstance(case, LayoutCase)]
-    if len(laid) == len(cases):
-        rivals = [errors.rival for errors in laid if errors]
-        times = [(seconds, rival) for (seconds, _), rival in zip(times, rivals, strict=True)]
+    beside = all(case.in_numpy for case in cases)
+    times = [draw_sample_times(case, beside=beside) for case in cases]
     (time, error), (other, error_of_other) = times
     # numpy, since SciPy's ndtr cannot be compiled, and the numbers are few.
     apart = np.log(np.asarray(other / time)) / np.sqrt(error**2 + error_of_other**2 + unsure**2)
@@ -99,22 +97,21 @@ def draw_seconds(grid: Grid, row: Row, objective: Objective) -> NDArray[np.float
     return np.asarray(seconds) * number(case.run.samples)
 
 
-@compiled(numpy=True)
-def draw_sample_times(case: AnyCase) -> tuple[Array, Array]:
-    """Time per sample over all epochs [draw], and the spread of the oracle's own error."""
-    if isinstance(case, LayoutCase):  # its whole uncertainty is the oracle's error
-        assert case.uncertainty is not None
-        answer = case.answer
-        times, error = answer.epoch_time / answer.iterations, case.uncertainty.spread
-    else:
-        times, error = draw_times(case)
+@compiled("beside", numpy=True)
+def draw_sample_times(case: Case, *, beside: bool = False) -> tuple[Array, Array]:
+    """Time per sample over all epochs [draw], and the spread of the oracle's own error.
+
+    beside: of one run beside another of the same network, whose error is partly the same.
+    """
+    times, error = draw_times(case, beside=beside)
     samples = xp.reshape(xp.asarray(case.run.global_batch), ())
     epochs = 1.0 if case.training is None else case.training.count_epochs(samples)
     seconds = xp.ravel(times) / samples * xp.ravel(xp.asarray(epochs))
     return seconds, xp.reshape(error, ())
 
 
-NAMES = tuple(field.name for field in fields(Software))
+SOFTWARE = tuple(field.name for field in fields(Software))
+SERIAL = "time on one PE"
 # Most parameters that are named; each needs at least this fraction of the largest effect.
 MOST, LEAST = 2, 0.25
 
@@ -126,47 +123,56 @@ def describe_draw(grid: Grid, row: Row, other: Row, draw: int) -> str:
     rows of `best`.
     """
     case, rival = (build_row_case(grid.ask_intervals(), pick) for pick in (row, other))
-    if isinstance(case, LayoutCase) or isinstance(rival, LayoutCase):
-        return "the predictions' own errors"  # layouts have no draws of parameters
-    effects = _move_one_by_one(case, draw) - _move_one_by_one(rival, draw)
+    kernels = {**_list_kernels(rival), **_list_kernels(case)}
+    names = (*SOFTWARE, *kernels, SERIAL)
+    effects = _move_one_by_one(case, names, draw) - _move_one_by_one(rival, names, draw)
     effects = effects[:-1] - effects[-1]
     order = np.argsort(-effects)[:MOST]
-    named = [at for at in order if effects[at] > LEAST * effects[order[0]]]
-    return ", ".join(_write_parameter(case, at, draw) for at in named) or "as expected"
+    named = [names[at] for at in order if effects[at] > LEAST * effects[order[0]]]
+    return ", ".join(_write_parameter(case, rival, name, draw) for name in named) or "as expected"
 
 
-def _move_one_by_one(case: Case, draw: int) -> NDArray[np.float64]:
+def _list_kernels(case: Case) -> Mapping[str, Any]:
+    """Factors [draw, cells] on fields of a PE."""
+    assert case.uncertainty is not None  # intervals were asked for
+    return case.uncertainty.kernels
+
+
+def _move_one_by_one(case: Case, names: Sequence[str], draw: int) -> NDArray[np.float64]:
     """Log time per sample with each parameter alone set to its draw; the last with none."""
     drawn = case.uncertainty
-    assert drawn is not None  # intervals were asked for
-    count = len(NAMES) + 2  # also the time on one PE, and no parameter at all
+    assert drawn is not None
 
-    def move(values: Any, at: int) -> NDArray[np.float64]:
-        moved = np.ones((count, *np.shape(values)[1:]))
-        moved[at] = np.asarray(values)[draw]
+    def move(values: Any, name: str) -> NDArray[np.float64]:
+        moved = np.ones((len(names) + 1, *np.shape(values)[1:]))
+        moved[names.index(name)] = np.asarray(values)[draw]
         return moved
 
-    alone: Uncertainty = replace(
+    alone = replace(
         drawn,
-        factors=Software(
-            **{name: move(getattr(drawn.factors, name), at) for at, name in enumerate(NAMES)}
-        ),
-        serial=move(drawn.serial, len(NAMES)),
+        factors=Software(**{name: move(getattr(drawn.factors, name), name) for name in SOFTWARE}),
+        kernels={name: move(values, name) for name, values in drawn.kernels.items()},
+        serial=move(drawn.serial, SERIAL),
     )
     times, _ = draw_sample_times(replace(case, uncertainty=alone, training=None))
     logarithms: NDArray[np.float64] = np.log(np.asarray(times, float))
     return logarithms
 
 
-def _write_parameter(case: Case, at: int, draw: int) -> str:
+def _write_parameter(case: Case, rival: Case, field: str, draw: int) -> str:
     """Write a parameter's value in a draw, and its expected value."""
-    drawn = case.uncertainty
+    has = case if field in (*SOFTWARE, SERIAL, *_list_kernels(case)) else rival
+    drawn = has.uncertainty
     assert drawn is not None
-    if at == len(NAMES):
-        return f"time on one PE x {float(np.ravel(drawn.serial[draw])[0]):.2g}"
-    name = NAMES[at]
-    factor = float(np.ravel(getattr(drawn.factors, name)[draw])[0])
-    expected = number(getattr(case.software, name))
+    if field == SERIAL:
+        return f"{SERIAL} x {float(np.ravel(drawn.serial[draw])[0]):.2g}"
+    part, factors = (
+        (has.software, getattr(drawn.factors, field))
+        if field in SOFTWARE
+        else (has.pe, drawn.kernels[field])
+    )
+    factor, expected = float(np.ravel(factors[draw])[0]), number(getattr(part, field))
+    name = next(name for name, place in PLACES.items() if place.field == field)
     values = (_write(name, value) for value in (expected * factor, expected))
     return "{} {} (expected {})".format(name, *values)
 

@@ -13,8 +13,6 @@ from paradl.grids.entries.parameters import DEFAULTS
 from paradl.grids.grid import Grid, Index
 from paradl.grids.inputs.case import build_nearest_case
 from paradl.grids.inputs.factors import divisors
-from paradl.grids.inputs.layout_space import read_layouts
-from paradl.kernels.configuration.answers import LayoutCase
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS, Limit
 from paradl.sweep.answers.numbers import number
@@ -87,8 +85,8 @@ def _find_batch_step(grid: Grid, index: Index, cell: Cell) -> float:
         return 1.0
     axes = {name: np.array([value], float) for name, value in cell.items()}
     case = grid.build(build_nearest_case, index, axes, None)
-    assert isinstance(case, LayoutCase)
-    layout = read_layouts(case)
+    assert case is not None  # its samples fit
+    layout = case.blocks.layouts
     replicas = layout.data * layout.flushes if grid.spec.scaling == "strong" else 1
     if "micro" not in {*dict(strategy.degrees), *cell, *grid.spec.parameters}:
         segments = cell.get("segments", grid.spec.parameters.get("segments", DEFAULTS["segments"]))

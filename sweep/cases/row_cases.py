@@ -10,7 +10,7 @@ from paradl.grids.entries.parameters import GIVEN, PARAMETERS
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import Grid
 from paradl.kernels.compiled import compiled
-from paradl.kernels.configuration.answers import Answer, AnyCase, LayoutCase
+from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import PLACES, read_parameter
 from paradl.kernels.machine.network import Link
@@ -25,7 +25,7 @@ from paradl.sweep.cells.selection import locate_row
 Row = Mapping[str, Any]
 
 
-def build_row_case(grid: Grid, row: Row) -> AnyCase:
+def build_row_case(grid: Grid, row: Row) -> Case:
     """Build the case of a row's labels and axes, with the choices of `best` settled.
 
     `group_size`, `degrees` and `segment_count` are taken from the row if it has them.
@@ -34,27 +34,23 @@ def build_row_case(grid: Grid, row: Row) -> AnyCase:
     axes = {name: np.array([row[name]], float) for name in grid.axes}
     case = grid.case(index, axes, _settle_known(grid.strategy(index), row))
     assert case is not None  # a row describes a cell of the cube
-    settled: AnyCase = settle_choices(case)
-    return settled
+    return settle_choices(case)
 
 
 def find_row_cell(grid: Grid, row: Row) -> LayoutCell:
     """The layout of a row's cell, of a strategy that layouts answer for."""
     case = build_row_case(grid, {name: row[name] for name in grid.dims})
-    assert isinstance(case, LayoutCase)
-    axes = {name: np.array([row[name]], float) for name in grid.axes}
-    return find_cell(grid, case, locate_row(grid, row), axes)
+    return find_cell(grid, case, locate_row(grid, row))
 
 
 def choose_row(grid: Grid, row: Row) -> dict[str, int]:
     """Group, degrees and segments that `best` chooses in a row's cell."""
     strategy = grid.strategy(locate_row(grid, row))
     case = build_row_case(grid, {name: row[name] for name in grid.dims})
-    assert isinstance(case, Case)  # layouts have settled their choices
     return read_choice(case, strategy)
 
 
-def answer_expected(case: AnyCase) -> Answer:
+def answer_expected(case: Case) -> Answer:
     """Answer of the oracle without draws of uncertain parameters."""
     return answer_case(replace(case, uncertainty=None))
 
@@ -85,9 +81,8 @@ OTHERS = ("layer_overhead", "input_rate", "bucket", "overlap", "jitter", "log_op
 UPGRADABLE = tuple(name for name in PLACES if name in GIVEN and name not in TIMELESS)
 
 
-def read_value(case: AnyCase, name: str) -> float:
+def read_value(case: Case, name: str) -> float:
     """Value of a parameter in a case of one cell; the first of several network levels."""
-    assert isinstance(case, Case)  # layouts keep none of the machine
     return float(np.ravel(read_parameter(case, name))[0])
 
 

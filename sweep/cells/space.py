@@ -20,7 +20,7 @@ from paradl.kernels.names.arrays import Floats
 from paradl.sweep.cells.selection import look_up_parameter
 
 if TYPE_CHECKING:
-    from paradl.kernels.configuration.answers import AnyCase
+    from paradl.kernels.configuration.case import Case
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Space:
         index: Index,
         values: Mapping[str, float | Floats],
         strategy: Strategy | None = None,
-    ) -> "AnyCase":
+    ) -> "Case":
         """Case of an index whose samples fit, over values of parameters, whether axes or not.
 
         strategy: replaces that of the index.

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import LABELS, Grid, Index
-from paradl.kernels.blocks.fill import Buffers, answer_few, fill_buffers
+from paradl.kernels.arrays import xp
+from paradl.kernels.blocks.fill import Buffers, answer_few, fill_buffers, put_outputs
 from paradl.kernels.blocks.outputs import compute_outputs
-from paradl.kernels.configuration.answers import AnyCase
+from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.statistics import EFFICIENCY
 from paradl.kernels.names.stored import split_elasticity
@@ -78,8 +79,11 @@ def fill(
 
     serial_time [numeric dims but pe]: an epoch on one PE. The given buffers are used up.
     """
-    inputs = _list_inputs(place, grid, index, axes, serial_time)
-    return fill_buffers(buffers, *inputs, shape=_find_shape(axes))
+    where, case, enough = _list_inputs(place, grid, index, axes, serial_time)
+    if case.in_numpy:
+        outputs, table = answer_few(case, enough, names=tuple(buffers))
+        return put_outputs(buffers, outputs, where), xp.asarray(table)
+    return fill_buffers(buffers, where, case, enough, shape=_find_shape(axes))
 
 
 def compile_fill(
@@ -89,7 +93,8 @@ def compile_fill(
     shape = _find_shape(axes)
     serial_time = np.ones(shape[1:], np.float32)
     inputs = _list_inputs(0, grid, index, axes, serial_time)
-    fill_buffers.compile_ahead(pool, buffers, *inputs, shape=shape)
+    if not inputs[1].in_numpy:
+        fill_buffers.compile_ahead(pool, buffers, *inputs, shape=shape)
 
 
 def answer(
@@ -109,7 +114,7 @@ def _list_inputs(
     index: Index,
     axes: Mapping[str, Floats],
     serial_time: NDArray[np.float32],
-) -> tuple[NDArray[np.int64], AnyCase, NDArray[np.float32]]:
+) -> tuple[NDArray[np.int64], Case, NDArray[np.float32]]:
     """Return the place, the case, and PE seconds in which an epoch is still efficient."""
     case = grid.case(index, axes)
     assert case is not None, index  # a block has one model and data set, which fit

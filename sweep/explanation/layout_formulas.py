@@ -82,7 +82,7 @@ def _list_hidden(predicted: Mapping[str, Any]) -> list[Row]:
 
 def _list_memory(cell: LayoutCell) -> list[Row]:
     """List the parts of the memory, as `fit --layout` does."""
-    rows = explain_memory(cell.space.net, cell.layout, cell.training)
+    rows = explain_memory(cell.net, cell.layout, cell.training)
     whole = sum(row["memory"] for row in rows)
     return [
         {
@@ -98,7 +98,7 @@ def _list_memory(cell: LayoutCell) -> list[Row]:
 
 def _list_symbols(cell: LayoutCell) -> list[Row]:
     """List the symbols with their values."""
-    net, layout, training = cell.space.net, cell.layout, cell.training
+    net, layout, training = cell.net, cell.layout, cell.training
     values = {
         **{name: int(getattr(layout, name)[0]) for name in COLUMNS},
         "micro_batches": int(training.count_passes(layout)[0]),

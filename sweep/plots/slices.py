@@ -10,7 +10,7 @@ from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import format_quantity
-from paradl.kernels.configuration.answers import AnyCase
+from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.flags import FORBIDS, STOPS, Limit
 from paradl.sweep.answers.reasons import rank_limits
 from paradl.sweep.cases.row_cases import find_row_cell
@@ -95,7 +95,7 @@ def expect_single(cells: "xr.Dataset", kept: Collection[str]) -> None:
         )
 
 
-def build_case(grid: Grid, cells: "xr.Dataset", strategy: Strategy | None = None) -> AnyCase:
+def build_case(grid: Grid, cells: "xr.Dataset", strategy: Strategy | None = None) -> Case:
     """Build the case of cells with one value per label, to compute what the cube does not store.
 
     strategy: replaces that of the cells.

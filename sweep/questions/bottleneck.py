@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from paradl.grids.grid import Index
-from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.names.layout_terms import EVERY_TERM
@@ -67,9 +66,7 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
     axes = _thin_axes(space, index)
     case = space.build_case(index, axes)
     answer = answer_expected(case)
-    # All terms of a layout share one error, which leaves shares as they are.
-    sure = case.uncertainty is None or space.grid.strategy(index).laid
-    drawn = None if sure else draw_terms(case)
+    drawn = None if case.uncertainty is None else draw_terms(case)
     shape = tuple(values.size for values in axes.values())
     times = {
         name: np.broadcast_to(seconds, shape).astype(float)
@@ -167,6 +164,5 @@ def _list_parts(space: Space, index: Index, row: Row) -> Row:
         parts = find_row_cell(space.grid, row).measure_parts()
         return list_degrees(space.grid, row) | {"memory_parts": parts}
     case = build_row_case(space.grid, row)
-    assert isinstance(case, Case)
     degrees = list_degrees(space.grid, row, read_choice(case, space.grid.strategy(index)))
     return degrees | {"memory_parts": list_memory_parts(space.grid, case, index[2])["memory_parts"]}

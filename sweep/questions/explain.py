@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from paradl.grids.grid import Grid
-from paradl.kernels.configuration.answers import LayoutCase
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.terms import TERMS
 from paradl.kernels.options import Algorithm
@@ -81,7 +80,7 @@ def explain_grid(grid: Grid) -> Row:
     predicted |= {"smallest_group": find_smallest_group(grid, ONLY)}
     if case is None or predicted["epoch_time"] is None:
         return predicted | NOTHING
-    if isinstance(case, LayoutCase):
+    if case.in_numpy:
         return predicted | explain_layout(find_cell(grid, case, ONLY), predicted)
     # A case only has sums over layers: divide the layers again, with the choices settled.
     strategy = grid.strategy(ONLY).settle(predicted | predicted["degrees"])

@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 
 from paradl.grids.entries.parameters import CONTINUOUS
 from paradl.grids.grid import LABELS, Grid, Index
-from paradl.grids.inputs.layouts import lay_out
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.kernels.blocks.outputs import differentiate_epoch
 from paradl.kernels.compiled import fetch
-from paradl.kernels.configuration.answers import LayoutCase
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import read_parameter
 from paradl.kernels.names.stored import name_elasticity
@@ -85,8 +83,7 @@ def grad(
     for index in product(*(range(len(grid.labels[dim])) for dim in LABELS)):
         if grid.workload(*index[:3]) is not None:
             place: Index = (index[0], index[1], index[2], index[3])
-            fill = _fill_layouts if grid.strategy(place).laid else _fill
-            fill(arrays, grid, place, names)
+            _fill(arrays, grid, place, names)
     coordinates = {
         dim: (dim, values, describe_coordinate(dim, grid))
         for dim, values in list_coordinates(grid).items()
@@ -114,30 +111,20 @@ def _fill(
             advice="state the group and the segments, such as the best ones that predict prints",
         )
     case = grid.case(index)
-    assert isinstance(case, Case)  # its samples fit
+    assert case is not None  # its samples fit
     is_zero = {name: read_parameter(case, name) == 0 for name in names}
-    case = _leave_zero(grid, index, case, [name for name in names if is_zero[name].any()])
+    case = (
+        case
+        if case.in_numpy
+        else _leave_zero(grid, index, case, [name for name in names if is_zero[name].any()])
+    )
     # Slopes are d time / d log x, from which both variables follow.
     time, slopes = fetch(differentiate_epoch(case, parameters=tuple(names)))
     arrays[TIME][index] = time
     for name, slope in zip(names, slopes, strict=True):
         arrays[name_elasticity(TIME, name)][index] = np.where(is_zero[name], 0.0, slope) / time
-        arrays[DERIVATIVE + name][index] = slope / read_parameter(case, name)
-
-
-def _fill_layouts(
-    arrays: Mapping[str, NDArray[np.float64]], grid: Grid, index: Index, names: Sequence[str]
-) -> None:
-    """Fill in one strategy of a transformer, whose elasticities are differences."""
-    case, space = grid.case(index), grid.build(lay_out, index, None, None)
-    assert isinstance(case, LayoutCase)  # its samples fit
-    assert space is not None
-    arrays[TIME][index] = time = case.answer.epoch_time
-    for name in names:
-        elasticity, value = name_elasticity(TIME, name), space.read_parameter(name)
-        arrays[elasticity][index] = slope = case.slopes[elasticity]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            arrays[DERIVATIVE + name][index] = np.where(value > 0, slope * time / value, np.nan)
+        value = read_parameter(case, name)  # differences say nothing of a slope at 0
+        arrays[DERIVATIVE + name][index] = slope / np.where(value == 0, np.nan, value)
 
 
 def _leave_zero(grid: Grid, index: Index, case: Case, names: Sequence[str]) -> Case:
@@ -151,5 +138,5 @@ def _leave_zero(grid: Grid, index: Index, case: Case, names: Sequence[str]) -> C
     given = {**grid.spec.parameters, **{name: TINY for name in names if name not in axes}}
     spec = grid.spec.model_copy(update={"parameters": given})
     near = replace(grid, spec=spec).case(index, axes)
-    assert isinstance(near, Case)
+    assert near is not None
     return near

@@ -16,7 +16,8 @@ from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import Index
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import format_quantity, parse_quantity
-from paradl.kernels.configuration.answers import Answer, AnyCase
+from paradl.kernels.configuration.answers import Answer
+from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.layout_terms import EVERY_TERM
@@ -151,7 +152,7 @@ class Scaling:
     cell: Cell
     name: str
 
-    def build(self, values: Floats, alone: bool = False) -> AnyCase:
+    def build(self, values: Floats, alone: bool = False) -> Case:
         """The case with each value of the parameter; alone: of one PE."""
         pe = {"pe": 1.0} if alone else {}
         strategy = self.space.grid.find_alone(self.index) if alone else None
@@ -222,7 +223,7 @@ def _explain_never(scaling: Scaling, values: Floats, best: float) -> str:
     return f"never: {best:.0%} at best, with {end}; bottleneck: {largest}"
 
 
-def find_need_ranges(build: Callable[..., AnyCase], values: Floats, goal: float, pe: float) -> Row:
+def find_need_ranges(build: Callable[..., Case], values: Floats, goal: float, pe: float) -> Row:
     """Find the RANGES over draws of uncertain parameters; empty for Table III.
 
     build: makes the case for values of the parameter, or that of one PE. values: from the worst to
@@ -257,7 +258,7 @@ def find_need_ranges(build: Callable[..., AnyCase], values: Floats, goal: float,
     }
 
 
-def _draw_efficiencies(build: Callable[..., AnyCase], values: Floats, pe: float) -> Floats:
+def _draw_efficiencies(build: Callable[..., Case], values: Floats, pe: float) -> Floats:
     """Parallel efficiency [value, draw]."""
     parallel, serial = draw_times(build(values)), draw_times(build(values, alone=True))
     shape = (values.size, parallel.shape[-1])

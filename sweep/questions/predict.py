@@ -10,7 +10,7 @@ from paradl.grids.grid import LABELS, Grid
 from paradl.grids.inputs.workload import Workload
 from paradl.grids.models.profiles import describe_profile
 from paradl.grids.notes import list_warnings
-from paradl.kernels.configuration.answers import Answer, AnyCase, LayoutCase
+from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.answer import answer_case, settle_choices
@@ -83,7 +83,7 @@ def predict_grid(grid: Grid) -> dict[str, Any]:
     return describe_case(grid, choose_case(grid))
 
 
-def choose_case(grid: Grid) -> AnyCase | None:
+def choose_case(grid: Grid) -> Case | None:
     """Case of the one configuration of `grid`, with the choices of `best` settled.
 
     None if the samples do not fit the model.
@@ -93,7 +93,7 @@ def choose_case(grid: Grid) -> AnyCase | None:
     return None if case is None else settle_choices(case)
 
 
-def describe_case(grid: Grid, case: AnyCase | None) -> dict[str, Any]:
+def describe_case(grid: Grid, case: Case | None) -> dict[str, Any]:
     """Answer for the case that `choose_case` made of `grid`."""
     place = {
         **{dim: labels[0] for dim, labels in grid.labels.items()},
@@ -119,7 +119,7 @@ MISFIT: dict[str, Any] = {
 }
 
 
-def _describe(grid: Grid, case: AnyCase, answer: Answer) -> dict[str, Any]:
+def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
     """Answer for a case of one cell with settled choices."""
     iterations = number(answer.iterations)
     comp, comm = number(answer.compute), number(answer.communication)
@@ -148,8 +148,8 @@ def _describe(grid: Grid, case: AnyCase, answer: Answer) -> dict[str, Any]:
         **describe_basis(grid),
         "terms": {name: finite(number(value)) for name, value in vars(answer.terms).items()},
         **(
-            _describe_layout(grid, case)
-            if isinstance(case, LayoutCase)
+            _describe_layout(grid, case, answer)
+            if case.in_numpy
             else _describe_group(grid, case, answer)
         ),
         **list_intervals(grid, answer),
@@ -176,10 +176,10 @@ def _mask_parts(parts: Mapping[str, float], answer: Answer) -> dict[str, float |
     return {name: part if exists else None for name, part in parts.items()}
 
 
-def _describe_layout(grid: Grid, case: LayoutCase) -> dict[str, Any]:
+def _describe_layout(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
     """The same of a transformer's layout; its largest micro-batch is no question of the batch."""
     cell = find_cell(grid, case, ONLY)
-    iterations, answer = number(case.answer.iterations), case.answer
+    iterations = number(answer.iterations)
     # A layout has times even if its PEs are not those of the cell.
     exists = math.isfinite(number(answer.epoch_time))
     exchanges = cell.measure_exchanges() if exists else {}

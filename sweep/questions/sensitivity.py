@@ -31,7 +31,7 @@ from paradl.sweep.answers.frames import tabulate
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.degrees import list_degrees
-from paradl.sweep.cases.row_cases import UPGRADABLE, build_row_case, find_row_cell, read_value
+from paradl.sweep.cases.row_cases import UPGRADABLE, build_row_case, read_value
 from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, write_cell
@@ -89,9 +89,6 @@ sensitivity = tabulate("sensitivity", list_sensitivities)
 def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[Row]:
     """Yield the rows of one cell; none if it is forbidden."""
     place: Row = space.name(index) | write_cell(cell)
-    if space.grid.strategy(index).laid:
-        yield from (place | row for row in list_layout_slopes(space.grid, place))
-        return
     case, division = build_stages(space.grid, index, place)
     if int(number(answer_case(case).limit)) & FORBIDS:
         return
@@ -104,14 +101,6 @@ def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[R
     }
     rows = _make_rows(values, partial(_find_ratios, case, division))
     yield from (place | row for row in rows)
-
-
-def list_layout_slopes(grid: Grid, place: Row) -> list[Row]:
-    """The rows of a cell that layouts answer for, whose machine has few parameters."""
-    cell = find_row_cell(grid, place)
-    if cell.is_forbidden:
-        return []
-    return _make_rows({name: cell.read_parameter(name) for name in cell.SLOPED}, cell.find_ratios)
 
 
 def _make_rows(
@@ -157,11 +146,15 @@ def _list_upgrades(
     }
 
 
-def build_stages(grid: Grid, index: Index, row: Row) -> tuple[Case, Division]:
-    """Case and division of a row's cell, for both stages, with the choices of `best` settled."""
+def build_stages(grid: Grid, index: Index, row: Row) -> tuple[Case, Division | None]:
+    """Case and division of a row's cell, for both stages, with the choices of `best` settled.
+
+    None in place of a division of blocks, which are not summed ahead.
+    """
+    if grid.strategy(index).laid:
+        return build_row_case(grid, row), None
     chosen = list_degrees(grid, row)
     case = build_row_case(grid, row | chosen)
-    assert isinstance(case, Case)  # layouts have one stage
     sizes = {"group": chosen["group_size"], "segments": chosen["segment_count"] or 1}
     strategy = grid.strategy(index).settle(sizes | chosen.get("degrees", {}))
     groups = grid.groups(
@@ -171,7 +164,7 @@ def build_stages(grid: Grid, index: Index, row: Row) -> tuple[Case, Division]:
     return case, groups.divide(groups.place()[0])
 
 
-def _find_ratios(case: Case, division: Division, steps: Sequence[Step]) -> Floats:
+def _find_ratios(case: Case, division: Division | None, steps: Sequence[Step]) -> Floats:
     """Ratio of the epoch time after each step to that before [step]."""
     # The first point has no step: it is the time before.
     names, by = ("", *(name for name, _ in steps)), (1.0, *(factor for _, factor in steps))
@@ -184,6 +177,6 @@ def _find_ratios(case: Case, division: Division, steps: Sequence[Step]) -> Float
 
 
 @compiled(numpy=True)
-def _find_times(case: Case, division: Division, factors: Mapping[str, Cells]) -> Cells:
+def _find_times(case: Case, division: Division | None, factors: Mapping[str, Cells]) -> Cells:
     """Epoch time at one cell [s], with the factors along the last dimension."""
     return evaluate_points(Points(scale_parameters(case, factors), division)).epoch_time

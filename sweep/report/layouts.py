@@ -11,7 +11,6 @@ from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import Grid
 from paradl.grids.library import find
 from paradl.grids.spec import validate_spec
-from paradl.kernels.configuration.answers import LayoutCase
 from paradl.kernels.layouts.transformer import COLUMNS
 from paradl.sweep.cases.layout_words import write_layout
 from paradl.sweep.cells.selection import locate_row
@@ -43,12 +42,12 @@ def read_columns(
         for axis in grid.axes
     }
     case = grid.case(index, axes)
-    assert isinstance(case, LayoutCase)
+    assert case is not None  # the place has cells
     wide = [axis for axis in grid.axes if axis in dims]
     sizes = [values.size for values in axes.values()]
     order = [wide.index(dim) for dim in dims]
     return {
-        name: np.broadcast_to(case.columns[name], sizes)
+        name: np.broadcast_to(case.blocks.columns[name], sizes)
         .reshape([axes[axis].size for axis in wide])
         .transpose(order)
         for name in COLUMNS

@@ -51,7 +51,7 @@ def make_case(
     """The toy as a machine runs it; what is not given is known."""
     places = placement(factors=(1, 1, 2)) if group == "spatial" else placement()
     division = divide(places, p2, group, options=MACHINE)
-    known = {name: np.array(0.0) for name in ("whole", "group", "reduce", "exchange")}
+    known: dict[str, Any] = {n: np.array(0.0) for n in ("whole", "group", "reduce", "exchange")}
     known |= {"widening": np.array(1.0)}
     unsure = Uncertainty(
         factors=Software(

@@ -13,7 +13,6 @@ from paradl.grids.reading.errors import InputError
 from paradl.grids.spec import validate_spec
 from paradl.kernels.arrays import xp
 from paradl.kernels.compiled import compiled, fetch
-from paradl.kernels.configuration.answers import AnyCase, LayoutCase
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.oracle.answer import find_limits, settle_choices
@@ -72,39 +71,25 @@ def time_strategies(grid: Grid, most: int) -> dict[str, ContenderTimes]:
 
 
 def _time_strategy(grid: Grid, position: int, most: int) -> ContenderTimes:
-    def build(counts: Floats) -> AnyCase:
+    def build(counts: Floats) -> Case:
         case = grid.case((0, 0, 0, position), {**grid.axes, "pe": counts})
         assert case is not None  # build_grid has checked that the samples fit
         return case
 
     counts = np.arange(1.0, max(LEAST, 2 ** (most - 1).bit_length()) + 1)
     case = build(counts)
-    if isinstance(case, LayoutCase):
-        return _time_layouts(case, most)
     expected = settle_choices(replace(case, uncertainty=None))
     times, limits, samples = map(np.asarray, fetch(_time_expected(expected)))
     # Table III has no uncertainty: one draw, without error.
     seconds, error = times[None, :most], np.zeros(most)
-    group = grid.strategies[position].group
+    group = int(np.max(case.run.group)) if case.in_numpy else grid.strategies[position].group
     drawn = list_drawn(group if isinstance(group, int) else 1, most)
     unsure = build(drawn)
-    assert isinstance(unsure, Case)  # as above
     if unsure.uncertainty is not None:
         logs, errors = map(np.asarray, fetch(_time_draws(settle_choices(unsure))))
         seconds = np.concatenate([seconds, seconds * np.exp(interpolate(drawn, logs, most))])
         error = interpolate(drawn, errors, most)
     return ContenderTimes(seconds, error, limits[:most], number(samples))
-
-
-def _time_layouts(case: LayoutCase, most: int) -> ContenderTimes:
-    """Return the times of layouts in a single draw, since they have none of parameters."""
-    answer, run = case.answer, case.run
-    assert case.uncertainty is not None  # build_grid asks for intervals
-    # An error that all layouts share cancels in speed-ups.
-    error = np.full(most, number(case.uncertainty.rival))
-    seconds = np.ravel(answer.epoch_time / answer.iterations)[None, :most]
-    samples = np.ravel(run.global_batch / run.replicas)[-1]
-    return ContenderTimes(seconds, error, np.ravel(answer.limit)[:most], number(samples))
 
 
 def list_drawn(group: int, most: int) -> Floats:
@@ -141,7 +126,7 @@ def _time_draws(case: Case) -> tuple[Array, Array]:
     count = xp.size(xp.asarray(case.run.p))
     now = time_iteration(case)
     expected = _flatten(now.compute + now.communication, count)
-    drawn, spread = draw_times(case)
+    drawn, spread = draw_times(case, beside=True)  # an error of all counts cancels in speed-ups
     return xp.log(xp.reshape(drawn, (len(drawn), -1)) / expected), _flatten(spread, count)
 
 

@@ -1,0 +1,161 @@
+"""Work of blocks: the network and the layout of each cell, with its times, memory and limits.
+
+In numpy: degrees and settings are whole numbers, and answers are of lists of layouts.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from paradl.kernels.arrays import Cells
+from paradl.kernels.layouts.answers import find_limits, list_possible, sum_memory, time_layouts
+from paradl.kernels.layouts.columns import Column
+from paradl.kernels.layouts.rates import Rates, StackFacts, find_rates
+from paradl.kernels.layouts.time import TERMS
+from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.machine.device import PE
+from paradl.kernels.machine.network import Network
+from paradl.kernels.machine.reached import Fabric
+from paradl.kernels.machine.software import Software
+
+# Layouts per call: 2**16 makes some 60 arrays of 0.5 MB.
+MOST = 2**16
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("columns",),
+    meta_fields=("net", "training", "facts"),
+)
+@dataclass(frozen=True)
+class BlockWork:
+    """Blocks of a transformer as the layout of each cell divides them.
+
+    columns [cells]: those of `Layouts`, by name. training: apart from reserved memory, which is the
+    PE's. facts: of the device and its software.
+    """
+
+    net: Transformer
+    training: Training
+    facts: StackFacts
+    columns: Mapping[str, Cells]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the cells, by the layouts in which they differ."""
+        return np.broadcast_shapes(*map(np.shape, self.columns.values()))
+
+    @property
+    def layouts(self) -> Layouts:
+        """The layouts of all cells, as a list."""
+        return self.list_layouts(self.shape, slice(None))
+
+    def list_layouts(self, shape: tuple[int, ...], part: slice) -> Layouts:
+        """List the layouts of a part of cells of this shape (C order)."""
+        whole = {name: np.broadcast_to(column, shape) for name, column in self.columns.items()}
+        return Layouts(**{name: column.flat[part] for name, column in whole.items()})
+
+    def flag(self) -> Column:
+        """Flags that follow from the layout of each cell [cells]."""
+        find = partial(find_limits, self.net, training=self.training)
+        return self._answer(self.shape, find, np.zeros(self.shape, int))
+
+    def measure(self) -> Column:
+        """Bytes of tensors on the fullest PE [cells]; NaN where a degree divides nothing."""
+        find = partial(sum_memory, self.net, training=self.training)
+        return self._answer_possible(self.shape, lambda layouts, _: find(layouts))
+
+    def time(self, machines: "Machines") -> Column:
+        """Seconds of an iteration by TERMS [terms, cells]; NaN where a degree divides nothing."""
+        place = machines.place if machines.number > 1 else None
+        shape = self.shape if place is None else np.broadcast_shapes(self.shape, place.shape)
+        of_cells = None if place is None else np.broadcast_to(place, shape)
+
+        def find(layouts: Layouts, rows: Column) -> Column:
+            if of_cells is not None:
+                layouts = replace(layouts, machine=of_cells.flat[rows])
+            return time_layouts(self.net, layouts, self.training, machines.rates, machines.fabric)
+
+        return self._answer_possible(shape, find, len(TERMS))
+
+    def _answer_possible(
+        self, shape: tuple[int, ...], find: Callable[[Layouts, Column], Column], *leading: int
+    ) -> Column:
+        """Answer the cells whose degrees divide what they have to [*leading, cells].
+
+        find: answers layouts, given their positions.
+        """
+        answers = np.full((*leading, prod(shape)), np.nan)
+        for start in range(0, prod(shape), MOST):
+            layouts = self.list_layouts(shape, slice(start, start + MOST))
+            rows = list_possible(find_limits(self.net, layouts, self.training))
+            if rows.size:
+                answers[..., start + rows] = find(layouts.select(rows), start + rows)
+        return answers.reshape(*leading, *shape)
+
+    def _answer(
+        self, shape: tuple[int, ...], find: Callable[[Layouts], Column], answers: Column
+    ) -> Column:
+        """Answer all cells, into an array of their shape."""
+        for start in range(0, prod(shape), MOST):
+            part = slice(start, start + MOST)
+            answers.reshape(-1)[part] = find(self.list_layouts(shape, part))
+        return answers
+
+
+class Machines(NamedTuple):
+    """The machines among the cells of a case.
+
+    rates, fabric: columns [machines], numbers for a single one. place: number of each cell's
+    machine, of size 1 along dimensions where it does not vary.
+    """
+
+    rates: Rates
+    fabric: Fabric
+    place: Column
+
+    @property
+    def number(self) -> int:
+        """Number of machines."""
+        return self.place.size
+
+    @classmethod
+    def from_parts(
+        cls, pe: PE, network: Network, software: Software, facts: StackFacts, rank: int
+    ) -> "Machines":
+        """Find the machines among cells of `rank` dimensions."""
+        rates = {name: np.asarray(v) for name, v in vars(find_rates(pe, software, facts)).items()}
+        fabric = Fabric.from_network(network, software)
+        parts = vars(fabric).values()
+        links = (part for net in parts for part in (net.latency, net.bandwidth, net.flow))
+        varied = [*rates.values(), *links]
+        # Constants have fewer dimensions than the cells.
+        shapes = (np.shape(values)[-rank:] for values in varied if np.ndim(values) >= rank)
+        shape = np.broadcast_shapes((1,) * rank, *shapes)
+
+        def list_values(values: Cells) -> Column:
+            """Return values [..., cells] as [..., machines], or [...] of a single machine."""
+            whole = np.asarray(values)
+            if whole.ndim < rank:
+                return whole
+            leading = whole.shape[: whole.ndim - rank]
+            if whole.size == prod(leading):
+                return whole.reshape(leading)
+            return np.broadcast_to(whole, (*leading, *shape)).reshape(*leading, -1)
+
+        def list_links(part: Network) -> Network:
+            latency, bandwidth, flow = map(list_values, (part.latency, part.bandwidth, part.flow))
+            return replace(part, latency=latency, bandwidth=bandwidth, flow=flow)
+
+        columns = {name: list_values(column) for name, column in rates.items()}
+        single = {name: column.item() for name, column in columns.items() if column.ndim == 0}
+        return cls(
+            rates=Rates(**columns | single),
+            fabric=Fabric(**{name: list_links(part) for name, part in vars(fabric).items()}),
+            place=np.arange(prod(shape)).reshape(shape),
+        )
