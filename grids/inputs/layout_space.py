@@ -24,6 +24,7 @@ from paradl.kernels.layouts.alignment import count_ranks_in_node
 from paradl.kernels.layouts.enumerate import count_candidates, list_candidates
 from paradl.kernels.layouts.rates import StackFacts
 from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
+from paradl.kernels.layouts.work import settle_micro
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.parallelisms import RECOMPUTE, TRANSFORMERS
 
@@ -64,8 +65,8 @@ class LayoutSpace:
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """The shape of the cells, by the parameters in which their layouts differ."""
-        chosen = ("memory_capacity", "max_global_batch", *KNOWN) if self.open else ()
-        names = ("pe", "batch", "accumulate", "segments", *USUAL, *chosen)
+        of_run = ("batch", "accumulate", "segments", "max_global_batch", "memory_capacity")
+        names = ("pe", *USUAL, *((*of_run, *KNOWN) if self.open else ()))
         given = [self.values.get(name).shape for name in names if name in self.values]
         return np.broadcast_shapes(*given)
 
@@ -101,17 +102,15 @@ class LayoutSpace:
         return tuple(name for name in USUAL if stated.get(name) == "best")
 
     def complete(self, layouts: Layouts, data: Numbers, cell: Numbers) -> Layouts:
-        """Return layouts with their replicas, batches and flushes, by their cells.
-
-        Without a stated micro-batch all of a flush passes at once, or one of its segments.
-        """
-        flushes = self.flatten("accumulate").astype(int)[cell]
-        batch = self.flatten("batch").astype(int)[cell]
+        """Return layouts with their replicas; candidates to choose from with their batches, too."""
+        layouts = replace(layouts, data=data)
+        if not self.open:
+            return layouts
+        names = ("batch", "accumulate", "segments")
+        batch, flushes, segments = (self.flatten(name).astype(int)[cell] for name in names)
         whole = np.asarray(global_batch(batch, data * flushes, self.settings.scaling))
-        segments = np.where(layouts.pipeline > 1, self.flatten("segments").astype(int)[cell], 1)
-        usual = np.maximum(-(-whole // (data * flushes * segments)), 1)
-        micro = np.where(layouts.micro > 0, layouts.micro, usual)
-        return replace(layouts, data=data, micro=micro, batch=whole, flushes=flushes)
+        columns = {name: getattr(layouts, name) for name in COLUMNS}
+        return Layouts(**settle_micro(columns, whole, flushes, segments))
 
     def list_candidates(self, most: int) -> Iterator[tuple[Layouts, Numbers, NDArray[np.bool_]]]:
         """Yield all candidates, in parts of at most `most`: layouts, the cell of each, and whether

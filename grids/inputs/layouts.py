@@ -27,7 +27,7 @@ from paradl.kernels.configuration.run import Run
 from paradl.kernels.derivatives.differences import STEPS
 from paradl.kernels.layouts.answers import answer_layouts
 from paradl.kernels.layouts.stacks import find_unsupported
-from paradl.kernels.layouts.transformer import ALL_COLUMNS, Layouts
+from paradl.kernels.layouts.transformer import COLUMNS, Layouts
 from paradl.kernels.layouts.work import MOST, BlockWork, Machines
 from paradl.kernels.machine.device import PE
 from paradl.kernels.names.arrays import Floats
@@ -69,15 +69,11 @@ def build_layout_case(
     machine, values, settings = space.machine, space.values, space.settings
     pe = build_pe(machine, values, "machine")
     software = build_software(machine, values, "machine")
-    network = build_network(machine, values, "machine", len(space.system.levels))
+    network = build_network(machine, values, "machine")
     machines = Machines.from_parts(pe, network, software, space.facts, values.rank)
     chosen = _choose_all(space, pe, machines, nearest=nearest)
     layouts = chosen.layouts
-    columns = {
-        name: np.reshape(column, space.shape)
-        for name in ALL_COLUMNS
-        if (column := getattr(layouts, name)) is not None
-    }
+    columns = {name: np.reshape(getattr(layouts, name), space.shape) for name in COLUMNS}
     # PEs beyond a layout's degrees have no work.
     fits = values.get("pe") <= layouts.pes.reshape(space.shape)
     basis = machine, find_recipe(space.system), bool(space.net.experts), space.calibrated, values
@@ -96,14 +92,13 @@ def build_layout_case(
 
 def _build_run(space: LayoutSpace, columns: Mapping[str, Numbers], law: Convergence | None) -> Run:
     values, one = space.values, np.ones((1,) * space.values.rank)
-    micro = columns["batch"] // (columns["data"] * columns["flushes"] * columns["micro"])
     return Run(
         p=values.get("pe"),
         replicas=columns["data"].astype(float),
         degrees={name: columns[name].astype(float) for name in LAYOUT_DEGREES},
         spec_batch=values.get("batch"),
         samples=np.asarray(float(space.samples)),
-        segments=micro.astype(float),
+        segments=values.get("segments"),
         delta=one,
         gamma=one,
         phi=one,

@@ -162,9 +162,10 @@ class Case:
 
     @property
     def blocks(self) -> BlockWork:
-        """The work of a case that is answered by blocks."""
+        """The work of a case that is answered by blocks, with the batch of each cell."""
         assert isinstance(self.work, BlockWork)
-        return self.work
+        run = self.run
+        return self.work.settle(run.global_batch, run.accumulate, run.segments)
 
     @property
     def machine_work(self) -> GroupWork:

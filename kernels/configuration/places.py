@@ -104,11 +104,7 @@ def read_parameter(case: Case, name: str) -> AnyArray:
     """Return the values of a parameter [cells]; of several levels, the first's."""
     place = PLACES[name]
     values: AnyArray = np.asarray(getattr(getattr(case, place.part), place.field))
-    if place.level is None:
-        return values
-    # A machine of one node may have a single level.
-    outer: AnyArray = values[0 if place.level == "node" else min(1, len(values) - 1)]
-    return outer
+    return values if place.level is None else values[0 if place.level == "node" else 1]
 
 
 def _replace(old: Array, new: Array) -> Array:

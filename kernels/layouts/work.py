@@ -36,14 +36,31 @@ MOST = 2**16
 class BlockWork:
     """Blocks of a transformer as the layout of each cell divides them.
 
-    columns [cells]: those of `Layouts`, by name. training: apart from reserved memory, which is the
-    PE's. facts: of the device and its software.
+    columns [cells]: those of `Layouts`, by name. training: apart from batch and reserved memory,
+    which cells have. facts: of the device and its software.
     """
 
     net: Transformer
     training: Training
     facts: StackFacts
     columns: Mapping[str, Cells]
+
+    def settle(self, batch: Cells, flushes: Cells, segments: Cells) -> "BlockWork":
+        """Return the work with the batch of each cell.
+
+        batch: B, flushes: A, of an iteration. A `micro` of 0 is all of a flush or, with stages, one
+        of its segments.
+        """
+        settled = settle_micro(self.columns, *map(_count, (batch, flushes, segments)))
+        return replace(self, columns=settled)
+
+    @property
+    def passes(self) -> Column:
+        """Micro-batches of a flush [cells], once settled."""
+        names = ("batch", "data", "flushes", "micro")
+        batch, *others = (np.asarray(self.columns[name]) for name in names)
+        passes: Column = batch // prod(others)
+        return passes
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -108,6 +125,21 @@ class BlockWork:
         return answers
 
 
+def settle_micro(
+    columns: Mapping[str, Cells], batch: Column, flushes: Column, segments: Column
+) -> dict[str, Column]:
+    """Return columns of layouts with batch, flushes and micro-batches, as in `BlockWork.settle`."""
+    whole = {name: np.asarray(column) for name, column in columns.items()}
+    parts = whole["data"] * flushes * np.where(whole["pipeline"] > 1, segments, 1)
+    usual = np.maximum(-(-batch // parts), 1)
+    micro = np.where(whole["micro"] > 0, whole["micro"], usual)
+    return whole | {"micro": micro, "batch": batch, "flushes": flushes}
+
+
+def _count(number: Cells) -> Column:
+    return np.asarray(number).astype(int)
+
+
 class Machines(NamedTuple):
     """The machines among the cells of a case.
 
@@ -130,7 +162,7 @@ class Machines(NamedTuple):
     ) -> "Machines":
         """Find the machines among cells of `rank` dimensions."""
         rates = {name: np.asarray(v) for name, v in vars(find_rates(pe, software, facts)).items()}
-        fabric = Fabric.from_network(network, software)
+        fabric = Fabric.from_network(_trim_levels(network), software)
         parts = vars(fabric).values()
         links = (part for net in parts for part in (net.latency, net.bandwidth, net.flow))
         varied = [*rates.values(), *links]
@@ -159,3 +191,23 @@ class Machines(NamedTuple):
             fabric=Fabric(**{name: list_links(part) for name, part in vars(fabric).items()}),
             place=np.arange(prod(shape)).reshape(shape),
         )
+
+
+def _trim_levels(network: Network) -> Network:
+    """Return the network without the levels that pad it, whose spans repeat the last one's.
+
+    Constants [level] lose the dimensions of cells, if they have any.
+    """
+    levels = np.unique(network.span).size
+
+    def trim(values: Cells) -> Column:
+        return np.reshape(values, len(values))[:levels]
+
+    return replace(
+        network,
+        span=trim(network.span),
+        latency=network.latency[:levels],
+        bandwidth=network.bandwidth[:levels],
+        oversubscription=trim(network.oversubscription),
+        measured=jax.tree.map(trim, network.measured),
+    )

@@ -19,6 +19,7 @@ from paradl.kernels.configuration.run import Times, extend_to_epoch
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.exchanges import Paths
 from paradl.kernels.oracle.formulas import (
+    count_segments,
     find_existing,
     find_fixed_paths,
     find_flags,
@@ -132,7 +133,7 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
         limit=limits(segmented, invariants.flags, run, needed, case.pe.memory_capacity),
         replicas=run.replicas,
         group=run.group,
-        segments=xp.where(xp.equal(segmented, 1), run.segments, 1.0),
+        segments=_list_segments(case, segmented),
         batch=run.batch,
         global_batch=run.global_batch,
         iterations=run.iterations(case.options.iterations),
@@ -141,6 +142,13 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
         epochs_spread=epochs_spread,
         train_spread=_add_spreads(unsure, epochs_spread),
     )
+
+
+def _list_segments(case: Case, segmented: Cells) -> Cells:
+    """Return the segments of each cell: as stated, or the micro-batches of blocks."""
+    if case.in_numpy:
+        return count_segments(case)
+    return xp.where(xp.equal(segmented, 1), case.run.segments, 1.0)
 
 
 def _add_spreads(times: Spread | None, epochs: Cells | None) -> Cells | None:

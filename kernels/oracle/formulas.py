@@ -104,7 +104,7 @@ def find_flags(case: Case) -> InvariantFlags:
     """Compute the flags that do not depend on memory."""
     if isinstance(case.work, BlockWork):
         group = find_group_flags(case.bounds, case.run, case.network)
-        of_layouts = xp.asarray(case.work.flag(), LIMITS)
+        of_layouts = xp.asarray(case.blocks.flag(), LIMITS)
         return InvariantFlags(group | of_layouts, *[xp.zeros((), LIMITS)] * 2)
     return find_invariant_flags(case.bounds, case.run, case.network, count_segments(case))
 
@@ -114,7 +114,7 @@ def time_iteration(case: Case, paths: Paths | None = None) -> Times:
     if isinstance(case.work, TableWork):
         return add_terms(accumulate_passes(table_iii.time_pass(case, case.work), case.run))
     if isinstance(case.work, BlockWork):
-        return _time_blocks(case, case.work)
+        return _time_blocks(case)
     terms = exchange(case, time_computing(case), paths or find_paths(case))
     times = add_terms(accumulate_passes(terms, case.run))
     # Last: hosts prepare samples during all of an iteration, so only what exceeds it is waited for.
@@ -123,8 +123,8 @@ def time_iteration(case: Case, paths: Paths | None = None) -> Times:
     return wait_for_input(times, time_feed(case))
 
 
-def _time_blocks(case: Case, work: BlockWork) -> Times:
-    parts = case.pe, case.network, case.software
+def _time_blocks(case: Case) -> Times:
+    work, parts = case.blocks, (case.pe, case.network, case.software)
     seconds = work.time(Machines.from_parts(*parts, work.facts, xp.ndim(case.run.p)))
     compute, communication = add_seconds(seconds)
     return Times(BlockTerms(*seconds), xp.zeros(()), compute, communication)
@@ -150,6 +150,8 @@ def count_segments(case: Case) -> Cells:
     """Return the number of segments; 1 for a single stage."""
     if isinstance(case.work, TableWork):
         return xp.where(xp.greater(case.run.group, 1), case.run.segments, 1.0)
+    if isinstance(case.work, BlockWork):
+        return xp.asarray(case.blocks.passes, float)
     return layout.count_segments(case)
 
 
@@ -158,7 +160,7 @@ def find_memory(case: Case) -> Cells:
     if isinstance(case.work, TableWork):
         return table_iii.find_bound(case, case.work)
     if isinstance(case.work, BlockWork):
-        return case.work.measure() + case.pe.reserved
+        return case.blocks.measure() + case.pe.reserved
     return memory.find_memory(
         shard_states(case, case.machine_work), case.run.batch, case.pe.reserved
     )
