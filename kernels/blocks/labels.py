@@ -8,7 +8,6 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 
-import jax.numpy as jnp
 from jax import Array
 
 from paradl.kernels.arrays import AnyArray, Cells, use_numpy, xp
@@ -42,6 +41,9 @@ def label_points(
     with slopes. outputs: further variables of a cube: percentiles, epochs, the
     time to the target. marked: whether to mark points near a kink.
     """
+    if table.case.in_numpy:
+        with use_numpy():
+            return _find_labels(take_points(table, rows, values), parameters, outputs, marked)
     if not table.case.choices:
         return _label_rows(
             table, rows, values, parameters=parameters, outputs=outputs, marked=marked
@@ -66,7 +68,7 @@ def compile_ahead(
     marked: bool,
 ) -> None:
     """Compile the program of these labels in a pool; those of choices wait for numpy."""
-    if not table.case.choices:
+    if not (table.case.choices or table.case.in_numpy):
         _label_rows.compile_ahead(
             pool, table, rows, values, parameters=parameters, outputs=outputs, marked=marked
         )
@@ -140,10 +142,10 @@ def _add_slopes(answers: dict[str, Array], slopes: dict[str, dict[str, Array]]) 
         name: sum(
             # The slope of a part that is 0 is NaN, and contributes nothing.
             (
-                jnp.where(answers[part] == 0, 0.0, answers[part] / total * slopes[part][name])
+                xp.where(answers[part] == 0, 0.0, answers[part] / total * slopes[part][name])
                 for part in parts
             ),
-            jnp.zeros_like(total),
+            xp.zeros_like(total),
         )
         for name in slopes["comp_time"]
     }

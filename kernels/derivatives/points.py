@@ -11,6 +11,7 @@ both sides mark points near one.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +21,7 @@ from paradl.kernels.arrays import AnyArray, Cells, PerStage, xp
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case, Points
 from paradl.kernels.configuration.places import PLACES, scale_parameters, set_parameters
+from paradl.kernels.derivatives.differences import STEPS, find_elasticity
 from paradl.kernels.oracle.answer import evaluate, take_best
 from paradl.kernels.oracle.formulas import Work, find_share, reduce_work
 from paradl.kernels.work.group import GroupWork
@@ -123,6 +125,8 @@ def find_slopes(
     within 1 % of a parameter; otherwise none is.
     """
     layered = tuple(name for name in parameters if PLACES[name].layered)
+    if points.case.in_numpy:
+        return _find_differences(points, read, targets, parameters, marked)
     assert points.division is not None or not layered, "layers would be constant"
     others = tuple(name for name in parameters if name not in layered)
     answers: dict[str, Array] = {}
@@ -136,6 +140,45 @@ def find_slopes(
             for number, target in enumerate(targets):
                 slopes[target] |= dict(zip(names, of_these[:, number], strict=True))
     return answers, slopes, near
+
+
+def _find_differences(
+    points: Points,
+    read: Callable[[Answer], dict[str, Cells]],
+    targets: tuple[str, ...],
+    parameters: tuple[str, ...],
+    marked: bool,
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]], Any]:
+    """Return the same as `find_slopes` by differences, towards more of a parameter."""
+
+    def answer(factors: Mapping[str, float]) -> dict[str, AnyArray]:
+        moved = scale_parameters(points.case, {name: xp.asarray(f) for name, f in factors.items()})
+        found = read(evaluate(moved))
+        return {name: xp.broadcast_to(values, points.shape) for name, values in found.items()}
+
+    def stack(answers: Mapping[str, AnyArray]) -> AnyArray:
+        return xp.stack([answers[name] for name in targets])
+
+    answers = answer({})
+    here = stack(answers)
+    known = xp.where(here > 0, here, xp.nan)
+    slopes, aside = [], []
+    for name in parameters:
+        near, far = (stack(answer({name: step})) / known for step in STEPS)
+        slopes.append(find_elasticity(near, far))
+        if marked:
+            sides = ((NEAR, 1.0), (1 / NEAR, -1.0))
+            aside.append([xp.log(stack(answer({name: by})) / known) / side for by, side in sides])
+    of_all = xp.stack(slopes)
+    bends = xp.zeros(points.shape, bool)
+    if marked:
+        apart = xp.moveaxis(xp.asarray(aside), 0, 1) / xp.log(NEAR)
+        bends = _find_bends(apart, of_all)
+    return (
+        answers,
+        {t: dict(zip(parameters, of_all[:, n], strict=True)) for n, t in enumerate(targets)},
+        bends,
+    )
 
 
 def _vary(
@@ -185,8 +228,8 @@ def _find_bends(aside: Array, slopes: Array) -> Array:
     target, point].
     """
     # Comparisons with NaN, for values of 0, are false.
-    bends = jnp.abs(aside.mean(axis=0) - slopes) > BEND / 2
+    bends = xp.abs(aside.mean(axis=0) - slopes) > BEND / 2
     # Exactly at a kink, as of two parameters with equal defaults, the slope is the mean of both.
-    curved = jnp.log(NEAR) * (0.25 + jnp.abs(slopes) * (1 + jnp.abs(slopes)))
-    bends |= (jnp.abs(aside - slopes) > curved).any(axis=0)
+    curved = xp.log(NEAR) * (0.25 + xp.abs(slopes) * (1 + xp.abs(slopes)))
+    bends |= (xp.abs(aside - slopes) > curved).any(axis=0)
     return bends.any(axis=(0, 1))

@@ -185,6 +185,13 @@ class Layouts:
         is_part = (self.zero > 0) & (ranks != self.data * self.context)
         return replace(self, shard=np.where(is_part, ranks, 0))
 
+    def round_batch(self) -> "Layouts":
+        """Layouts of the nearest whole batch, for rules that divide it."""
+        if self.batch is None or self.batch.dtype.kind == "i":
+            return self
+        batch, micro = (np.rint(number).astype(int) for number in (self.batch, self.micro))
+        return replace(self, batch=batch, micro=micro)
+
     def select(self, rows: Column) -> "Layouts":
         """Select layouts of a list, by mask or by row number."""
         return self.map_columns(lambda column: column[rows])
@@ -295,8 +302,9 @@ class Training:
         return least
 
     def count_micro_batches(self, layouts: Layouts) -> Column:
-        """Micro-batches m per flush [layouts]."""
-        micro_batches: Column = self.find_batch(layouts) // self.count_least(layouts)
+        """Micro-batches m per flush [layouts]; a part of one for a batch between whole numbers."""
+        batch, least = np.asarray(self.find_batch(layouts)), self.count_least(layouts)
+        micro_batches: Column = batch // least if batch.dtype.kind == "i" else batch / least
         return micro_batches
 
     def count_passes(self, layouts: Layouts) -> Column:

@@ -57,10 +57,8 @@ class BlockWork:
     @property
     def passes(self) -> Column:
         """Micro-batches of a flush [cells], once settled."""
-        names = ("batch", "data", "flushes", "micro")
-        batch, *others = (np.asarray(self.columns[name]) for name in names)
-        passes: Column = batch // prod(others)
-        return passes
+        layouts = Layouts(**{name: np.asarray(column) for name, column in self.columns.items()})
+        return self.training.count_micro_batches(layouts)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -79,8 +77,10 @@ class BlockWork:
 
     def flag(self) -> Column:
         """Flags that follow from the layout of each cell [cells]."""
-        find = partial(find_limits, self.net, training=self.training)
-        return self._answer(self.shape, find, np.zeros(self.shape, int))
+        return self._answer(self.shape, self._find_limits, np.zeros(self.shape, int))
+
+    def _find_limits(self, layouts: Layouts) -> Column:
+        return find_limits(self.net, layouts.round_batch(), self.training)
 
     def measure(self) -> Column:
         """Bytes of tensors on the fullest PE [cells]; NaN where a degree divides nothing."""
@@ -110,7 +110,7 @@ class BlockWork:
         answers = np.full((*leading, prod(shape)), np.nan)
         for start in range(0, prod(shape), MOST):
             layouts = self.list_layouts(shape, slice(start, start + MOST))
-            rows = list_possible(find_limits(self.net, layouts, self.training))
+            rows = list_possible(self._find_limits(layouts))
             if rows.size:
                 answers[..., start + rows] = find(layouts.select(rows), start + rows)
         return answers.reshape(*leading, *shape)
@@ -131,13 +131,17 @@ def settle_micro(
     """Return columns of layouts with batch, flushes and micro-batches, as in `BlockWork.settle`."""
     whole = {name: np.asarray(column) for name, column in columns.items()}
     parts = whole["data"] * flushes * np.where(whole["pipeline"] > 1, segments, 1)
-    usual = np.maximum(-(-batch // parts), 1)
-    micro = np.where(whole["micro"] > 0, whole["micro"], usual)
+    # A slope in the batch looks between whole numbers.
+    usual = -(-batch // parts) if batch.dtype.kind == "i" else batch / parts
+    micro = np.where(whole["micro"] > 0, whole["micro"], np.maximum(usual, 1))
     return whole | {"micro": micro, "batch": batch, "flushes": flushes}
 
 
 def _count(number: Cells) -> Column:
-    return np.asarray(number).astype(int)
+    """Return whole numbers as integers, and others as they are."""
+    numbers = np.asarray(number)
+    whole = numbers.astype(int)
+    return whole if np.array_equal(whole, numbers) else numbers
 
 
 class Machines(NamedTuple):

@@ -159,11 +159,11 @@ def _make_space(
     axes = spec.axes.model_copy(update=largest)
     grid = Grid.from_spec(spec.model_copy(update={"axes": axes}), base, where)
     for strategy in grid.resolved:
-        if strategy.laid:
+        if strategy.laid and "best" in dict(strategy.degrees).values():
             raise InputError(
-                f"samples do not describe layouts of transformers: {shorten(strategy.label)}",
+                f"samples do not choose layouts: {shorten(strategy.label)}",
                 where=where(("axes", "strategy")),
-                advice="sweep them, and export the cube: 'paradl export'",
+                advice="state each setting, or sweep and export the cube: 'paradl export'",
             )
     if not grid.fitting:
         raise InputError("none of its data sets fits any of its models", where=name)

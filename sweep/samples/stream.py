@@ -249,7 +249,8 @@ class Stream(Iterator[Batch]):
             self._table = grown
         for number, name in enumerate(self.features):
             self._table[first : self._placed, number] = rows[name]
-        points = put_on_device(tables.points[strategy])
+        points = tables.points[strategy]
+        points = points if points.case.in_numpy else put_on_device(points)
         return ProblemTable(points, tables.machines, first, positions.shape[1])
 
 

@@ -55,9 +55,9 @@ def build_table(
     layers, which are reduced again for each point.
     """
     shape, choices = tuple(values.size for values in axes.values()), len(strategy.choices)
-    case = build_case(workload, strategy, axes, settings)
-    assert isinstance(case, Case)  # samples have no layouts
-    case = _flatten(case, shape, choices)
+    case = _flatten(build_case(workload, strategy, axes, settings), shape, choices)
+    if case.in_numpy:  # blocks are summed with each point
+        return Points(case)
     return _add_layers(case, divide_rows(workload, strategy, axes, settings), shape)
 
 
@@ -86,13 +86,18 @@ class SharedTables:
 
     def _build_points(self, model: int, dataset: int, strategy: int) -> list[Points]:
         """Build the tables of all machines."""
+        indices = [
+            (model, dataset, machine, strategy) for machine in range(len(self._grid.systems))
+        ]
+        if self._grid.strategy(indices[0]).laid:
+            tables = [self._grid.build(build_table, index, self._axes, None) for index in indices]
+            return [table for table in tables if table is not None]
         alike = defaultdict[object, list[Divided]](list)
-        for machine in range(len(self._grid.systems)):
-            index = (model, dataset, machine, strategy)
+        for index in indices:
             divided = self._grid.build(self._divide, index, self._axes, None)
             assert divided is not None  # the data set of a problem fits its model
             alike[_identify(divided)].append(divided)
-        tables = {}
+        found = {}
         for some in alike.values():
             groups = _join_machines([divided.groups for divided in some])
             # In numpy, however many numbers all machines together have.
@@ -101,8 +106,8 @@ class SharedTables:
             cells = jax.tree.map(partial(_flatten_machines, shape=self._shape[:-1]), reduced)
             for number, divided in enumerate(some):
                 of_one = jax.tree.map(partial(_take_machine, number=number), cells)
-                tables[divided.workload.system.name] = self._make_table(divided, *of_one)
-        return [tables[system.name] for system in self._grid.systems]
+                found[divided.workload.system.name] = self._make_table(divided, *of_one)
+        return [found[system.name] for system in self._grid.systems]
 
     def _divide(
         self,
@@ -205,6 +210,9 @@ def join_points(tables: Sequence[Points], cells: int) -> Points:
         whole = (np.broadcast_to(leaf, (*leaf.shape[:-1], cells)) for leaf in leaves)
         return np.concatenate(tuple(whole), axis=-1)
 
+    if tables[0].division is None:
+        blocks: Points = jax.tree.map(join, *tables)
+        return blocks
     # The work is reduced again for each point, so any cell's will do.
     work = jax.tree.map(lambda leaf: np.asarray(leaf)[..., :1], tables[0].case.work)
     same = [replace(table, case=replace(table.case, work=work)) for table in tables]
