@@ -247,7 +247,7 @@ def test_explanations_add_up_and_name_what_symbols_mean():
         assert exposed + hidden == pytest.approx(answer["exchanges"][row["term"]])
     assert "stage_exchange" in [row["term"] for row in answer["hidden"]]
     symbols = {row["symbol"]: row["value"] for row in answer["symbols"]}
-    assert (symbols["t"], symbols["p"], symbols["d"], symbols["m"]) == (4, 2, 2, 16)
+    assert [symbols[name] for name in ("p", "p1", "t", "q_p", "S")] == [16, 2, 4, 2, 16]
 
 
 @pytest.mark.parametrize(

@@ -195,9 +195,9 @@ def test_hosts_that_feed_a_thousand_samples_a_second() -> None:
 
 def read_growth() -> dict[str, dict[str, str]]:
     """The cells of each row, by symbol."""
-    (table,) = re.findall(r"\| term \| p \| n \| L \| b \|\n.*\n((?:\|.*\n)+)", PAGE)
+    (table,) = re.findall(r"\| term \| p \| n \| G \| b \|\n.*\n((?:\|.*\n)+)", PAGE)
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
-    return {row: dict(zip(("p", "n", "L", "b"), cells, strict=True)) for row, *cells in rows}
+    return {row: dict(zip(("p", "n", "G", "b"), cells, strict=True)) for row, *cells in rows}
 
 
 GROWTH = read_growth()
@@ -265,7 +265,7 @@ def deepen(row: str) -> list[float]:
     ]
 
 
-@pytest.mark.parametrize("row", list_rows("L", "0"))
+@pytest.mark.parametrize("row", list_rows("G", "0"))
 def test_terms_do_not_grow_with_layers(row: str) -> None:
     seconds = deepen(row)
     assert seconds[0] > 0
@@ -273,7 +273,7 @@ def test_terms_do_not_grow_with_layers(row: str) -> None:
 
 
 # Without launches, which have a maximum of their own: see above.
-SUMS = set(list_rows("L", "1", "weights", "sum", "undivided")) - {"`launch_wait`"}
+SUMS = set(list_rows("G", "1", "weights", "sum", "undivided")) - {"`launch_wait`"}
 
 
 @pytest.mark.parametrize("row", sorted(SUMS))

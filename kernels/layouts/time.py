@@ -1,8 +1,8 @@
 """Seconds per iteration of a transformer, by layout and term.
 
 Narayanan et al. 2021 (SC21), section 2.2: FLOPs and pipelines. Korthikanti et al. 2022:
-recomputation. Dao et al. 2022: fused attention. Formulas: docs/transformers.md, Time. Symbols: u
-tokens per micro-batch and PE, m micro-batches; degrees t, c, e, p, d; v chunks per stage.
+recomputation. Dao et al. 2022: fused attention. Formulas: docs/transformers.md, Time. Symbols:
+docs/machine.md.
 """
 
 from collections import Counter

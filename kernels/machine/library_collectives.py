@@ -2,7 +2,7 @@
 
 Each algorithm is affine in its bytes: a start-up per message, and seconds per byte
 (docs/machine.md, Collectives). The tree is NCCL's (Jeaugey 2019, "Massively scale your deep
-learning training with NCCL 2.4"). q PEs at stride s; h of them in each of n nodes.
+learning training with NCCL 2.4"). q PEs, each r from the next; q_0 of them in each of n nodes.
 
 To add one: its name in `Algorithm` (`kernels.options`); its costs here, affine in messages and
 bytes; its name in `collectives` of `grids.entries.choices`, and in `REFUSED_CHOICES` what to write
@@ -122,18 +122,18 @@ def time_all_to_all(
 ) -> Cells:
     """Compute seconds of `messages` all-to-alls of m bytes per PE in total.
 
-    Each PE sends to h-1 others in its node one by one, and to those beyond it over all links of the
-    node, which its PEs use at once. alike: PEs that each part of m goes to, drawn at random; those
-    of a node share one copy between nodes.
+    Each PE sends to q_0-1 others in its node one by one, and to those beyond it over all links of
+    the node, which its PEs use at once. alike: PEs that each part of m goes to, drawn at random;
+    those of a node share one copy between nodes.
     """
     lines = network.list_lines("all_to_all") or (network,)
     return reduce(xp.minimum, (_send_to_all(line, ring, m, messages, alike) for line in lines))
 
 
 def _send_to_all(network: Network, ring: Ring, m: Cells, messages: Cells, alike: float) -> Cells:
-    """Compute (h-1)(alpha_0 + m/q beta_0) + (n-1) alpha + (q-h)/q m f beta of all PEs of a node.
+    """Compute (q_0-1)(alpha_0 + m/q beta_0) + (n-1) alpha + (q-q_0)/q m share beta of a full node.
 
-    f = n/k (1 - (1 - 1/n)^k), k = `alike`: nodes that k copies reach over k.
+    share = n/k (1 - (1 - 1/n)^k), k = `alike`: nodes that k copies reach over k.
     """
     q, h = ring.degree, count_in_node(network, ring)
     latency = find_path(network, ring).alpha
@@ -163,11 +163,11 @@ def whole_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
 
 
 def _use_switches(network: Network, ring: Ring, gathers: int, traffic: float) -> Costs:
-    """Return L + m (1 + traffic/h) beta_0 in nodes, and rings between them; none without switches.
+    """Return the costs by switches in nodes, and rings between them; none without switches.
 
-    NVLink SHARP (NCCL's algorithm NVLS): the switch reads the buffers of h PEs and sums them, or
-    multicasts a part of each. So a PE sends m and, in an all-reduce, its summed part m/h: the
-    factor (h-1)/(h+1) of nccl-tests. A gather sends less than a ring only in start-ups.
+    NVLink SHARP (NCCL's algorithm NVLS): the switch reads the buffers of q_0 PEs and sums them,
+    or multicasts a part of each. So a PE sends m and, in an all-reduce, its summed part m/q_0: the
+    factor (q_0-1)/(q_0+1) of nccl-tests. A gather sends less than a ring only in start-ups.
     """
     if network.switch_latency is None:
         return ()
@@ -189,7 +189,7 @@ def _gather_by_ring(network: Network, ring: Ring) -> Cost:
 
 
 def _gather_in_levels(network: Network, ring: Ring) -> Cost:
-    """Return (n-1)(alpha_r + m/(h n) beta_r) between nodes + (h-1)(alpha_0 + m/h beta_0) inside."""
+    """Return (n-1)(alpha_n + m/(q_0 n) beta_n) between nodes + (q_0-1)(alpha_0 + m/q_0 beta_0)."""
     share = count_in_node(network, ring)
     between = ring.thin(share)
     inside = Link(network.latency[0], 1 / network.bandwidth[0])
@@ -205,7 +205,7 @@ def _pass_around(degree: Cells, path: Link, parts: Cells) -> Cost:
 
 
 def _reduce_by_tree(network: Network, ring: Ring) -> Cost:
-    """Return the cost 2 ((h_t-1) alpha_0 + ceil(log2 n_t) alpha + m beta); 0 for one PE."""
+    """Return the cost 2 ((q_t-1) alpha_0 + ceil(log2 n_t) alpha + m beta); 0 for one PE."""
     (share, nodes), path = count_chains(network, ring), find_path(network, ring)
     # Subtracted, since rounding may put the logarithm of a power of two above an integer.
     levels = xp.ceil(xp.log2(nodes) - ROUNDING)

@@ -6,8 +6,8 @@ multiplies beta (ParaDL, sections 4.2 and 5.2.3).
 
 Rings are on rails: each gets a share of a node's links, and of those beyond. A group's PEs are
 neighbours, so its rings have stride 1; rings across replicas have the stride p2. Symbols as in
-docs/machine.md, Network: S, PEs that a ring spans; P_j, PEs of level j; f_j, flows that leave it at
-once; k PEs and L links per node.
+docs/machine.md, Network: Q, PEs that a ring spans; P_j, PEs of level j; i_j, rings with PEs in it;
+f_j, flows that leave it at once; L links per node.
 """
 
 from collections.abc import Mapping
@@ -104,11 +104,11 @@ class Ring:
 
     @property
     def span(self) -> Cells:
-        """PEs that the ring spans, S = min(q s, p)."""
+        """PEs that the ring spans, Q = min(q r, p)."""
         return xp.minimum(self.degree * self.stride, self.p)
 
     def count_in(self, pes: Cells) -> Cells:
-        """Count rings with PEs in a level of `pes` PEs, min(s, P_j)."""
+        """Count rings with PEs in a level of `pes` PEs, i_j = min(r, P_j)."""
         return xp.minimum(self.stride, pes)
 
     def count_touching(self, pes: Cells) -> Cells:
@@ -184,7 +184,7 @@ def find_path(network: Network, ring: Ring) -> Link:
 
 
 def count_flows(network: Network, ring: Ring, level: int) -> Cells:
-    """Count flows that leave a level at once, one per ring: f_j = min(P_j, c_j min(s, P_j))."""
+    """Count flows that leave a level at once, one per ring: f_j = min(P_j, i_j or 2 i_j)."""
     pes = network.span[level]
     # If rings straddle its borders, the level has the ends of two.
     rings = xp.where(is_cut(pes, ring.p, ring.span), 2.0, 1.0) * ring.count_in(pes)
@@ -199,7 +199,7 @@ def is_cut(pes: Cells, p: Cells, span: Cells) -> Flags:
 
 
 def count_in_node(network: Network, ring: Ring) -> Cells:
-    """Count PEs of a ring per node, h; 1 where that number differs between nodes."""
+    """Count PEs of a ring per node, q_0; 1 where that number differs between nodes."""
     pes = network.span[0]
     rings = ring.count_in(pes)
     aligned = divides(rings, pes) & xp.logical_not(is_cut(pes, ring.p, ring.span))
@@ -207,7 +207,7 @@ def count_in_node(network: Network, ring: Ring) -> Cells:
 
 
 def count_chains(network: Network, ring: Ring) -> tuple[Cells, Cells]:
-    """Return h_t, PEs of a tree's chain in a node, and n_t, its nodes."""
+    """Return q_t, PEs of a tree's chain in a node, and n_t, its nodes."""
     pes = network.span[0]
     share = xp.minimum(ring.degree, xp.floor(pes / ring.count_in(pes)))
     # A ring across a border has one node more, so that a cut never makes a tree faster.
@@ -222,7 +222,7 @@ def _hold_whole(pes: Cells, p: Cells, span: Cells) -> Flags:
 
 
 def _share_links(network: Network, flows: list[Cells], level: int) -> Cells:
-    """Return max(f_0, k o_j f_j / P_j), the flows on a node's links or, per node, on a level's."""
+    """Return max(f_0, P_0 o_j f_j / P_j), flows on a node's links or, per node, on a level's."""
     narrowing = 1.0 if network.oversubscription is None else network.oversubscription[level]
     beyond = network.pes_per_node * narrowing * flows[level] / network.span[level]
     return xp.maximum(flows[0], beyond)

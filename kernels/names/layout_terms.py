@@ -1,8 +1,7 @@
 """Terms of layouts: the parts of an iteration's time of a transformer, as `Terms` are of others.
 
-Formulas: docs/transformers.md, Time. Symbols: u tokens of a micro-batch on a PE, m micro-batches in
-all of A flushes, W a PE's parameters; degrees t, c, e, p, d. Named without JAX, and computed in
-`kernels.layouts.time`.
+Formulas: docs/transformers.md, Time. Symbols: docs/machine.md. Named without JAX, and computed in
+`kernels.layouts.time`. A new one has a row in How terms grow, docs/machine.md, too.
 """
 
 from dataclasses import replace
@@ -25,29 +24,29 @@ LAYOUT_TERMS: dict[str, Term] = {
         "work",
         "time of matrix products, forward and backward",
         "PEs spend most of their time on matrix products",
-        "3 m sum (2 u h w/(R peak) + moves x bytes of (u h + h w + u w) / memory bandwidth), "
-        "w columns of a PE",
+        "3 A S sum (2 u h y/(R P) + product_moves a_m (u h + h y + u y)/BW), y columns of a PE",
     ),
     "attention": _make(
         "compute",
         "work",
         "time of attention's products of positions with each other",
         "attention grows with the square of the sequence",
-        "3.5 m u s' h/t x 4 (1 + 32/head) / (attention peak) of a fused kernel, s' keys per query",
+        "3.5 A S 4 head heads u s' (1 + 32/head) / (min(t, heads) P_w efficiency_attention) of a "
+        "fused kernel, s' keys per query",
     ),
     "elementwise": _make(
         "compute",
         "work",
         "time of norms, activations and sums, which wait for memory",
         "norms, activations and sums read and write all that the backward pass reads",
-        "m passes x bytes read backward / memory bandwidth",
+        "A S block_passes x bytes read backward / BW",
     ),
     "logits": _make(
         "compute",
         "work",
         "time of the last matrix",
         "the last stage multiplies with the whole vocabulary",
-        "3 m (2 u h w/(R peak) + moves x bytes of (u h + h w + u w) / memory bandwidth), w = V/t",
+        "3 A S (2 u h y/(R P_w) + product_moves a (u h + h y + u y)/BW), y = V/t",
     ),
     "recomputation": _make(
         "compute",
@@ -58,7 +57,7 @@ LAYOUT_TERMS: dict[str, Term] = {
     ),
     "launch_wait": replace(
         TERMS["launch_wait"],
-        symbols="m ((X^4 + H^4)^(1/4) - X), X the device's time, H the host's of n launches",
+        symbols="A S ((X^4 + (G_o o)^4)^(1/4) - X), X the device's time of a micro-batch",
         numbers=SECONDS,
     ),
     "tensor_exchange": _make(
@@ -66,26 +65,26 @@ LAYOUT_TERMS: dict[str, Term] = {
         "limitation",
         "time of exchanges of tensor parallelism",
         "PEs that share matrices exchange activations in every block",
-        "m 4 AR(t, 2 u h) a block; with sequence parallelism an RS and an AG for each",
+        "A S 4 AR(t, a u h) per block; with sequence parallelism an RS and an AG for each",
     ),
     "context_exchange": _make(
         "communication",
         "limitation",
         "time of exchanges of keys and values, as far as attention does not hide it",
         "PEs that share a sequence pass keys and values on",
-        "m (c-1) (3 alpha + max(0, 3 beta 4 u a_kv d/t - attention/c)) per block, of heads of d "
-        "features",
+        "A S (c-1) (3 alpha + max(0, 3 beta m - attention/c)) per attention of a ring, m = 2 a u "
+        "kv_heads head/min(t, kv_heads)",
     ),
     "expert_exchange": _make(
         "communication",
         "limitation",
         "time of sending tokens to their experts and back",
         "tokens go to their experts and back, forward and backward",
-        "m 4 A2A(e, 2 u k h/t) a block with experts",
+        "A S 4 A2A(e, a u h k/t) per block with experts",
     ),
     "pipeline_bubble": replace(
         TERMS["pipeline_bubble"],
-        symbols="A (p-1)/v of a micro-batch's time on the slowest stage",
+        symbols="A (q_p-1)/v of a micro-batch's time on the slowest stage; zb1p a third, zbv 0",
         numbers=SECONDS,
     ),
     "stage_exchange": _make(
@@ -93,11 +92,11 @@ LAYOUT_TERMS: dict[str, Term] = {
         "limitation",
         "time of transfers between stages that fill and empty the pipeline",
         "activations go from stage to stage",
-        "2 A (p-1) P2P(2 u h / sigma) + 2 m (v-1) alpha",
+        "2 A (q_p-1) P2P(a u h/sigma) + 2 A S (v-1) alpha",
     ),
     "gradient_exchange": replace(
         TERMS["gradient_exchange"],
-        symbols="max(0, AR(d c, g W) - hidden), of ZeRO an RS; of its stage 3 of each micro-batch",
+        symbols="max(0, AR(p1 c, g W) - hidden), of ZeRO an RS; of its stage 3 of each micro-batch",
         numbers=SECONDS,
     ),
     "weight_gather": _make(
@@ -105,21 +104,21 @@ LAYOUT_TERMS: dict[str, Term] = {
         "limitation",
         "time of gathering weights that ZeRO divides, as far as passes do not hide it",
         "ranks gather the weights that ZeRO divides among them",
-        "max(0, AG(d c, 2 W) - hidden), of ZeRO 3 forward and backward of each micro-batch",
+        "max(0, AG(N, a W) - hidden), of ZeRO 3 forward and backward of each micro-batch",
     ),
     "optimizer": _make(
         "compute",
         "limitation",
         "time of the optimizer",
         "each rank updates its part of the states, however few samples it has",
-        "W/ranks (g + 2 states + w) / memory bandwidth",
+        "W/N (g + 2 states + a) / BW, N = 1 without ZeRO",
     ),
     "waiting": _make(
         "communication",
         "limitation",
         "time of waiting for the host and for the slowest PE",
         "synchronous PEs wait for the slowest of them in every iteration",
-        "pause + straggling log2(n) x all other terms",
+        "host_pause + straggling log2(p) x all other terms",
     ),
 }
 

@@ -128,7 +128,8 @@ class Terms:
             "time of assembling the outputs of divided layers",
             kind="bottleneck",
             why="assembling the outputs of divided layers takes long compared to computing them",
-            symbols="u b a sum |y| (1-1/p2) / (assembly BW) + [filter] 2 n (p2-1) part_overhead",
+            symbols="b a sum |y| (1-1/p2) / (assembly BW), twice with filter, + [filter] 2 n "
+            "(p2-1) part_overhead",
         ),
     ]
     gradient_packing: Annotated[
@@ -151,7 +152,7 @@ class Terms:
             "time that PEs wait for samples to come in",
             kind="bottleneck",
             why="hosts supply fewer samples per second than the PEs could process",
-            symbols="max(0, N / input_rate - all else)",
+            symbols="max(0, B_n / input_rate - all else)",
             once=True,
         ),
     ]
@@ -227,10 +228,10 @@ class Terms:
             "time of transfers from stage to stage",
             kind="limitation",
             why="stages send activations and gradients to each other",
-            symbols="2 (p2-1) P + max(0, 2 (S-1) P - hidden), P = alpha + b/S a c beta, c: items "
-            "across the cut",
-            numbers="P = {group_latency:.4g} s + {stage_bytes:.6g} B / {group_bandwidth:.4g} B/s, "
-            "{seconds:.6g} s",
+            symbols="2 (p2-1) P2P + max(0, 2 (S-1) P2P - hidden), P2P = alpha + b/S a cut beta, "
+            "cut: items across it",
+            numbers="P2P = {group_latency:.4g} s + {stage_bytes:.6g} B / {group_bandwidth:.4g} "
+            "B/s, {seconds:.6g} s",
         ),
     ]
     log_files: Annotated[

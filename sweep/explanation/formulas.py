@@ -83,7 +83,7 @@ OF_TABLE_III = {
 
 
 # For ZeRO: replicas share states, and from stage 3 weights, too.
-ZERO = {"weight_update": Formula("sum WU / q, q PEs of ZeRO", SECONDS)}
+ZERO = {"weight_update": Formula("sum WU / N", SECONDS)}
 GATHERED = Formula(
     "T/K + max(0, T - T/K - hidden), T = (A + 1/2) AR of m = g |w|: 2 A AG and an RS",
     "m = {gradient_bytes:.6g} B, {seconds:.6g} s",
@@ -169,6 +169,7 @@ SYMBOLS = {
     "I": Symbol("iterations per epoch", value="iterations"),
     "A": Symbol("passes per exchange of gradients", value="accumulate"),
     "S": Symbol("segments (micro-batches) of a pipeline, or of a placement", value="segments"),
+    "S_i": Symbol("segments in flight on stage i, from 0"),
     "a": Symbol("size of a tensor's item", "B", "delta"),
     "delta": Symbol("size of a tensor's item, or of a weight", "B", "delta"),
     "g": Symbol("size of a weight's gradient", "B", "gradient_delta"),
@@ -196,7 +197,6 @@ SYMBOLS = {
     "y_Gi": Symbol("output items of stage i, per sample"),
     "w": Symbol("weights of a layer"),
     "bi": Symbol("biases of a layer"),
-    "c": Symbol("items that pass between two stages, per sample"),
     "halo": Symbol("items that neighbours exchange at a layer, per sample"),
     "AR": Symbol("all-reduce of m bytes; in a ring of q PEs 2 (q-1) (alpha + m/q beta)", "s"),
     "AG": Symbol("all-gather of m bytes; in a ring of q PEs (q-1) (alpha + m/q beta)", "s"),
@@ -206,10 +206,10 @@ SYMBOLS = {
     "m_s": Symbol("bytes of gradients that pass through host memory", "B"),
     "T": Symbol("time of the exchange by itself", "s"),
     "K": Symbol("messages into which gradients are grouped"),
-    "P": Symbol("time of one message between stages", "s"),
-    "u": Symbol("times that an output is moved: filter 2, channel 1"),
+    "P2P": Symbol("time of one message between stages", "s"),
     "n": Symbol("as the formula says; otherwise nodes: max(1, p / PEs per node)"),
-    "N": Symbol("samples that a node needs per iteration"),
+    "N": Symbol("PEs that share the states of the same weights (ZeRO)"),
+    "B_n": Symbol("samples that a node needs per iteration"),
     "z": Symbol("how far the slowest of n is from the mean, in standard deviations"),
     "slow": Symbol("time of the part of a message above 256 MiB", "s"),
     "hidden": Symbol("communication that overlaps compute", "s"),

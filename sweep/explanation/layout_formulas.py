@@ -14,22 +14,41 @@ from paradl.sweep.explanation.layout_memory import explain_memory
 
 Row = dict[str, Any]
 
-# Symbols of formulas: their meaning, and the column or number that they are.
-SYMBOLS = {
-    "t": ("PEs that share each matrix", "tensor"),
-    "c": ("PEs that share each sequence", "context"),
-    "e": ("parts of the routed experts", "expert"),
-    "p": ("stages of the pipeline", "pipeline"),
-    "d": ("replicas", "data"),
-    "m": ("micro-batches of an iteration", "micro_batches"),
-    "A": ("flushes of an iteration", "flushes"),
-    "u": ("tokens of a micro-batch on a PE", "tokens"),
-    "h": ("features between blocks", "hidden"),
-    "s": ("tokens of a sequence", "length"),
-    "V": ("words of the vocabulary", "vocabulary"),
-    "R": ("share of the peak at which products compute", "reach"),
-    "moves": ("times that a product's three matrices cross the memory", "product_moves"),
-    "used": ("PEs of each node, or NVLink domain, that whole groups use", "used"),
+# Symbols of formulas (docs/machine.md): meaning, column or number that they are, unit. Those
+# without a number vary by block or by message.
+SYMBOLS: Mapping[str, tuple[str, str | None, str]] = {
+    "p": ("PEs", "pes", "1"),
+    "p1": ("replicas", "data", "1"),
+    "q_p": ("stages of the pipeline", "pipeline", "1"),
+    "t": ("PEs that share each matrix", "tensor", "1"),
+    "c": ("PEs that share each sequence", "context", "1"),
+    "e": ("parts of the routed experts", "expert", "1"),
+    "v": ("chunks of a stage", "chunks", "1"),
+    "N": ("PEs that share states (ZeRO), apart from experts'", "shards", "1"),
+    "A": ("flushes of an iteration", "flushes", "1"),
+    "S": ("micro-batches of a flush", "micro_batches", "1"),
+    "u": ("tokens of a micro-batch on a PE", "tokens", "1"),
+    "h": ("features between blocks", "hidden", "1"),
+    "s": ("tokens of a sequence", "length", "1"),
+    "V": ("words of the vocabulary", "vocabulary", "1"),
+    "a": ("size of a tensor's item", "item", "B"),
+    "a_m": ("mean size of the items of a product's matrices", "mean_item", "B"),
+    "g": ("size of a weight's gradient", "gradients", "B"),
+    "P": ("peak of products in blocks", "peak", "FLOP/s"),
+    "P_w": ("peak of attention and logits", "wide_peak", "FLOP/s"),
+    "R": ("share of the peak at which products compute", "reach", "1"),
+    "BW": ("memory bandwidth of a PE", "bandwidth", "B/s"),
+    "o": ("time for the host to launch a layer in a pass", "launch", "s"),
+    "product_moves": (
+        "times that a product's three matrices cross the memory",
+        *("product_moves", "1"),
+    ),
+    "k": ("experts that a token uses", None, "1"),
+    "sigma": ("t with sequence parallelism, else 1", "sigma", "1"),
+    "W": ("parameters on a PE", None, "1"),
+    "G_o": ("tensors that blocks keep, each with a launch, and messages", None, "1"),
+    "m": ("bytes of a message", None, "B"),
+    "used": ("PEs of each node, or NVLink domain, that whole groups use", "used", "1"),
 }
 
 
@@ -99,17 +118,23 @@ def _list_memory(cell: LayoutCell) -> list[Row]:
 def _list_symbols(cell: LayoutCell) -> list[Row]:
     """List the symbols with their values."""
     net, layout, training = cell.net, cell.layout, cell.training
+    recipe = training.recipe
     values = {
         **{name: int(getattr(layout, name)[0]) for name in COLUMNS},
-        "micro_batches": int(training.count_passes(layout)[0]),
+        "pes": int(layout.pes[0]),
+        "shards": int(layout.shards[0]) if layout.zero[0] else 1,
+        "sigma": int(layout.sigma[0]),
+        "micro_batches": int(training.count_micro_batches(layout)[0]),
         "flushes": int(np.ravel(training.count_flushes(layout))[0]),
         "tokens": float(training.count_tokens(layout)[0]),
         "length": training.length,
         **{name: getattr(net, name) for name in ("hidden", "vocabulary")},
+        **recipe._asdict(),
+        "mean_item": (2 * recipe.read + recipe.item) / 3,
         **vars(cell.rates),
         "used": float(np.ravel(count_level_pes(cell.fabric.stated, layout)[0])[0]),
     }
     return [
-        {"symbol": symbol, "meaning": meaning, "value": values[name], "unit": "1"}
-        for symbol, (meaning, name) in SYMBOLS.items()
+        {"symbol": symbol, "meaning": meaning, "value": values.get(name or ""), "unit": unit}
+        for symbol, (meaning, name, unit) in SYMBOLS.items()
     ]

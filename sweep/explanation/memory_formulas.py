@@ -117,7 +117,7 @@ def _write_activations(groups: Groups, predicted: Row) -> Formula:
     if strategy.cut_by_axis and stages > 1:
         # One segment runs backward while the others in flight wait.
         early = groups.options.schedule == "1f1b"
-        waiting = "(F-1)/S, F = min(q-i, S) in stage i of q" if early else "1-1/S"
+        waiting = "(S_i-1)/S, S_i = min(q_p-i, S) in stage i" if early else "1-1/S"
         kept = f"x a ({waiting}) in the first stage" if recompute else f"kept ({waiting})"
         return f"b ({kept} + received + peak/S), of the fullest stage", numbers
     if recompute:

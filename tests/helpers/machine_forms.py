@@ -55,7 +55,7 @@ FORMS = (
     Form("forward_backward", "data", "a PE's own: neither p nor nodes matter"),
     Form("pipeline_bubble", "data+pipeline", "one stage waits for no other"),
     Form("pass_overhead", "data", "weights are read once a pass: the same for any p and b"),
-    Form("launch_wait", "data", "few samples: L o less the device's time; many: to 0 as b^-3"),
+    Form("launch_wait", "data", "few samples: o G_o less the device's time; many: to 0 as b^-3"),
     Form("launch_wait", "data+spatial", "the same: parts of layers are launched as whole ones are"),
     Form("weight_update", "data", "once an iteration: the same for any p and b"),
     Form("split_overhead", "data+filter", "one PE has whole layers; parts of y are put together"),
@@ -68,7 +68,7 @@ FORMS = (
     Form(
         "input_wait",
         "data",
-        "0 where hosts are ahead: max(0, N / r - T), and T grows with p",
+        "0 where hosts are ahead of all else, which grows with p",
         parameters={"input_rate": 1000},
     ),
     Form("gradient_exchange", "data", "one PE has no peers; one node uses no adapter"),

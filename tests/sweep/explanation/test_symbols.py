@@ -6,6 +6,7 @@ import pytest
 
 import paradl
 from paradl.grids.entries.parameters import PARAMETERS
+from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.sweep.explanation.formulas import (
     FORWARD_BACKWARD,
     MACHINE,
@@ -15,6 +16,7 @@ from paradl.sweep.explanation.formulas import (
     SYMBOLS,
 )
 from paradl.sweep.explanation.formulas import OF_TABLE_III as TABLE
+from paradl.sweep.explanation.layout_formulas import SYMBOLS as LAYOUT_SYMBOLS
 from paradl.sweep.explanation.memory_formulas import TABLE_III
 
 # Two letters and more, in lower case, are words: these are not.
@@ -71,3 +73,11 @@ def test_a_gradient_of_table_iii_is_an_item():
     assert rows["q"]["value"] == 8
     assert (rows["delta"]["value"], rows["delta"]["unit"]) == (4, "B")
     assert rows["BW"]["meaning"].startswith("backward pass")
+
+
+@pytest.mark.parametrize("term", LAYOUT_TERMS.values(), ids=LAYOUT_TERMS)
+def test_every_symbol_of_a_layout_has_words(term):
+    # Collectives, and what the formula itself says.
+    known = {"AR", "AG", "RS", "A2A", "P2P", "X", "y", "x", "kv_heads", "log2", "zb1p"}
+    known |= {*LAYOUT_SYMBOLS, *PARAMETERS, *PATHS, *WORDS, "ZeRO"}
+    assert find_names(term.symbols) <= known, find_names(term.symbols) - known

@@ -106,7 +106,7 @@ def test_what_is_hidden_is_stated_beside_the_whole():
 def test_a_pipeline_says_what_crosses_its_cuts():
     explanation = paradl.explain("resnet50", "pipeline", 4, 64, dataset="imagenet")
     (sent,) = (row for row in explanation["formulas"] if row["term"] == "point_to_point")
-    assert sent["formula"].endswith("P = alpha + b/S a c beta, c: items across the cut")
+    assert sent["formula"].endswith("P2P = alpha + b/S a cut beta, cut: items across it")
 
 
 @pytest.mark.parametrize("oracle", ["machine", "paper"])
