@@ -62,7 +62,6 @@ TODAY: dict[str, Mapping[str, str]] = {
     },
     "recompute of the run = recompute=full": {**NO_BLOCKS, "image": "1.01 x, 1.17 x"},
     "accumulate=2 = a flush of 2 b": {**NO_BLOCKS, "image": "1.03 x, 1.02 x"},
-    "row of a sample = data": {"llama2_7b": "refused: samples do not describe layouts"},
 }
 
 

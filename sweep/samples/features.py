@@ -25,7 +25,9 @@ from paradl.grids.models.layers import LayerTable
 from paradl.kernels.arrays import Cells
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import ENDLESS, PLACES, read_parameters
+from paradl.kernels.layouts.work import BlockWork
 from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.parallelism.layout import list_degrees
 from paradl.sweep.samples.model_features import MODEL, Feature
 
@@ -80,6 +82,9 @@ OUTER_LINKS = {
     for n in OUTER
     for name, unit, words in (("latency", "s", "latency"), ("bandwidth", "B/s", "bandwidth"))
 }
+# Columns of layouts besides degrees.
+SETTINGS = ("expert_tensor", "chunks", "micro", "zero", "shard", "sequence")
+OF_BLOCKS = ("tensor", "context", "expert")
 STRATEGY: dict[str, Feature] = {
     "degree_data": Feature("1", "replicas; 0: chosen by the oracle (group=best)"),
     **{
@@ -88,6 +93,9 @@ STRATEGY: dict[str, Feature] = {
         )
         for group in DEGREES
     },
+    **{f"degree_{name}": Feature("1", f"degree of {name} parallelism") for name in OF_BLOCKS},
+    **{name: Feature("1", PARAMETERS[name].meaning) for name in SETTINGS},
+    **{f"recompute_{name}": Feature("1", f"whether it recomputes: {name}") for name in RECOMPUTE},
     "segments": Feature("1", "micro-batches of a pipeline; 1: none, 0: chosen by the oracle"),
     "splits_all_layers": Feature("1", "whether groups split every layer, else only some"),
 }
@@ -171,11 +179,20 @@ def _describe_strategy(strategy: Strategy, case: Case, draw: "Draw") -> dict[str
         name: take(name if strategy.several else "group", degree)
         for name, degree in list_degrees(strategy.parts, run).items()
     }
+    columns = dict.fromkeys((*SETTINGS, "recompute"), zeros) | dict.fromkeys(OF_BLOCKS, ones)
+    columns |= {"chunks": ones, "zero": ones * case.options.zero}
+    if isinstance(case.work, BlockWork):
+        columns = {name: _take(np.asarray(of), draw) for name, of in case.work.columns.items()}
+        sizes = {"pipeline": columns["pipeline"]}
+    again = columns["recompute"].astype(int)
     # If the oracle chooses a degree, it chooses the number of replicas, too.
     is_open = bool({"group", *sizes} & set(strategy.choices))
     return {
         "degree_data": zeros if is_open else _take(np.asarray(run.replicas), draw),
         **{f"degree_{way}": sizes.get(way, ones) for way in DEGREES},
+        **{f"degree_{name}": columns[name] for name in OF_BLOCKS},
+        **{name: columns[name] for name in SETTINGS},
+        **{f"recompute_{name}": (again & bit > 0) * ones for name, bit in RECOMPUTE.items()},
         "segments": take("segments", run.segments) if strategy.cut_by_axis else ones,
         "splits_all_layers": ones * float(strategy.layers == "all"),
     }
