@@ -5,28 +5,40 @@ Megatron-LM, transformer_config.py.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
 from paradl.kernels.layouts.columns import Column, add
-from paradl.kernels.layouts.dimension import Dimension, Exchanged, Rules, leave_rest
-from paradl.kernels.layouts.transformer import AttentionProducts, Block, Layouts, Training
+from paradl.kernels.layouts.dimension import Dimension, Exchanged, Rule, Rules, leave_rest
+from paradl.kernels.layouts.transformer import (
+    AttentionProducts,
+    Block,
+    Layouts,
+    Training,
+    Transformer,
+)
 
 
 class ContextParallel(Dimension):
     """Divides the positions of each sequence."""
 
-    reasons: ClassVar[Rules] = {
-        "sequence": lambda net, layouts, training: (
-            training.length % _count_parts(layouts, training) > 0
-        ),
-        "context_heads": lambda net, layouts, training: (
-            (training.context_by == "all_to_all")
-            & (layouts.context > 1)
-            & leave_rest((*net.heads, *net.kv_heads), layouts.context * layouts.tensor)
-        ),
-    }
+    @staticmethod
+    def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
+        """Return the rules of what context degrees divide."""
+        c, t, first = layouts.context, layouts.tensor, layouts.first
+        by_heads = training.context_by == "all_to_all"
+        return {
+            "sequence": Rule(
+                training.length % _count_parts(layouts, training) > 0,
+                f"cp{first.context} does not divide {training.length:,} tokens",
+                f"a context degree whose double divides {training.length:,} tokens",
+            ),
+            "context_heads": Rule(
+                by_heads & (c > 1) & leave_rest((*net.heads, *net.kv_heads), c * t),
+                f"cp{first.context} x tp{first.tensor} does not divide the heads",
+                "tensor x context that divides the heads",
+            ),
+        }
 
     def exchange_block(self, block: Block, hiding: Sequence[Column] | None) -> Exchanged:
         """Compute exposed seconds of keys and values; only a ring hides behind attention."""

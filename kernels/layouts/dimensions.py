@@ -9,7 +9,7 @@ import numpy as np
 
 from paradl.kernels.layouts.columns import Column, find_any
 from paradl.kernels.layouts.context import ContextParallel
-from paradl.kernels.layouts.dimension import Dimension
+from paradl.kernels.layouts.dimension import Dimension, Rules
 from paradl.kernels.layouts.expert import ExpertParallel
 from paradl.kernels.layouts.memory import find_idle_modules
 from paradl.kernels.layouts.pipelines import PipelineParallel
@@ -32,10 +32,21 @@ def find_repeated(layouts: Layouts, stated: Collection[str] = ()) -> Column:
     return find_any(rule(layouts) for name, rule in repeats.items() if name not in stated)
 
 
+def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
+    """Return the rules that forbid layouts, by name."""
+    rules = (kind.list_rules(net, layouts, training) for kind in DIMENSIONS)
+    return {name: rule for some in rules for name, rule in some.items()}
+
+
 def find_reasons(net: Transformer, layouts: Layouts, training: Training) -> dict[str, Column]:
     """Masks of impossible layouts by reason [layouts], whatever their memory."""
-    reasons = {name: rule for kind in DIMENSIONS for name, rule in kind.reasons.items()}
-    return {name: rule(net, layouts, training) for name, rule in reasons.items()}
+    return {name: rule.mask for name, rule in list_rules(net, layouts, training).items()}
+
+
+def explain_broken(net: Transformer, layouts: Layouts, training: Training) -> dict[str, str]:
+    """Explain why rules forbid a single layout: remedies by reasons, in words."""
+    rules = list_rules(net, layouts, training).values()
+    return {rule.reason: rule.remedy for rule in rules if np.any(rule.mask)}
 
 
 def find_marks(

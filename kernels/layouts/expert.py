@@ -15,11 +15,13 @@ from paradl.kernels.layouts.dimension import (
     Dimension,
     Exchanged,
     Repeats,
+    Rule,
     Rules,
     Values,
+    join_numbers,
     leave_rest,
 )
-from paradl.kernels.layouts.transformer import Block
+from paradl.kernels.layouts.transformer import Block, Layouts, Training, Transformer
 
 
 class ExpertParallel(Dimension):
@@ -37,16 +39,35 @@ class ExpertParallel(Dimension):
     repeats: ClassVar[Repeats] = {
         "expert_tensor": lambda layouts: layouts.expert_tensor == layouts.tensor
     }
-    reasons: ClassVar[Rules] = {
-        "experts": lambda net, layouts, _: leave_rest(net.experts or (1,), layouts.expert),
-        "folding": lambda net, layouts, _: (
-            layouts.tensor * layouts.context * layouts.data % (layouts.etp * layouts.expert) > 0
-        ),
-        # Otherwise each of t PEs would route the same tokens.
-        "experts_need_sequence": lambda net, layouts, _: (
-            (layouts.tensor > 1) & (layouts.expert > 1) & (layouts.sequence == 0)
-        ),
-    }
+
+    @staticmethod
+    def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
+        """Return the rules of what divides experts."""
+        t, e, first = layouts.tensor, layouts.expert, layouts.first
+        experts = join_numbers(net.experts)
+        return {
+            "experts": Rule(
+                leave_rest(net.experts or (1,), e),
+                f"ep{first.expert} does not divide {experts} experts"
+                if net.experts
+                else f"ep{first.expert}: the network has no experts",
+                f"an expert degree that divides {experts} experts"
+                if net.experts
+                else "leave ep out",
+            ),
+            "folding": Rule(
+                t * layouts.context * layouts.data % (layouts.etp * e) > 0,
+                f"etp x ep{first.expert} does not divide "
+                f"tp{first.tensor} x cp{first.context} x dp{first.data}",
+                "tensor x context x data that the parts of experts divide",
+            ),
+            "experts_need_sequence": Rule(
+                # Otherwise each of t PEs would route the same tokens.
+                (t > 1) & (e > 1) & (layouts.sequence == 0),
+                f"ep{first.expert} with tp{first.tensor} needs sp",
+                "sequence parallelism",
+            ),
+        }
 
     def exchange_block(self, block: Block, hiding: Sequence[Column] | None) -> Exchanged:
         """Compute seconds of dispatch and combine, forward and backward."""

@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from paradl.kernels.layouts.columns import Column
-from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules
+from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rule, Rules
 from paradl.kernels.layouts.parameters import Parameters
 from paradl.kernels.layouts.schedules import INTERLEAVES, count_parts, is_uneven
-from paradl.kernels.layouts.transformer import Layouts, Training
+from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
 
 
 class PipelineParallel(Dimension):
@@ -24,15 +24,6 @@ class PipelineParallel(Dimension):
             (layouts.group > 0) & ((layouts.chunks == 1) | (layouts.group == layouts.pipeline))
         ),
     }
-    reasons: ClassVar[Rules] = {
-        "interleaving": lambda net, layouts, training: (
-            (layouts.chunks > 1) & _cannot_interleave(layouts, training)
-        ),
-        "more_stages_than_blocks": lambda net, layouts, training: (
-            (count_parts(layouts.pipeline, layouts.chunks, training) > net.blocks)
-            & is_uneven(net, layouts, training)
-        ),
-    }
     marks: ClassVar[Marks] = {
         # A stage with one block more than others then decides memory and time.
         "uneven_stages": lambda net, layouts, training, _: is_uneven(net, layouts, training),
@@ -41,6 +32,31 @@ class PipelineParallel(Dimension):
             training.count_micro_batches(layouts) < layouts.pipeline
         ),
     }
+
+    @staticmethod
+    def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
+        """Return the rules of stages and of what fills them."""
+        first, interleaves = layouts.first, training.schedule == INTERLEAVES
+        parts = count_parts(layouts.pipeline, layouts.chunks, training)
+        blocks = f"{net.blocks:,} block{'s' if net.blocks > 1 else ''}"
+        return {
+            "interleaving": Rule(
+                (layouts.chunks > 1) & _cannot_interleave(layouts, training),
+                f"v{first.chunks} needs stages, and micro-batches that fill them: "
+                f"{training.count_micro_batches(first):,} in groups of {first.passes} over "
+                f"pp{first.pipeline}"
+                if interleaves
+                else f"{training.schedule} does not interleave v{first.chunks} chunks",
+                "micro-batches that are a multiple of the stages"
+                if interleaves
+                else f"schedule {INTERLEAVES}, or one chunk",
+            ),
+            "more_stages_than_blocks": Rule(
+                (parts > net.blocks) & is_uneven(net, layouts, training),
+                f"pp{first.pipeline} x v{first.chunks} is more than {blocks}",
+                f"at most {net.blocks} chunks in all, or {net.blocks + 2}",
+            ),
+        }
 
     def exchange_iteration(self, held: Parameters, passes: Column | None) -> Exchanged:
         """Compute seconds of messages that fill and drain a pipeline.

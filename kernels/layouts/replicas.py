@@ -10,10 +10,18 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from paradl.kernels.layouts.columns import Column
-from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules, Values
+from paradl.kernels.layouts.dimension import (
+    Dimension,
+    Exchanged,
+    Marks,
+    Repeats,
+    Rule,
+    Rules,
+    Values,
+)
 from paradl.kernels.layouts.parameters import Parameters
 from paradl.kernels.layouts.rates import BACKWARD
-from paradl.kernels.layouts.transformer import Layouts, Transformer
+from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
 from paradl.kernels.machine.library_collectives import Costs
 
 
@@ -42,20 +50,32 @@ class Replicas(Dimension):
             & ((layouts.zero == 0) | (layouts.shard == layouts.data * layouts.context))
         ),
     }
-    reasons: ClassVar[Rules] = {
-        "batch": lambda net, layouts, training: (
-            training.find_batch(layouts) % training.count_least(layouts) > 0
-        ),
-        "shard": lambda net, layouts, _: (
-            (layouts.context * layouts.data % layouts.shards > 0) | _leave_experts(net, layouts)
-        ),
-    }
     marks: ClassVar[Marks] = {
         # Megatron-LM runs stages with ZeRO 1 at most.
         "zero_with_pipeline": lambda net, layouts, _, __: (
             (layouts.pipeline > 1) & (layouts.zero > 1)
         )
     }
+
+    @staticmethod
+    def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
+        """Return the rules of what replicas divide."""
+        first, replicas = layouts.first, "the replicas of experts" if net.experts else ""
+        return {
+            "batch": Rule(
+                training.find_batch(layouts) % training.count_least(layouts) > 0,
+                f"dp{first.data} x mb{first.micro} does not divide "
+                f"{training.find_batch(first):,} sequences",
+                "a global batch that data x micro-batch divides",
+            ),
+            "shard": Rule(
+                (layouts.context * layouts.data % layouts.shards > 0)
+                | _leave_experts(net, layouts),
+                f"shard{first.shard} does not divide cp{first.context} x dp{first.data}"
+                + (replicas and f", or {replicas}"),
+                "ranks of ZeRO that divide context x data" + (replicas and f", and {replicas}"),
+            ),
+        }
 
     def exchange_iteration(self, held: Parameters, passes: Column | None) -> Exchanged:
         """Compute exposed seconds of gradient and weight exchanges.

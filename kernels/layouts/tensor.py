@@ -11,8 +11,17 @@ from typing import ClassVar
 import numpy as np
 
 from paradl.kernels.layouts.columns import Column, find_any
-from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rules, leave_rest
-from paradl.kernels.layouts.transformer import Block
+from paradl.kernels.layouts.dimension import (
+    Dimension,
+    Exchanged,
+    Marks,
+    Repeats,
+    Rule,
+    Rules,
+    join_numbers,
+    leave_rest,
+)
+from paradl.kernels.layouts.transformer import Block, Layouts, Training, Transformer
 from paradl.kernels.names.parallelisms import RECOMPUTE
 
 
@@ -22,25 +31,48 @@ class TensorParallel(Dimension):
     repeats: ClassVar[Repeats] = {
         "sequence": lambda layouts: (layouts.sequence > 0) & (layouts.tensor == 1)
     }
-    reasons: ClassVar[Rules] = {
-        "heads": lambda net, layouts, _: leave_rest(net.heads, layouts.tensor),
-        # With more PEs than KV heads, each head has several copies.
-        "kv_heads": lambda net, layouts, _: find_any(
-            np.maximum(n, layouts.tensor) % np.minimum(n, layouts.tensor) > 0 for n in net.kv_heads
-        ),
-        "hidden": lambda net, layouts, _: net.hidden % layouts.tensor > 0,
-        "ffn": lambda net, layouts, _: (
-            leave_rest(net.ffn, layouts.tensor) | leave_rest(net.expert_ffn, layouts.etp)
-        ),
-        "sequence_parallel": lambda net, layouts, training: (
-            (layouts.sequence > 0) & (training.length // layouts.context % layouts.tensor > 0)
-        ),
-    }
     marks: ClassVar[Marks] = {
         "kv_replicated": lambda net, layouts, _, __: layouts.tensor > min(net.kv_heads),
         # The all-reduces of every block then use the slower links between nodes.
         "beyond_node": lambda net, layouts, _, pes_per_node: layouts.tensor > pes_per_node,
     }
+
+    @staticmethod
+    def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
+        """Return the rules of what tensor degrees divide."""
+        t, first = layouts.tensor, layouts.first
+        heads, kv_heads = join_numbers(net.heads), join_numbers(net.kv_heads)
+        widths = join_numbers((*net.ffn, *net.expert_ffn))
+        tokens = training.length // layouts.context
+        return {
+            "heads": Rule(
+                leave_rest(net.heads, t),
+                f"tp{first.tensor} does not divide {heads} heads",
+                f"a tensor degree that divides {heads} heads",
+            ),
+            "kv_heads": Rule(
+                # With more PEs than KV heads, each head has several copies.
+                find_any(np.maximum(n, t) % np.minimum(n, t) > 0 for n in net.kv_heads),
+                f"tp{first.tensor} neither divides nor is a multiple of {kv_heads} KV heads",
+                f"a tensor degree that divides, or is a multiple of, {kv_heads}",
+            ),
+            "hidden": Rule(
+                net.hidden % t > 0,
+                f"tp{first.tensor} does not divide {net.hidden} features",
+                f"a tensor degree that divides {net.hidden} features",
+            ),
+            "ffn": Rule(
+                leave_rest(net.ffn, t) | leave_rest(net.expert_ffn, layouts.etp),
+                f"tp{first.tensor} or etp does not divide MLPs of {widths}",
+                "a tensor degree that divides the width of MLPs and experts",
+            ),
+            "sequence_parallel": Rule(
+                (layouts.sequence > 0) & (tokens % t > 0),
+                f"tp{first.tensor} with sp does not divide "
+                f"{training.length // first.context:,} tokens",
+                "a length over context that the tensor degree divides",
+            ),
+        }
 
     def exchange_block(self, block: Block, hiding: Sequence[Column] | None) -> Exchanged:
         """Compute seconds of all-reduces, which nothing hides."""

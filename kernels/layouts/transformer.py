@@ -218,6 +218,11 @@ class Layouts:
         )
 
     @property
+    def first(self) -> "Layouts":
+        """The first layout, whose columns are numbers; 1 without any."""
+        return self.map_columns(lambda column: next(iter(column.flat), 1))
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The shape that columns broadcast to."""
         return np.broadcast_shapes(*(getattr(self, name).shape for name in COLUMNS))

@@ -11,7 +11,7 @@ from paradl.grids.grid import Grid, Index
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import read_parameter
 from paradl.kernels.layouts.answers import add_seconds, answer_layouts, total_exchanges
-from paradl.kernels.layouts.dimensions import find_reasons
+from paradl.kernels.layouts.dimensions import explain_broken
 from paradl.kernels.layouts.memory import measure_memory
 from paradl.kernels.layouts.rates import Rates
 from paradl.kernels.layouts.stacks import find_unsupported
@@ -21,7 +21,7 @@ from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.answer import find_limits
 from paradl.sweep.answers.numbers import number
-from paradl.sweep.cases.layout_words import describe_reason, list_layouts, write_layout
+from paradl.sweep.cases.layout_words import list_layouts, write_layout
 
 
 @dataclass(frozen=True)
@@ -116,10 +116,7 @@ class LayoutCell:
 
     def list_obstacles(self) -> list[str]:
         """Rules of divisibility that the layout breaks, in words."""
-        reasons = find_reasons(self.net, self.layout, self.training)
-        (columns,) = list_layouts(self.layout)
-        names = [name for name, mask in reasons.items() if np.any(mask)]
-        return [describe_reason(name, self.net, columns, self.training) for name in names]
+        return [*explain_broken(self.net, self.layout, self.training)]
 
     def list_parameters(self) -> dict[str, float]:
         """Parameter values that the times were evaluated with, in SI units."""

@@ -1,4 +1,4 @@
-"""Layouts as people write them, `tp8 pp4 dp32 mb1 zero1`, and what forbids them, in words."""
+"""Layouts as people write them, `tp8 pp4 dp32 mb1 zero1`."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -8,8 +8,7 @@ import numpy as np
 
 from paradl.grids.entries.strategies import NEEDS
 from paradl.grids.reading.errors import InputError, format_count, shorten
-from paradl.kernels.layouts.schedules import INTERLEAVES
-from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
+from paradl.kernels.layouts.transformer import COLUMNS, Layouts
 from paradl.kernels.names.parallelisms import RECOMPUTE, WORDS
 
 DEGREES = ("tp", "cp", "pp", "dp")
@@ -149,66 +148,3 @@ def _refuse_idle_words(columns: Mapping[str, int]) -> None:
 def list_layouts(layouts: Layouts) -> Iterable[dict[str, int]]:
     """The columns of each layout by name."""
     return (dict(zip(COLUMNS, row, strict=True)) for row in layouts.to_rows().tolist())
-
-
-def describe_reason(
-    reason: str, net: Transformer, layout: Mapping[str, int], training: Training
-) -> str:
-    """Say which word of a layout does not divide which size."""
-    t, c, e, p, d, b = (
-        layout[name] for name in ("tensor", "context", "expert", "pipeline", "data", "micro")
-    )
-    # A group of 0 stands for as many micro-batches as there are stages.
-    m, n = training.batch // (d * b), layout["group"] or p
-    return {
-        "heads": f"tp{t} does not divide {_join(net.heads)} heads",
-        "kv_heads": f"tp{t} neither divides nor is a multiple of {_join(net.kv_heads)} KV heads",
-        "hidden": f"tp{t} does not divide {net.hidden} features",
-        "ffn": f"tp{t} or etp does not divide MLPs of {_join((*net.ffn, *net.expert_ffn))}",
-        "batch": f"dp{d} x mb{b} does not divide {training.batch:,} sequences",
-        "interleaving": f"v{layout['chunks']} needs stages, and micro-batches that fill them: "
-        f"{m:,} in groups of {n} over pp{p}"
-        if training.schedule == INTERLEAVES
-        else f"{training.schedule} does not interleave v{layout['chunks']} chunks",
-        "sequence": f"cp{c} does not divide {training.length:,} tokens",
-        "context_heads": f"cp{c} x tp{t} does not divide the heads",
-        "sequence_parallel": f"tp{t} with sp does not divide {training.length // c:,} tokens",
-        "experts": f"ep{e} does not divide {_join(net.experts)} experts"
-        if net.experts
-        else f"ep{e}: the network has no experts",
-        "folding": f"etp x ep{e} does not divide tp{t} x cp{c} x dp{d}",
-        "experts_need_sequence": f"ep{e} with tp{t} needs sp",
-        "more_stages_than_blocks": f"pp{p} x v{layout['chunks']} is more than "
-        f"{format_count(net.blocks, 'block')}",
-        "shard": f"shard{layout['shard']} does not divide cp{c} x dp{d}"
-        + (", or the replicas of experts" if net.experts else ""),
-    }[reason]
-
-
-def find_remedy(reason: str, net: Transformer, training: Training) -> str:
-    """The change that would let layouts divide."""
-    return {
-        "heads": f"a tensor degree that divides {_join(net.heads)} heads",
-        "kv_heads": f"a tensor degree that divides, or is a multiple of, {_join(net.kv_heads)}",
-        "hidden": f"a tensor degree that divides {net.hidden} features",
-        "ffn": "a tensor degree that divides the width of MLPs and experts",
-        "batch": "a global batch that data x micro-batch divides",
-        "interleaving": "micro-batches that are a multiple of the stages"
-        if training.schedule == INTERLEAVES
-        else f"schedule {INTERLEAVES}, or one chunk",
-        "sequence": f"a context degree whose double divides {training.length:,} tokens",
-        "context_heads": "tensor x context that divides the heads",
-        "sequence_parallel": "a length over context that the tensor degree divides",
-        "experts": f"an expert degree that divides {_join(net.experts)} experts"
-        if net.experts
-        else "leave ep out",
-        "folding": "tensor x context x data that the parts of experts divide",
-        "experts_need_sequence": "sequence parallelism",
-        "more_stages_than_blocks": f"at most {net.blocks} chunks in all, or {net.blocks + 2}",
-        "shard": "ranks of ZeRO that divide context x data"
-        + (", and the replicas of experts" if net.experts else ""),
-    }[reason]
-
-
-def _join(numbers: Iterable[int]) -> str:
-    return " and ".join(map(str, numbers))

@@ -21,19 +21,13 @@ from paradl.grids.models.transformers import read_transformer
 from paradl.grids.reading.errors import InputError, add_place, format_count, shorten
 from paradl.grids.reading.units import parse_count, parse_quantity
 from paradl.kernels.layouts.alignment import count_ranks_in_node
-from paradl.kernels.layouts.dimensions import find_reasons
+from paradl.kernels.layouts.dimensions import explain_broken
 from paradl.kernels.layouts.enumerate import LayoutProduct, make_space
 from paradl.kernels.layouts.schedules import INTERLEAVES, PLAIN
 from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
 from paradl.kernels.names.recipes import Recipe
 from paradl.sweep.answers.types.fitting import FitAnswer
-from paradl.sweep.cases.layout_words import (
-    describe_reason,
-    find_remedy,
-    list_layouts,
-    parse_layout,
-    parse_recompute,
-)
+from paradl.sweep.cases.layout_words import parse_layout, parse_recompute
 from paradl.sweep.explanation.layout_launch import write_launch
 from paradl.sweep.explanation.layout_memory import explain_memory
 from paradl.sweep.explanation.layout_run import LayoutRun
@@ -291,9 +285,5 @@ def _expect_divisible(net: Transformer, layouts: Layouts, training: Training) ->
     """Raise InputError for a layout whose degrees do not divide the network or the batch."""
     if not net.experts and np.any(layouts.expert_tensor > 0):
         raise InputError("etp: the network has no experts", where="layout", advice="leave etp out")
-    reasons = find_reasons(net, layouts, training)
-    broken = [name for name, mask in reasons.items() if np.any(mask)]
-    if broken:
-        (columns,) = list_layouts(layouts)
-        what = "; ".join(describe_reason(name, net, columns, training) for name in broken)
-        raise InputError(what, where="layout", advice=find_remedy(broken[0], net, training))
+    if broken := explain_broken(net, layouts, training):
+        raise InputError("; ".join(broken), where="layout", advice=next(iter(broken.values())))

@@ -20,7 +20,7 @@ from paradl.grids.inputs.machine import Machine
 from paradl.grids.inputs.values import RowValues
 from paradl.kernels.layouts.answers import add_seconds, time_layouts, total_exchanges
 from paradl.kernels.layouts.columns import Column
-from paradl.kernels.layouts.dimensions import find_marks
+from paradl.kernels.layouts.dimensions import find_marks, list_rules
 from paradl.kernels.layouts.enumerate import LayoutProduct
 from paradl.kernels.layouts.memory import measure_bucket, measure_memory
 from paradl.kernels.layouts.search import FITS, LARGE, BlockResult, Ranked, Search
@@ -31,7 +31,7 @@ from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.names.stored import PERCENTILES
 from paradl.sweep.answers.objectives import count_hours
 from paradl.sweep.answers.types.fitting import TIGHT, UNSUPPORTED, LayoutRow, LoserRow, TimeParts
-from paradl.sweep.cases.layout_words import find_remedy, list_layouts, name_recompute, write_layout
+from paradl.sweep.cases.layout_words import list_layouts, name_recompute, write_layout
 from paradl.sweep.engine.resources import cores
 
 Row = dict[str, int]  # columns of a layout by name
@@ -280,12 +280,14 @@ class Candidates:
 
     def _list_losers(self, large: int) -> list[LoserRow]:
         """The reasons that forbid any candidate, the most frequent first."""
+        # Remedies are the same for all layouts.
+        rules = list_rules(self._net, self._found.smallest.layouts, self._training)
         rows: list[LoserRow] = [
             {
                 "reason": reason,
                 "layouts": count,
                 "alone": self._found.alone[reason],
-                "remedy": find_remedy(reason, self._net, self._training),
+                "remedy": rules[reason].remedy,
             }
             for reason, count in self._found.reasons.items()
             if count

@@ -8,14 +8,9 @@ from paradl.grids.entries.precision import RECIPES
 from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
 from paradl.grids.reading.errors import InputError
+from paradl.kernels.layouts.dimensions import explain_broken
 from paradl.kernels.layouts.transformer import COLUMNS, Training
-from paradl.sweep.cases.layout_words import (
-    describe_reason,
-    find_remedy,
-    list_layouts,
-    parse_layout,
-    write_layout,
-)
+from paradl.sweep.cases.layout_words import list_layouts, parse_layout, write_layout
 
 # Words that need another one, without and with it, on 64 PEs.
 IDLE = [
@@ -53,7 +48,9 @@ def test_what_is_written_is_read_back(zero, tensor):
 )
 def test_networks_without_experts_are_told_so(model, words):
     network = read_transformer(find("model", model, Path()))
-    (columns,) = list_layouts(parse_layout("tp1 ep16 dp64", 64))
     training = Training(64, 2048, RECIPES["bf16"])
-    assert words in describe_reason("experts", network, columns, training)
-    assert "no experts" not in find_remedy("experts", network, training)
+    ((reason, remedy),) = explain_broken(
+        network, parse_layout("tp1 ep16 dp64", 64), training
+    ).items()
+    assert words in reason
+    assert "no experts" not in remedy
