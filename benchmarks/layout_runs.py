@@ -36,12 +36,11 @@ from paradl.grids.reading.errors import InputError
 from paradl.kernels.layouts.dimensions import find_reasons
 from paradl.kernels.layouts.memory import measure_memory
 from paradl.kernels.layouts.time import time_iteration
-from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
 from paradl.kernels.names.parallelisms import RECOMPUTE
 
 RUNS = CATALOGUE / "measured" / "layouts.csv"
 UNSEEN = RUNS.with_name("layouts_unseen.csv")
-DEGREES = ("tensor", "context", "pipeline", "data", "expert", "chunks", "micro")
 
 Logs = NDArray[np.float64]
 
@@ -114,11 +113,11 @@ def read_runs(path: Path = RUNS) -> tuple[Run, ...]:
 
 def _read_run(row: Mapping[str, str], where: str) -> Run:
     recompute = {"none": 0, **RECOMPUTE}[row["recompute"]]
-    settings = recompute, int(row["zero"]), int(row["sequence_parallel"])
-    last = int(row.get("expert_tensor", 0)), 0, int(row["shard"])
-    layout = Layouts.from_rows(
-        np.array([[*(int(row[name]) for name in DEGREES), *settings, *last]])
-    )
+    # A row's `sequence` is its length.
+    names = {*COLUMNS} & {*row} - {"recompute", "sequence"}
+    columns = {name: int(row[name]) for name in names}
+    columns |= {"recompute": recompute, "sequence": int(row["sequence_parallel"])}
+    layout = Layouts.from_names([columns])
     training = Training(
         int(row["global_batch"]),
         int(row["sequence"]),

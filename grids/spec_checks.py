@@ -12,7 +12,7 @@ from paradl.grids.entries.datasets import Dataset
 from paradl.grids.entries.layout_parameters import SLOPED
 from paradl.grids.entries.names import is_path
 from paradl.grids.entries.precision import NARROW
-from paradl.grids.entries.strategies import NEEDS, Strategy, parse_strategy
+from paradl.grids.entries.strategies import Strategy, parse_strategy
 from paradl.grids.entries.systems import System
 from paradl.grids.entries.transformer_rates import find_peaks, find_recipe
 from paradl.grids.models.architecture import Architecture
@@ -23,7 +23,7 @@ from paradl.grids.outputs import list_sloped
 from paradl.grids.reading.errors import InputError, ShapeError, shorten
 from paradl.grids.reading.yamlfile import Where
 from paradl.grids.spec import Spec
-from paradl.kernels.names.parallelisms import DATA, TRANSFORMERS, WRITTEN
+from paradl.kernels.names.parallelisms import DATA, NEEDS, TRANSFORMERS, WRITTEN
 
 
 def refuse_ranges(spec: Spec, where: Where) -> None:

@@ -79,6 +79,7 @@ def list_directly(case):
         "micro": micro,
         "recompute": RECOMPUTED,
         "zero": range(4),
+        "sequence": (0, 1),
         "chunks": np.unique(searched.space.layouts.chunks).tolist(),
         "expert": np.unique(searched.space.layouts.expert),
         "expert_tensor": (0, 1) if searched.net.experts else (0,),

@@ -33,7 +33,8 @@ small = st.sampled_from([1, 2, 4])
 
 def enumerate_layouts(pes, **lists):
     """All layouts of so many PEs, whatever makes sense."""
-    return list_product(multiply(LLAMA_70B, pes, {"chunks": (1,), **lists}).layouts)
+    usual = {"chunks": (1,), "sequence": (0, 1)}
+    return list_product(multiply(LLAMA_70B, pes, usual | lists).layouts)
 
 
 @st.composite
@@ -184,22 +185,16 @@ def build_training(net, layout):
 
 
 def build_layouts(layouts):
-    rows = [
-        (
-            *(
-                layout.tensor,
-                layout.context,
-                layout.pipeline,
-                layout.data,
-                layout.expert,
-                layout.chunks,
-            ),
-            *(layout.micro, sum(RECOMPUTE[name] for name in layout.recompute), layout.zero),
-            *(layout.sequence_parallel, layout.expert_tensor, layout.group, layout.node_shards),
-        )
+    rows = (
+        vars(layout)
+        | {
+            "recompute": sum(RECOMPUTE[name] for name in layout.recompute),
+            "sequence": layout.sequence_parallel,
+            "shard": layout.node_shards,
+        }
         for layout in layouts
-    ]
-    return Layouts.from_rows(np.array(rows, int))
+    )
+    return Layouts.from_names(rows)
 
 
 CASES = trainings().flatmap(
@@ -281,11 +276,11 @@ def test_published_parameters(name, count):
 def test_activations_of_korthikanti(sequence):
     """Equations 1, 2, 4 and 6, table 2: bytes that a block of GPT-3 keeps."""
     rows = [
-        (t, 1, 1, 1, 1, 1, 1, RECOMPUTE.get(again, 0), 0, sequence)
+        {"tensor": t, "recompute": RECOMPUTE.get(again, 0), "sequence": sequence}
         for t in (1, 8)
         for again in ("none", "core_attn", "blocks")
     ]
-    layouts = Layouts.from_rows(np.array(rows))
+    layouts = Layouts.from_names(rows)
     training = Training(1, 2048, RECIPES["bf16"], fused_attention=False, dropout=True)
     kept = measure_blocks(GPT3, layouts, training).kept[0] / (2048 * 12288)
     sigma = 8 if sequence else 1
@@ -305,8 +300,7 @@ def test_states_of_zero():
 @pytest.mark.parametrize(("p", "v"), [(8, 3), (16, 2)])
 def test_interleaved_in_flight(p, v):
     """Korthikanti, section 4.2.3: l (1 + (p - 1) / (p v)) blocks on the first stage."""
-    rows = [(1, 1, p, 1, 1, chunks, 1, 0, 0, 0) for chunks in (1, v)]
-    layouts = Layouts.from_rows(np.array(rows))
+    layouts = Layouts.from_names({"pipeline": p, "chunks": chunks} for chunks in (1, v))
     parts, stages = measure_memory(GPT3, layouts, Training(8 * p, 2048, RECIPES["bf16"]))
     assert stages.tolist() == [0, 0]
     plain, more = parts["activations"]

@@ -20,6 +20,7 @@ from paradl.kernels.names.parallelisms import (
     LAYOUT_SETTINGS,
     LAYOUT_WORDS,
     NAMED,
+    NEEDS,
     TRANSFORMERS,
     WRITTEN,
 )
@@ -41,12 +42,6 @@ LAYOUT_SCHEDULES: dict[str, Schedule] = {
 Chosen = TypeVar("Chosen")
 Size = int | Literal["best"] | None  # None: left open
 
-# Settings of a layout that have no effect beside one value of another setting.
-NEEDS: Mapping[str, tuple[str, int]] = {
-    "sequence": ("tensor", 1),
-    "shard": ("zero", 0),
-    "group": ("chunks", 1),
-}
 # What may be left to each cell, in the order of choosing.
 CHOICES = ("group", *WRITTEN, "segments")
 

@@ -74,7 +74,7 @@ def _advise(base: str) -> str:
 def _read_words(text: str) -> str:
     """Label of a strategy written as a layout, `tp8 pp4`, or with its degrees, `data+filter=8`."""
     words = re.findall(r"([a-z_]+)=?(\d*)", text)
-    degrees = [(WORDS.get(word, word), number) for word, number in words]
+    degrees = [(WORDS[word].name if word in WORDS else word, number) for word, number in words]
     names = {name for name, _ in degrees}
     inner = [name for name in WRITTEN if name in names]
     if not any(number for _, number in degrees) or not names <= {

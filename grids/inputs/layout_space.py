@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from paradl.grids.entries.calibration import LayoutTime
 from paradl.grids.entries.datasets import Dataset
-from paradl.grids.entries.layout_parameters import KNOWN, NODE
-from paradl.grids.entries.parameters import DEFAULTS
+from paradl.grids.entries.layout_parameters import KNOWN
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import System
@@ -26,13 +25,17 @@ from paradl.kernels.layouts.rates import StackFacts
 from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
 from paradl.kernels.layouts.work import settle_micro
 from paradl.kernels.names.arrays import Floats
-from paradl.kernels.names.parallelisms import RECOMPUTE, TRANSFORMERS
+from paradl.kernels.names.parallelisms import (
+    LAYOUT_COLUMNS,
+    LAYOUT_PARTS,
+    NODE,
+    RECOMPUTE,
+)
 
 Numbers = NDArray[np.int64]
-DEGREES = (*TRANSFORMERS, "pipeline")
 # Values of columns that a strategy does not name; data takes the PEs that are left. A `micro` of 0
 # is that of the batch and of `segments`.
-USUAL = {name: int(DEFAULTS.get(name, 1)) for name in COLUMNS} | {"group": 0, "micro": 0}
+USUAL = {name: row.usual for name, row in LAYOUT_COLUMNS.items()} | {"micro": 0}
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ class LayoutSpace:
 
     def has(self, name: str) -> bool:
         """True if the strategy has a setting: degrees only of the parallelisms that it names."""
-        return name in self.strategy.parts or name not in DEGREES
+        return name in self.strategy.parts or name not in LAYOUT_PARTS
 
     @property
     def open(self) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ from itertools import islice
 from reprlib import Repr
 from typing import Literal
 
+from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
+
 MOST_TEXT = 900  # characters of a message
 MOST_VALUE = 80  # characters of a value in a message
 MOST_NAMES = 500  # characters of the known names in a message
@@ -43,25 +45,10 @@ SYNONYMS = {
     "max_global_batch": ("global_batch", "global_batch_size", "largest_batch"),
     "total_s": ("time", "seconds", "total", "iteration_time", "time_s", "step_time"),
     "system": ("machine", "cluster"),
-    # Degrees of a layout, as strategies and as layouts write them.
-    "tensor": ("tp", "tensor_parallel", "tmp"),
-    "pipeline": ("pp", "stages"),
+    # Degrees and settings of a layout, as strategies and as layouts write them.
+    **{row.name: (row.word, *row.also) for row in LAYOUT_COLUMNS.values()},
     "group": ("pp", "stages", "degree", "size", "tp"),
-    "context": ("cp",),
-    "expert": ("ep",),
-    "chunks": ("v", "vpp", "vp", "virtual_stages"),
-    "micro": ("mb", "mbs", "micro_batch", "micro_batch_size"),
-    "sequence": ("sp", "sequence_parallel"),
-    "expert_tensor": ("etp",),
-    "tp": ("tensor", "tensor_parallel", "tmp"),
-    "pp": ("pipeline", "stages"),
-    "cp": ("context",),
-    "ep": ("expert",),
-    "dp": ("data", "ddp", "replicas"),
-    "v": ("chunks", "vpp", "vp", "virtual_stages"),
-    "mb": ("micro", "mbs", "micro_batch", "micro_batch_size"),
-    "zero": ("fsdp", "stage"),
-    "recompute": ("ac", "checkpoint", "activation_checkpointing"),
+    **{row.word: (row.name, *row.also) for row in LAYOUT_COLUMNS.values() if row.word != row.name},
     "core_attn": ("selective", "attention"),
     # Precisions.
     "amp": ("fp16", "float16", "half", "mixed", "mixed_precision"),

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from paradl.kernels.layouts.columns import Column, add
-from paradl.kernels.layouts.dimension import Dimension, Exchanged, Rule, Rules, leave_rest
+from paradl.kernels.layouts.dimension import Dimension, Exchanged
+from paradl.kernels.layouts.rules import Rule, Rules, leave_rest
 from paradl.kernels.layouts.transformer import (
     AttentionProducts,
     Block,

@@ -9,11 +9,12 @@ import numpy as np
 
 from paradl.kernels.layouts.columns import Column, find_any
 from paradl.kernels.layouts.context import ContextParallel
-from paradl.kernels.layouts.dimension import Dimension, Rules
+from paradl.kernels.layouts.dimension import Dimension
 from paradl.kernels.layouts.expert import ExpertParallel
 from paradl.kernels.layouts.memory import find_idle_modules
 from paradl.kernels.layouts.pipelines import PipelineParallel
 from paradl.kernels.layouts.replicas import Replicas
+from paradl.kernels.layouts.rules import Rules
 from paradl.kernels.layouts.tensor import TensorParallel
 from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from operator import itemgetter
 
 import numpy as np
 
@@ -11,21 +12,17 @@ from paradl.kernels.layouts.dimensions import DIMENSIONS, find_repeated
 from paradl.kernels.layouts.divisors import factorise, list_divisors
 from paradl.kernels.layouts.schedules import list_chunks
 from paradl.kernels.layouts.transformer import Layouts, Transformer
-from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_DEGREES, RECOMPUTE
 
 # Chunks depend on the stages, and so are enumerated with them; data is what is left.
-DEGREES = ("tensor", "context", "pipeline", "chunks")
-# Values of settings that the caller leaves out.
-DEFAULTS: Mapping[str, Sequence[int]] = {
-    **{"micro": (1,), "recompute": (0,), "zero": (0,), "sequence": (0, 1)},
-    **{"expert": (1,), "expert_tensor": (0,), "group": (0,), "shard": (0,)},
-}
-
+DEGREES = (*LAYOUT_DEGREES, "chunks")
 # SETTINGS have an axis each in a product, since few formulas read them. Degrees and SHARED settings
 # are flattened into the last axis: rules that relate them remove much of it, and numpy's inner loop
 # runs over the longest axis.
-SETTINGS = ("zero", "recompute", "expert_tensor", "group", "shard")
-SHARED = ("degrees", "sequence", "expert", "micro")
+SETTINGS = tuple(row.name for row in LAYOUT_COLUMNS.values() if row.search == "axis")
+_SHARED = [row.name for row in LAYOUT_COLUMNS.values() if row.search == "shared"]
+# Micro-batches are last, since a layout is kept at its best.
+SHARED = ("degrees", *sorted(_SHARED, key=lambda name: name == "micro"))
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class LayoutProduct:
     @classmethod
     def from_list(cls, layouts: Layouts) -> "LayoutProduct":
         """Wrap a list of layouts."""
-        return cls(layouts, (len(layouts), 1, 1, 1))
+        return cls(layouts, (len(layouts), *(1 for _ in SHARED[1:])))
 
     @property
     def is_product(self) -> bool:
@@ -94,13 +91,10 @@ def make_space(
 
     most: largest global batch [sequences]. lists: values of some columns, in place of the usual.
     """
-    usual = {
-        "micro": [1 << bit for bit in range(most.bit_length())],
-        "recompute": (0, RECOMPUTE["blocks"]),
-    }
     values = {name: find for kind in DIMENSIONS for name, find in kind.values.items()}
-    usual |= {name: [*find(net, pes)] for name, find in values.items()}
-    space = multiply(net, pes, {**usual, **lists})
+    usual = {name: [*find(net, pes, most)] for name, find in values.items()}
+    # Recomputation belongs to no dimension.
+    space = multiply(net, pes, {"recompute": (0, RECOMPUTE["blocks"]), **usual, **lists})
     # Groups exist only with several chunks per stage.
     group = np.where(space.layouts.chunks > 1, space.layouts.group, 0)
     stated = frozenset(name for name, values in lists.items() if len(values) == 1)
@@ -109,8 +103,10 @@ def make_space(
 
 
 def multiply(net: Transformer, pes: int, lists: Mapping[str, Iterable[int]]) -> LayoutProduct:
-    """Product of all degrees and settings on this many PEs, with DEFAULTS for the rest."""
-    values = {name: [*lists.get(name, default)] for name, default in DEFAULTS.items()}
+    """Product of all degrees and settings on this many PEs, the usual ones of the rest."""
+    values = {
+        name: [*lists.get(name, (LAYOUT_COLUMNS[name].usual,))] for name in (*SETTINGS, *SHARED[1:])
+    }
     degrees = np.array([*_list_degrees(net, pes, lists)], int).reshape(-1, len(DEGREES) + 1)
     sizes = (len(degrees), *(len(values[name]) for name in SHARED[1:]))
     *settings, number = np.ix_(
@@ -126,7 +122,9 @@ def _list_degrees(
     net: Transformer, pes: int, lists: Mapping[str, Iterable[int]]
 ) -> Iterator[tuple[int, ...]]:
     """Yield all DEGREES and data, by stages: a block of the product then has few pipelines."""
-    values = [{*lists.get(name, list_divisors(pes))} for name in DEGREES[:3]]
-    for t, c, p, d in sorted(factorise(pes, 4), key=lambda degrees: degrees[2]):
-        if all(n in allowed for n, allowed in zip((t, c, p), values, strict=True)):
-            yield from ((t, c, p, v, d) for v in lists.get("chunks") or list_chunks(net, p))
+    values = [{*lists.get(name, list_divisors(pes))} for name in LAYOUT_DEGREES]
+    find_stages = itemgetter(LAYOUT_DEGREES.index("pipeline"))
+    for *degrees, d in sorted(factorise(pes, len(values) + 1), key=find_stages):
+        if all(n in allowed for n, allowed in zip(degrees, values, strict=True)):
+            chunks = lists.get("chunks") or list_chunks(net, find_stages(degrees))
+            yield from ((*degrees, v, d) for v in chunks)

@@ -11,16 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from paradl.kernels.layouts.columns import Column
-from paradl.kernels.layouts.dimension import (
-    Dimension,
-    Exchanged,
-    Repeats,
-    Rule,
-    Rules,
-    Values,
-    join_numbers,
-    leave_rest,
-)
+from paradl.kernels.layouts.dimension import Dimension, Exchanged, Repeats, Values
+from paradl.kernels.layouts.rules import Rule, Rules, join_numbers, leave_rest
 from paradl.kernels.layouts.transformer import Block, Layouts, Training, Transformer
 
 
@@ -28,13 +20,13 @@ class ExpertParallel(Dimension):
     """Divides routed experts, and the matrices of each over `etp` PEs."""
 
     values: ClassVar[Values] = {
-        "expert": lambda net, pes: (
+        "expert": lambda net, pes, _: (
             degree
             for degree in range(1, max(net.experts, default=1) + 1)
             if gcd(pes, *net.experts) % degree == 0
         ),
         # The tensor degree (0), or undivided matrices (1).
-        "expert_tensor": lambda net, _: (0, 1) if net.experts else (0,),
+        "expert_tensor": lambda net, _, __: (0, 1) if net.experts else (0,),
     }
     repeats: ClassVar[Repeats] = {
         "expert_tensor": lambda layouts: layouts.expert_tensor == layouts.tensor

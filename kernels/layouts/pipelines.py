@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from paradl.kernels.layouts.columns import Column
-from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Rule, Rules
+from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats
 from paradl.kernels.layouts.parameters import Parameters
+from paradl.kernels.layouts.rules import Rule, Rules
 from paradl.kernels.layouts.schedules import INTERLEAVES, count_parts, is_uneven
 from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
 

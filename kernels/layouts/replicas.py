@@ -10,19 +10,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from paradl.kernels.layouts.columns import Column
-from paradl.kernels.layouts.dimension import (
-    Dimension,
-    Exchanged,
-    Marks,
-    Repeats,
-    Rule,
-    Rules,
-    Values,
-)
+from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Values
 from paradl.kernels.layouts.parameters import Parameters
 from paradl.kernels.layouts.rates import BACKWARD
+from paradl.kernels.layouts.rules import Rule, Rules
 from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
 from paradl.kernels.machine.library_collectives import Costs
+from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
 
 
 class StateCosts(NamedTuple):
@@ -42,7 +36,10 @@ class StateCosts(NamedTuple):
 class Replicas(Dimension):
     """Divides samples and, with ZeRO, what replicas would otherwise all hold."""
 
-    values: ClassVar[Values] = {"zero": lambda net, pes: range(4)}
+    values: ClassVar[Values] = {
+        "micro": lambda net, pes, most: (1 << bit for bit in range(most.bit_length())),
+        "zero": lambda net, pes, most: range(LAYOUT_COLUMNS["zero"].most + 1),
+    }
     repeats: ClassVar[Repeats] = {
         "zero": lambda layouts: (layouts.zero > 0) & (layouts.shards == 1),
         "shard": lambda layouts: (

@@ -17,12 +17,7 @@ import numpy as np
 from paradl.kernels.arrays import use_numpy
 from paradl.kernels.layouts.columns import Column, add, find_distinct, find_most
 from paradl.kernels.layouts.dimensions import find_marks, find_reasons
-from paradl.kernels.layouts.enumerate import (
-    DEGREES,
-    SETTINGS,
-    SHARED,
-    LayoutProduct,
-)
+from paradl.kernels.layouts.enumerate import DEGREES, SETTINGS, SHARED, LayoutProduct
 from paradl.kernels.layouts.memory import measure_bucket, measure_stages
 from paradl.kernels.layouts.rates import Rates
 from paradl.kernels.layouts.schedules import list_stages
@@ -171,8 +166,9 @@ class Search:
             return count(fits.any(axis=axis, keepdims=True) & (product == LARGE))
         # Group the factorisations by their other degrees: one that fits helps its whole group.
         others = [name for name in DEGREES if name not in columns]
-        degrees = (getattr(self.space.layouts, name).reshape(self.space.sizes) for name in others)
-        _, place = find_distinct(*(column[:, 0, 0, 0] for column in degrees))
+        sizes = self.space.sizes[0], -1
+        degrees = (getattr(self.space.layouts, name).reshape(sizes) for name in others)
+        _, place = find_distinct(*(column[:, 0] for column in degrees))
         order = np.argsort(place, kind="stable")
         starts = np.flatnonzero(np.diff(place[order], prepend=-1))
         helped = np.logical_or.reduceat(fits.take(order, axis), starts, axis=axis)
@@ -183,7 +179,7 @@ class Search:
         RECOMPUTE bits."""
         helped = {}
         for number, bits in enumerate(self.space.layouts.recompute.ravel().tolist()):
-            fits = self.outcomes[:, number : number + 1] == FITS
+            fits = self.outcomes.take([number], SETTINGS.index("recompute")) == FITS
             helped[bits] = count(fits & (self.outcomes == LARGE))
         return helped
 
@@ -202,8 +198,7 @@ class Search:
         """Score of layouts: seconds per iteration, or remarks and parts; times LAST if the stack
         does not run them."""
         if self.speeds is None:
-            divided = layouts.tensor * layouts.context * layouts.pipeline
-            score = REMARK * self._count_marks(layouts) + divided
+            score = REMARK * self._count_marks(layouts) + layouts.replica
         else:
             rates, fabric = self.speeds
             iteration = IterationTimes(self.net, layouts, self.training, rates, fabric)
@@ -261,8 +256,7 @@ class Search:
         """
         layouts, rows = found.layouts, found.layouts.to_rows()
         marks = self._count_marks(layouts)
-        divided = layouts.tensor * layouts.context * layouts.pipeline
-        simple = (marks, divided, layouts.expert, layouts.recompute, layouts.zero)
+        simple = (marks, layouts.replica, layouts.expert, layouts.recompute, layouts.zero)
         if self.speeds is None:
             ordered = np.lexsort((-layouts.micro, found.score))
             keys = (found.score, *simple, found.memory, *rows.T)

@@ -11,16 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from paradl.kernels.layouts.columns import Column, find_any
-from paradl.kernels.layouts.dimension import (
-    Dimension,
-    Exchanged,
-    Marks,
-    Repeats,
-    Rule,
-    Rules,
-    join_numbers,
-    leave_rest,
-)
+from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Values
+from paradl.kernels.layouts.rules import Rule, Rules, join_numbers, leave_rest
 from paradl.kernels.layouts.transformer import Block, Layouts, Training, Transformer
 from paradl.kernels.names.parallelisms import RECOMPUTE
 
@@ -28,6 +20,7 @@ from paradl.kernels.names.parallelisms import RECOMPUTE
 class TensorParallel(Dimension):
     """Divides matrices and, with sequence parallelism, norms and dropout."""
 
+    values: ClassVar[Values] = {"sequence": lambda net, pes, most: (0, 1)}
     repeats: ClassVar[Repeats] = {
         "sequence": lambda layouts: (layouts.sequence > 0) & (layouts.tensor == 1)
     }

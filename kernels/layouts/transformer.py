@@ -1,12 +1,14 @@
 """Layers of a transformer, the columns of candidate layouts, and how they train."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
 from paradl.kernels.layouts.columns import Column
+from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_DEGREES
 from paradl.kernels.names.recipes import Recipe
 
 
@@ -130,15 +132,17 @@ class Transformer:
         return len(self.order)
 
 
+# In row order, which also breaks ties between layouts.
+COLUMNS = tuple(LAYOUT_COLUMNS)
+
+
 @dataclass(frozen=True)
 class Layouts:
     """Candidate layouts as columns of integers: [layouts] each, or arrays that broadcast.
 
-    PEs = tensor x context x pipeline x data. Experts divide tensor x context x data once more, into
-    expert_tensor x expert x replicas. chunks: v per stage; micro: b, sequences per micro-batch;
-    recompute: RECOMPUTE bits; zero: ZeRO stage; sequence: 1 if norms and dropout are divided over
-    tensor as well. group: N of interleaving, consecutive micro-batches per chunk. shard: ranks
-    that ZeRO shards over (HSDP). A 0 means: tensor for expert_tensor, pipeline for group,
+    LAYOUT_COLUMNS describes them. PEs = tensor x context x pipeline x data. Experts divide tensor x
+    context x data once more, into expert_tensor x expert x replicas. group: N of interleaving,
+    consecutive micro-batches per chunk. A 0 means: tensor for expert_tensor, pipeline for group,
     data x context for shard. batch: B [sequences] if it differs between layouts. flushes: A, into
     which an iteration is cut, each filling and draining a pipeline; None: one. machine: index into
     the rates and networks of several machines.
@@ -166,9 +170,16 @@ class Layouts:
 
     @classmethod
     def from_rows(cls, rows: Column) -> "Layouts":
-        """Layouts from rows [layouts, columns]; the last three columns may be left out."""
-        more = np.zeros((len(rows), len(COLUMNS) - rows.shape[1]), int)
-        return cls(*np.ascontiguousarray(np.hstack([rows, more]).T))
+        """Layouts from rows [layouts, columns]."""
+        return cls(**dict(zip(COLUMNS, np.ascontiguousarray(rows.T), strict=True)))
+
+    @classmethod
+    def from_names(cls, rows: Iterable[Mapping[str, int]]) -> "Layouts":
+        """Layouts from columns by name, with the usual numbers of the rest."""
+        table = [
+            [row.get(name, column.usual) for name, column in LAYOUT_COLUMNS.items()] for row in rows
+        ]
+        return cls.from_rows(np.array(table, int).reshape(-1, len(COLUMNS)))
 
     @classmethod
     def join(cls, lists: Sequence["Layouts"]) -> "Layouts":
@@ -230,7 +241,13 @@ class Layouts:
     @property
     def pes(self) -> Column:
         """n, PEs of each layout."""
-        return self.tensor * self.context * self.pipeline * self.data
+        return self.replica * self.data
+
+    @property
+    def replica(self) -> Column:
+        """PEs of a replica of the network."""
+        sizes: Column = prod(getattr(self, name) for name in LAYOUT_DEGREES)
+        return sizes
 
     @property
     def sigma(self) -> Column:
@@ -265,11 +282,6 @@ class Layouts:
         replicas = self.expert_replicas
         shared: Column = np.where(self.shard > 0, np.minimum(replicas, self.shard), replicas)
         return shared
-
-
-ALL_COLUMNS = tuple(field.name for field in fields(Layouts))
-# In row order, which also breaks ties between layouts; without batch, flushes and machine.
-COLUMNS = ALL_COLUMNS[:-3]
 
 
 @dataclass(frozen=True)

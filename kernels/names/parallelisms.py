@@ -1,11 +1,11 @@
-"""Facts of each parallelism, and which can be combined.
+"""Facts of each parallelism, which can be combined, and the columns of layouts of transformers.
 
-Needs no JAX; the formulas are in `kernels.parallelism`.
+Needs neither numpy nor JAX; the formulas are in `kernels.parallelism` and `kernels.layouts`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import Literal
 
 Divided = Literal["rows", "filters", "channels", "layers", "operators"]
 SPLITS: dict[Divided, Literal["rows", "weights"]] = {
@@ -106,35 +106,6 @@ KINDS: dict[str, ParallelismFacts] = {
 }
 
 
-class TransformerFacts(NamedTuple):
-    """Facts of a parallelism of transformers: its meaning and its limit in words."""
-
-    meaning: str
-    limit: str
-
-
-# `kernels.layouts` answers for strategies that name one of these, in a file of each name. The words
-# stand here: lists of strategies and messages need neither numpy nor JAX.
-TRANSFORMERS: dict[str, TransformerFacts] = {
-    "tensor": TransformerFacts(
-        "transformers: columns, then rows of matrices",
-        "t divides heads, KV heads (or is a multiple), MLPs",
-    ),
-    "context": TransformerFacts(
-        "transformers: positions of sequences; a ring of keys",
-        "2 c divides the length of a sequence",
-    ),
-    "expert": TransformerFacts(
-        "transformers: routed experts",
-        "e divides experts, and t c d PEs",
-    ),
-}
-# Their product and the replicas are the PEs; experts divide the same PEs again.
-LAYOUT_DEGREES = ("tensor", "context", "pipeline")
-# What such a strategy may say of its layout beside degrees.
-LAYOUT_SETTINGS = ("chunks", "micro", "recompute", "sequence", "zero", "shard", "expert_tensor")
-# Those whose words say that layouts answer: ZeRO alone does not, which other networks have, too.
-LAYOUT_WORDS = tuple(name for name in LAYOUT_SETTINGS if name not in ("zero",))
 # What a layout computes again, as bits of a column: Megatron's modules; whole blocks; all of a
 # stage in square-root parts (Chen et al. 2016).
 _RECOMPUTED = (
@@ -142,18 +113,133 @@ _RECOMPUTED = (
     *("blocks", "full"),
 )
 RECOMPUTE: Mapping[str, int] = {name: 1 << bit for bit, name in enumerate(_RECOMPUTED)}
+NODE = -1  # ranks of ZeRO: those of a node, as HSDP has it
+
+
+@dataclass(frozen=True)
+class LayoutColumn:
+    """A degree or a setting of layouts of transformers: a column of integers.
+
+    of: its parallelism, which has the same name if it is a degree. search: whether a search lists
+    it with the degrees, has an axis for it, or shares one. word: the short one of tp8. also: other
+    words, for messages. usual: the number where none is stated, and the least behind the word;
+    most: the largest. always: the word is written even with the usual number. need: a column whose
+    usual number leaves it without effect. symbol: of a degree in formulas, with what it counts.
+    meaning: of its parameter, or of a parallelism that has a limit here. words: of numbers.
+    """
+
+    name: str
+    of: str
+    search: Literal["degrees", "axis", "shared"]
+    word: str
+    also: tuple[str, ...] = ()
+    usual: int = 1
+    most: int = 2**40
+    always: bool = False
+    need: str = ""
+    symbol: tuple[str, str] | None = None
+    meaning: str = ""
+    limit: str = ""
+    words: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_degree(self) -> bool:
+        """True for the degree of a parallelism."""
+        return self.of == self.name
+
+
+# In the order of parameters, of labels, and of columns that break ties between layouts. To add one:
+# docstring of `kernels.layouts.dimension`.
+_COLUMNS = (
+    LayoutColumn(
+        *("tensor", "tensor", "degrees", "tp", ("tensor_parallel", "tmp")),
+        always=True,
+        symbol=("t", "PEs that share each matrix"),
+        meaning="transformers: columns, then rows of matrices",
+        limit="t divides heads, KV heads (or is a multiple), MLPs",
+    ),
+    LayoutColumn(
+        *("context", "context", "degrees", "cp"),
+        symbol=("c", "PEs that share each sequence"),
+        meaning="transformers: positions of sequences; a ring of keys",
+        limit="2 c divides the length of a sequence",
+    ),
+    LayoutColumn(
+        *("expert", "expert", "shared", "ep"),
+        symbol=("e", "parts of the routed experts"),
+        meaning="transformers: routed experts",
+        limit="e divides experts, and t c d PEs",
+    ),
+    LayoutColumn(
+        *("pipeline", "pipeline", "degrees", "pp", ("stages",)),
+        always=True,
+        symbol=("q_p", "stages of the pipeline"),
+    ),
+    LayoutColumn(
+        *(DATA, DATA, "degrees", "dp", ("ddp", "replicas")), always=True, symbol=("p1", "replicas")
+    ),
+    LayoutColumn(
+        *("chunks", "pipeline", "degrees", "v", ("vpp", "vp", "virtual_stages")),
+        meaning="chunks of a pipeline's stage, which are interleaved",
+    ),
+    LayoutColumn(
+        *("micro", DATA, "shared", "mb", ("mbs", "micro_batch", "micro_batch_size")),
+        always=True,
+        meaning="sequences of a micro-batch of a layout; by default the whole batch, or a segment",
+    ),
+    LayoutColumn(
+        *("recompute", "", "axis", "recompute", ("ac", "checkpoint", "activation_checkpointing")),
+        *(0, sum(RECOMPUTE.values())),
+        meaning="modules whose output the backward pass computes again, bits",
+        words={"none": 0, **RECOMPUTE},
+    ),
+    LayoutColumn(
+        *("sequence", "tensor", "shared", "sp", ("sequence_parallel",), 0, 1),
+        need="tensor",
+        meaning="whether tensor parallelism divides norms and dropout, too: sequence parallelism",
+        words={"off": 0, "on": 1},
+    ),
+    LayoutColumn(
+        *("zero", DATA, "axis", "zero", ("fsdp", "stage"), 0, 3),
+        meaning="the stage of ZeRO of a layout",
+    ),
+    LayoutColumn(
+        *("shard", DATA, "axis", "shard", (), 0),
+        need="zero",
+        meaning="ranks that ZeRO divides over; 0: all of them",
+        words={"node": NODE},
+    ),
+    LayoutColumn(
+        *("expert_tensor", "expert", "axis", "etp", (), 0),
+        meaning="PEs that share each matrix of an expert; 0: as tensor",
+    ),
+    LayoutColumn("group", "pipeline", "axis", "group", usual=0, need="chunks"),
+)
+LAYOUT_COLUMNS = {row.name: row for row in _COLUMNS}
+LAYOUT_PARTS = tuple(row.name for row in _COLUMNS if row.is_degree and row.name != DATA)
+# `kernels.layouts` answers for strategies that name one of these.
+TRANSFORMERS = {row.name: row for row in _COLUMNS if row.limit}
+# Their product and the replicas are the PEs; experts divide the same PEs again.
+LAYOUT_DEGREES = tuple(n for n in LAYOUT_PARTS if LAYOUT_COLUMNS[n].search == "degrees")
+# What such a strategy may say of its layout beside degrees.
+LAYOUT_SETTINGS = tuple(row.name for row in _COLUMNS if row.meaning and not row.is_degree)
+# Those whose words say that layouts answer: ZeRO alone does not, which other networks have, too.
+LAYOUT_WORDS = tuple(name for name in LAYOUT_SETTINGS if name != "zero")
+# Settings of a layout that have no effect beside one value of another column.
+NEEDS = {row.name: (row.need, LAYOUT_COLUMNS[row.need].usual) for row in _COLUMNS if row.need}
+# Columns with a number behind their word, in the order of writing: tp8 pp4 dp32 mb1 zero1.
+WORDS = {
+    row.word: row
+    for part in (*LAYOUT_PARTS, DATA)
+    for row in _COLUMNS
+    if row.of == part and 0 not in row.words.values()
+}
+
 # Common strategies of transformers, with what they leave open.
 NAMED = {
     "megatron": "data+tensor+pipeline:tensor=best,pipeline=best,micro=best,sequence=on,zero=1",
     "fsdp": "data:micro=best,zero=3",
     "hsdp": "data:micro=best,zero=3,shard=node",
-}
-
-# Short words of a layout's columns, in the order in which it is written: tp8 pp4 dp32 mb1 zero1.
-WORDS = {
-    **{"tp": "tensor", "cp": "context", "ep": "expert", "etp": "expert_tensor"},
-    **{"pp": "pipeline", "v": "chunks", "group": "group", "dp": "data", "mb": "micro"},
-    **{"zero": "zero", "shard": "shard"},
 }
 
 _SEGMENTED = tuple(name for name, kind in KINDS.items() if kind.segmented)
@@ -165,12 +251,9 @@ WRITTEN = (*_OTHERS, *TRANSFORMERS, *_SEGMENTED)
 
 # Other names for them.
 ALSO = {
+    **{row.word: f"{row.name!r}" for row in _COLUMNS if row.is_degree},
     "tp": "'tensor', of transformers; 'filter' and 'channel' divide other layers",
-    "cp": "'context'",
-    "ep": "'expert'",
-    "dp": "'data'",
     "ddp": "'data'",
-    "pp": "'pipeline'",
     "gpipe": "'pipeline'",
     **dict.fromkeys(
         ("fsdp", "zero", "deepspeed"),
@@ -184,7 +267,7 @@ def explain_conflict(names: Sequence[str]) -> str | None:
     """Explain why parallelisms cannot share a replica; None if they can."""
     inside = [name for name in names if name != DATA]
     laid = [name for name in inside if name in TRANSFORMERS]
-    others = [name for name in inside if name not in (*TRANSFORMERS, "pipeline")]
+    others = [name for name in inside if name not in LAYOUT_PARTS]
     if laid:
         reason = f"{laid[0]} divides transformers, {{}} other networks"
         return reason.format(others[0]) if others else None

@@ -4,24 +4,26 @@ import re
 from collections.abc import Iterable, Mapping
 from math import prod
 
-import numpy as np
-
-from paradl.grids.entries.strategies import NEEDS
 from paradl.grids.reading.errors import InputError, format_count, shorten
 from paradl.kernels.layouts.transformer import COLUMNS, Layouts
-from paradl.kernels.names.parallelisms import RECOMPUTE, WORDS
+from paradl.kernels.names.parallelisms import (
+    DATA,
+    LAYOUT_COLUMNS,
+    LAYOUT_DEGREES,
+    NEEDS,
+    RECOMPUTE,
+    WORDS,
+)
 
-DEGREES = ("tp", "cp", "pp", "dp")
-# The least number of a word, at which it is left out; tp, pp, dp and mb are always written.
-LEAST = {"cp": 1, "ep": 1, "etp": 0, "v": 1, "group": 0, "zero": 0, "shard": 0}
 MOST = 2**24  # far more PEs or sequences than any machine or batch has
-HIGHEST_ZERO = 3
 
 
 def write_layout(columns: Mapping[str, int]) -> str:
     """Write a layout as words; degrees that divide nothing are left out."""
     words = [
-        f"{word}{columns[name]}" for word, name in WORDS.items() if columns[name] != LEAST.get(word)
+        f"{word}{columns[row.name]}"
+        for word, row in WORDS.items()
+        if row.always or columns[row.name] != row.usual
     ]
     # Without tensor parallelism there is nothing for it to divide.
     words += ["sp"] if columns["sequence"] and columns["tensor"] > 1 else []
@@ -50,51 +52,48 @@ def parse_layout(text: str, pes: int) -> Layouts:
     InputError: an unknown word, a word twice, one without effect, or degrees whose product is not
     `pes`.
     """
-    columns = {"sequence": 0, "recompute": 0}
     given: dict[str, int] = {}
     for word in text.split():
-        _read_word(word, text, given, columns)
-    if not given and not any(columns.values()):
+        _read_word(word, text, given)
+    if not given:
         raise InputError("expected words such as tp8 pp4 dp2 mb1, got none", where="layout")
-    rest = prod(given.get(word, 1) for word in DEGREES if word != "dp")
-    if "dp" not in given and pes % rest == 0:
-        given["dp"] = pes // rest
+    rest = prod(given.get(name, 1) for name in LAYOUT_DEGREES)
+    if DATA not in given and pes % rest == 0:
+        given[DATA] = pes // rest
     _expect_product(given, pes)
-    columns |= {name: given.get(word, LEAST.get(word, 1)) for word, name in WORDS.items()}
-    _refuse_idle_words(columns)
-    return Layouts.from_rows(np.array([[columns[name] for name in COLUMNS]]))
+    _refuse_idle_words(given)
+    return Layouts.from_names([given])
 
 
-def _read_word(word: str, text: str, given: dict[str, int], columns: dict[str, int]) -> None:
-    """Add the number of a word of the text to `given`, or its setting to `columns`."""
+def _read_word(word: str, text: str, given: dict[str, int]) -> None:
+    """Add the number of a word of the text to `given`, by column."""
     name, _, value = word.partition("=")
     if name == "recompute":
         bits = parse_recompute(value, "layout")
-        if columns["recompute"] not in (0, bits):
+        if given.setdefault(name, bits) != bits:
             raise InputError(
                 "recompute stands there twice",
                 where="layout",
                 advice="join modules by commas, such as recompute=core_attn,mlp",
             )
-        columns["recompute"] = bits
         return
     if word == "sp":
-        columns["sequence"] = 1
+        given["sequence"] = 1
         return
     match = re.fullmatch(r"([a-z]+)=?([0-9]+)", word)
     if match is None or match[1] not in WORDS:
         raise _explain_word(word, text)
+    row = WORDS[match[1]]
     # Too large in any case, and `int` does not read thousands of digits.
     number = int(match[2]) if len(match[2]) < 10 else MOST + 1
-    least = 0 if match[1] == "zero" else 1
-    most = HIGHEST_ZERO if match[1] == "zero" else MOST
-    if not least <= number <= most:
+    most = min(row.most, MOST)
+    if not row.usual <= number <= most:
         raise InputError(
-            f"{match[1]}: expected {least} to {most:,}, got {match[2][:20]}", where="layout"
+            f"{row.word}: expected {row.usual} to {most:,}, got {match[2][:20]}", where="layout"
         )
-    if match[1] in given:
-        raise InputError(f"{match[1]} stands there twice", where="layout")
-    given[match[1]] = number
+    if row.name in given:
+        raise InputError(f"{row.word} stands there twice", where="layout")
+    given[row.name] = number
 
 
 def _explain_word(word: str, text: str) -> InputError:
@@ -119,13 +118,15 @@ def _explain_word(word: str, text: str) -> InputError:
 
 def _expect_product(given: Mapping[str, int], pes: int) -> None:
     """Raise InputError unless the product of the degrees is the number of PEs."""
-    degrees = {word: given.get(word, 1) for word in DEGREES}
+    degrees = {name: given.get(name, 1) for name in (*LAYOUT_DEGREES, DATA)}
     product = prod(degrees.values())
     if product == pes:
         return
-    rest = product // degrees["dp"]
+    rest = product // degrees[DATA]
     advice = f"with dp{pes // rest} it is" if pes % rest == 0 else "change a degree"
-    written = " x ".join(f"{word}{degree}" for word, degree in degrees.items() if degree > 1)
+    written = " x ".join(
+        f"{LAYOUT_COLUMNS[name].word}{degree}" for name, degree in degrees.items() if degree > 1
+    )
     raise InputError(
         f"{written or 'all degrees 1'} is {format_count(product, 'PE')}, not the {pes:,} of --pe",
         where="layout",
@@ -133,15 +134,15 @@ def _expect_product(given: Mapping[str, int], pes: int) -> None:
     )
 
 
-def _refuse_idle_words(columns: Mapping[str, int]) -> None:
+def _refuse_idle_words(given: Mapping[str, int]) -> None:
     """Raise InputError for a word that has no effect with the others."""
-    words = {name: word for word, name in WORDS.items()} | {"sequence": "sp"}
     for name, (need, none) in NEEDS.items():
-        if columns[name] and columns[need] == none:
+        if given.get(name) and given.get(need, none) == none:
+            needed = LAYOUT_COLUMNS[need].word
             raise InputError(
-                f"{words[name]} has no effect with {words[need]}{none}",
+                f"{LAYOUT_COLUMNS[name].word} has no effect with {needed}{none}",
                 where="layout",
-                advice=f"take {words[need]}{none + 1}, or leave it out",
+                advice=f"take {needed}{none + 1}, or leave it out",
             )
 
 

@@ -21,7 +21,7 @@ from paradl.grids.models.transformers import read_transformer
 from paradl.grids.outputs import MAIN_OUTPUTS
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.spec import validate_spec
-from paradl.kernels.names.parallelisms import TRANSFORMERS
+from paradl.kernels.names.parallelisms import LAYOUT_PARTS
 
 # Outputs in addition to those of every cube: how PEs divide.
 DEGREES = ("replicas", "group_size", "segment_count")
@@ -145,7 +145,7 @@ def _find_experts(grid: Grid) -> bool | None:
 
 def _list_layouts(experts: bool, parameters: Mapping[str, object]) -> list[str]:
     """Labels of layouts that have all degrees given; what is not given is searched."""
-    given = {name for name in (*TRANSFORMERS, "pipeline") if name in parameters}
+    given = {name for name in LAYOUT_PARTS if name in parameters}
     names = [name for name in ("micro", "recompute", "zero") if name not in parameters]
     opened = []
     for label in (*LAYOUTS, *(OF_EXPERTS if experts else ())):

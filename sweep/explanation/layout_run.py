@@ -41,7 +41,7 @@ class LayoutRun:
     def layout(self) -> Layouts:
         """The layout as a list of one."""
         columns = {**self.row, "recompute": parse_recompute(self.row["recompute"])}
-        return Layouts.from_rows(np.array([[columns[name] for name in COLUMNS]], int))
+        return Layouts.from_names([{name: int(columns[name]) for name in COLUMNS}])
 
     @property
     def pes(self) -> int:

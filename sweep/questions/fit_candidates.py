@@ -1,6 +1,6 @@
 """Candidate layouts of `fit`: which fit at what micro-batch, their times, and what stops others."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,13 +21,13 @@ from paradl.grids.inputs.values import RowValues
 from paradl.kernels.layouts.answers import add_seconds, time_layouts, total_exchanges
 from paradl.kernels.layouts.columns import Column
 from paradl.kernels.layouts.dimensions import find_marks, list_rules
-from paradl.kernels.layouts.enumerate import LayoutProduct
+from paradl.kernels.layouts.enumerate import DEGREES, LayoutProduct
 from paradl.kernels.layouts.memory import measure_bucket, measure_memory
 from paradl.kernels.layouts.search import FITS, LARGE, BlockResult, Ranked, Search
 from paradl.kernels.layouts.stacks import STACKS, find_unsupported
 from paradl.kernels.layouts.time import TERMS, count_model_flops, count_recomputed_flops
-from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
-from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_DEGREES, RECOMPUTE
 from paradl.kernels.names.stored import PERCENTILES
 from paradl.sweep.answers.objectives import count_hours
 from paradl.sweep.answers.types.fitting import TIGHT, UNSUPPORTED, LayoutRow, LoserRow, TimeParts
@@ -44,9 +44,11 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "sequence parallelism": ("sequence",),
     "fewer chunks": ("chunks",),
     "other expert tensor": ("expert_tensor",),
-    "more tensor": ("tensor", "data"),
-    "more pipeline": ("pipeline", "chunks", "data"),  # stages have chunks of their own
-    "more context": ("context", "data"),
+    # Stages have chunks of their own.
+    **{
+        f"more {name}": (*(own for own in DEGREES if LAYOUT_COLUMNS[own].of == name), "data")
+        for name in LAYOUT_DEGREES
+    },
 }
 SHOWN_CHANGES = 2  # a terminal has no room for more
 # Share of the capacity from which what is not counted may be too much: of a 70B recipe at 97 %, 30
@@ -317,18 +319,12 @@ def _change(layout: Layouts, training: Training, fits: bool) -> Iterator[Layouts
     """Yield layouts with one change, then with two; if the layout fits, larger micro-batches."""
     (columns,) = list_layouts(layout)
     if fits:
-        yield _make_layouts(columns | change for change in _enlarge(columns, training))
+        yield Layouts.from_names(columns | change for change in _enlarge(columns, training))
         return
     changed = [columns | change for change in _lessen(columns, training)]
-    yield _make_layouts(changed)
+    yield Layouts.from_names(changed)
     again = (first | change for first in changed for change in _lessen(first, training))
-    yield _make_layouts(again)
-
-
-def _make_layouts(rows: Iterable[Row]) -> Layouts:
-    """The layouts of columns by name."""
-    table = [[row[name] for name in COLUMNS] for row in rows]
-    return Layouts.from_rows(np.array(table, int).reshape(-1, len(COLUMNS)))
+    yield Layouts.from_names(again)
 
 
 def _enlarge(columns: Row, training: Training) -> Iterator[Row]:
@@ -357,5 +353,5 @@ def _lessen(columns: Row, training: Training) -> Iterator[Row]:
         yield {"chunks": 1, "group": 0}
     # The number of PEs stays: to divide the model further halves the replicas.
     if columns["data"] % 2 == 0:
-        for name in ("tensor", "pipeline", "context"):
+        for name in LAYOUT_DEGREES:
             yield {name: 2 * columns[name], "data": columns["data"] // 2}

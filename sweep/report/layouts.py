@@ -12,6 +12,7 @@ from paradl.grids.grid import Grid
 from paradl.grids.library import find
 from paradl.grids.spec import validate_spec
 from paradl.kernels.layouts.transformer import COLUMNS
+from paradl.kernels.names.parallelisms import LAYOUT_PARTS, LAYOUT_SETTINGS
 from paradl.sweep.cases.layout_words import write_layout
 from paradl.sweep.cells.selection import locate_row
 from paradl.sweep.report.names import ROWS_OF_LAYOUTS
@@ -72,10 +73,6 @@ def list_settings(points: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     }
 
 
-PARTS = ("tensor", "context", "expert", "pipeline")
-PLACED = (*PARTS, "expert_tensor", "chunks", "micro", "recompute", "sequence", "zero")
-
-
 def make_layout_grid(
     answer: "FitAnswer", model: str, system: str, calibration: str | None = None
 ) -> Grid:
@@ -84,13 +81,15 @@ def make_layout_grid(
     model, system, calibration: as they were asked for. Times and memory are those of the answer, to
     a cube's precision.
     """
+    # Rows state the ranks of ZeRO even where they are all.
+    named = [name for name in (*LAYOUT_PARTS, *LAYOUT_SETTINGS) if name != "shard"]
     rows = [
-        {name: PARAMETERS[name].read(row[name]) for name in PLACED}  # type: ignore[literal-required]
+        {name: PARAMETERS[name].read(row[name]) for name in named}  # type: ignore[literal-required]
         for row in answer["layouts"]
     ]
     # A parallelism that no layout has is no part of the strategy, and so has no column.
-    parts = [name for name in PARTS if any(row[name] > 1 for row in rows)]
-    absent = {*PARTS} - {*parts} | ({"expert_tensor"} if "expert" not in parts else set())
+    parts = [name for name in LAYOUT_PARTS if any(row[name] > 1 for row in rows)]
+    absent = {*LAYOUT_PARTS} - {*parts} | ({"expert_tensor"} if "expert" not in parts else set())
     customary = getattr(find("model", model, Path()), "customary", None) or "pile"
     length = f":length={answer['length']}" if customary == "pile" else ""
     # Behind settings of the user's, a further one follows a comma.

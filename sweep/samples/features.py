@@ -27,7 +27,7 @@ from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import ENDLESS, PLACES, read_parameters
 from paradl.kernels.layouts.work import BlockWork
 from paradl.kernels.names.arrays import Floats
-from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.names.parallelisms import LAYOUT_SETTINGS, RECOMPUTE, TRANSFORMERS
 from paradl.kernels.parallelism.layout import list_degrees
 from paradl.sweep.samples.model_features import MODEL, Feature
 
@@ -82,9 +82,8 @@ OUTER_LINKS = {
     for n in OUTER
     for name, unit, words in (("latency", "s", "latency"), ("bandwidth", "B/s", "bandwidth"))
 }
-# Columns of layouts besides degrees.
-SETTINGS = ("expert_tensor", "chunks", "micro", "zero", "shard", "sequence")
-OF_BLOCKS = ("tensor", "context", "expert")
+# Columns of layouts besides degrees; bits of what is recomputed are columns of their own.
+SETTINGS = tuple(name for name in LAYOUT_SETTINGS if name != "recompute")
 STRATEGY: dict[str, Feature] = {
     "degree_data": Feature("1", "replicas; 0: chosen by the oracle (group=best)"),
     **{
@@ -93,7 +92,7 @@ STRATEGY: dict[str, Feature] = {
         )
         for group in DEGREES
     },
-    **{f"degree_{name}": Feature("1", f"degree of {name} parallelism") for name in OF_BLOCKS},
+    **{f"degree_{name}": Feature("1", f"degree of {name} parallelism") for name in TRANSFORMERS},
     **{name: Feature("1", PARAMETERS[name].meaning) for name in SETTINGS},
     **{f"recompute_{name}": Feature("1", f"whether it recomputes: {name}") for name in RECOMPUTE},
     "segments": Feature("1", "micro-batches of a pipeline; 1: none, 0: chosen by the oracle"),
@@ -179,7 +178,7 @@ def _describe_strategy(strategy: Strategy, case: Case, draw: "Draw") -> dict[str
         name: take(name if strategy.several else "group", degree)
         for name, degree in list_degrees(strategy.parts, run).items()
     }
-    columns = dict.fromkeys((*SETTINGS, "recompute"), zeros) | dict.fromkeys(OF_BLOCKS, ones)
+    columns = dict.fromkeys((*SETTINGS, "recompute"), zeros) | dict.fromkeys(TRANSFORMERS, ones)
     columns |= {"chunks": ones, "zero": ones * case.options.zero}
     if isinstance(case.work, BlockWork):
         columns = {name: _take(np.asarray(of), draw) for name, of in case.work.columns.items()}
@@ -190,7 +189,7 @@ def _describe_strategy(strategy: Strategy, case: Case, draw: "Draw") -> dict[str
     return {
         "degree_data": zeros if is_open else _take(np.asarray(run.replicas), draw),
         **{f"degree_{way}": sizes.get(way, ones) for way in DEGREES},
-        **{f"degree_{name}": columns[name] for name in OF_BLOCKS},
+        **{f"degree_{name}": columns[name] for name in TRANSFORMERS},
         **{name: columns[name] for name in SETTINGS},
         **{f"recompute_{name}": (again & bit > 0) * ones for name, bit in RECOMPUTE.items()},
         "segments": take("segments", run.segments) if strategy.cut_by_axis else ones,

@@ -48,14 +48,13 @@ def test_blocks_that_are_alike_stand_once(name, blocks, kinds):
 
 
 def measure(net, length, *rows):
-    layouts = Layouts.from_rows(np.array(rows))
-    return measure_memory(net, layouts, Training(8, length, RECIPES["bf16"]))
+    return measure_memory(net, Layouts.from_names(rows), Training(8, length, RECIPES["bf16"]))
 
 
 def test_a_vision_transformer():
     """Korthikanti's 34 without masks, for 14 x 14 patches and a class token; 304 M parameters."""
     net = read("vit_l_16")
-    parts, _ = measure(net, net.length, (1, 1, 1, 1, 1, 1, 8, 0, 0, 0))
+    parts, _ = measure(net, net.length, {"micro": 8})
     patches, tokens = IMAGES.shape[1] // 16 * (IMAGES.shape[2] // 16), 8 * net.length
     assert net.length == patches + 1
     assert net.parameters == 304_326_632
@@ -90,7 +89,7 @@ def test_an_encoder_and_a_decoder():
     """T5-11B by hand: decoder blocks have a second attention, to the encoder's output."""
     h, inner, f, u = 1024, 128 * 128, 65536, 2 * 512
     net = read("t5_11b")
-    parts, _ = measure(net, 512, (1, 1, 1, 1, 1, 1, 2, 0, 0, 0), (8, 1, 1, 1, 1, 1, 2, 0, 0, 1))
+    parts, _ = measure(net, 512, {"micro": 2}, {"tensor": 8, "micro": 2, "sequence": 1})
     padded = 32768  # from 32,128, to a multiple of 128 x 8
     norms, attention, mlp = 2 * 2 * h, 2 * 4 * inner, 2 * f
     encoder, decoder = 2 * norms + attention + mlp, 3 * norms + 2 * attention + mlp
@@ -106,7 +105,7 @@ def test_an_encoder_and_a_decoder():
 def test_a_stage_of_the_decoder_holds_what_the_encoder_gives():
     """With two stages both have the table of words; the second reads both streams."""
     net = read("t5_11b")
-    parts, stages = measure(net, 512, (1, 1, 2, 1, 1, 1, 1, 0, 0, 0))
+    parts, stages = measure(net, 512, {"pipeline": 2})
     table, inner = 32128 * 1024, 128 * 128
     attention = 4 * 1024 * inner
     block = 2 * attention + 2 * 1024 * 65536 + 3 * 1024

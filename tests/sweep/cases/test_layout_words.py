@@ -9,7 +9,8 @@ from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.layouts.dimensions import explain_broken
-from paradl.kernels.layouts.transformer import COLUMNS, Training
+from paradl.kernels.layouts.transformer import Training
+from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
 from paradl.sweep.cases.layout_words import list_layouts, parse_layout, write_layout
 
 # Words that need another one, without and with it, on 64 PEs.
@@ -36,7 +37,7 @@ def test_words_that_divide_nothing_are_refused(idle, used):
 @pytest.mark.parametrize("tensor", [1, 2])
 def test_what_is_written_is_read_back(zero, tensor):
     """As a search writes it: what divides nothing is left out."""
-    columns = dict.fromkeys(COLUMNS, 1) | {"recompute": 0, "expert_tensor": 0, "group": 0}
+    columns = {name: row.usual for name, row in LAYOUT_COLUMNS.items()} | {"sequence": 1}
     columns |= {"tensor": tensor, "data": 64 // tensor, "zero": zero, "shard": 4 if zero else 0}
     text = write_layout(columns)
     (again,) = list_layouts(parse_layout(text, 64))
