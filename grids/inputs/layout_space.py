@@ -112,8 +112,7 @@ class LayoutSpace:
         names = ("batch", "accumulate", "segments")
         batch, flushes, segments = (self.flatten(name).astype(int)[cell] for name in names)
         whole = np.asarray(global_batch(batch, data * flushes, self.settings.scaling))
-        columns = {name: getattr(layouts, name) for name in COLUMNS}
-        return Layouts(**settle_micro(columns, whole, flushes, segments))
+        return settle_micro(layouts, whole, flushes, segments)
 
     def list_candidates(self, most: int) -> Iterator[tuple[Layouts, Numbers, NDArray[np.bool_]]]:
         """Yield all candidates, in parts of at most `most`: layouts, the cell of each, and whether

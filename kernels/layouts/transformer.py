@@ -1,7 +1,7 @@
 """Layers of a transformer, the columns of candidate layouts, and how they train."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple
 
@@ -134,6 +134,7 @@ class Transformer:
 
 # In row order, which also breaks ties between layouts.
 COLUMNS = tuple(LAYOUT_COLUMNS)
+ALL_COLUMNS = (*COLUMNS, "batch", "flushes", "machine")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from paradl.kernels.layouts.answers import find_limits, list_possible, sum_memor
 from paradl.kernels.layouts.columns import Column
 from paradl.kernels.layouts.rates import Rates, StackFacts, find_rates
 from paradl.kernels.layouts.time import TERMS
-from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.layouts.transformer import ALL_COLUMNS, Layouts, Training, Transformer
 from paradl.kernels.machine.device import PE
 from paradl.kernels.machine.network import Network
 from paradl.kernels.machine.reached import Fabric
@@ -51,14 +51,19 @@ class BlockWork:
         batch: B, flushes: A, of an iteration. A `micro` of 0 is all of a flush or, with stages, one
         of its segments.
         """
-        settled = settle_micro(self.columns, *map(_count, (batch, flushes, segments)))
-        return replace(self, columns=settled)
+        settled = settle_micro(self._columns, *map(_count, (batch, flushes, segments)))
+        named = ((name, getattr(settled, name)) for name in ALL_COLUMNS)
+        return replace(self, columns={name: col for name, col in named if col is not None})
 
     @property
     def passes(self) -> Column:
         """Micro-batches of a flush [cells], once settled."""
-        layouts = Layouts(**{name: np.asarray(column) for name, column in self.columns.items()})
-        return self.training.count_micro_batches(layouts)
+        return self.training.count_micro_batches(self._columns)
+
+    @property
+    def _columns(self) -> Layouts:
+        """The columns as they are, which broadcast."""
+        return Layouts(**{name: np.asarray(column) for name, column in self.columns.items()})
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -125,16 +130,13 @@ class BlockWork:
         return answers
 
 
-def settle_micro(
-    columns: Mapping[str, Cells], batch: Column, flushes: Column, segments: Column
-) -> dict[str, Column]:
-    """Return columns of layouts with batch, flushes and micro-batches, as in `BlockWork.settle`."""
-    whole = {name: np.asarray(column) for name, column in columns.items()}
-    parts = whole["data"] * flushes * np.where(whole["pipeline"] > 1, segments, 1)
+def settle_micro(layouts: Layouts, batch: Column, flushes: Column, segments: Column) -> Layouts:
+    """Return layouts with batch, flushes and micro-batches, as in `BlockWork.settle`."""
+    parts = layouts.data * flushes * np.where(layouts.pipeline > 1, segments, 1)
     # A slope in the batch looks between whole numbers.
     usual = -(-batch // parts) if batch.dtype.kind == "i" else batch / parts
-    micro = np.where(whole["micro"] > 0, whole["micro"], np.maximum(usual, 1))
-    return whole | {"micro": micro, "batch": batch, "flushes": flushes}
+    micro = np.where(layouts.micro > 0, layouts.micro, np.maximum(usual, 1))
+    return replace(layouts, micro=micro, batch=batch, flushes=flushes)
 
 
 def _count(number: Cells) -> Column:
