@@ -18,7 +18,6 @@ from paradl.kernels.layouts.stacks import find_unsupported
 from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
 from paradl.kernels.layouts.work import Machines
 from paradl.kernels.machine.reached import Fabric
-from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.answer import find_limits
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.cases.layout_words import list_layouts, write_layout
@@ -68,11 +67,6 @@ class LayoutCell:
     def limit(self) -> int:
         """Its flags."""
         return int(np.ravel(find_limits(self.case))[0])
-
-    @property
-    def is_forbidden(self) -> bool:
-        """True if anything forbids it."""
-        return bool(self.limit & FORBIDS)
 
     @property
     def is_unsupported(self) -> bool:
