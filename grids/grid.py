@@ -48,6 +48,7 @@ from paradl.grids.spec_checks import (
     refuse_idle_settings,
     refuse_ranges,
     refuse_twins,
+    refuse_zero_axis,
 )
 from paradl.grids.spec_rows import settle_rows
 from paradl.kernels.names.arrays import Floats
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from paradl.grids.inputs.groups import Groups
     from paradl.grids.inputs.workload import Workload
     from paradl.kernels.configuration.case import Case
+    from paradl.kernels.layouts.transformer import Transformer
 
 LABELS = ("model", "dataset", "system", "strategy")
 
@@ -111,6 +113,9 @@ class Grid:
         with add_place(where(("convergence",))):
             laws = look_up_convergences(spec.convergence, spec.target, names, datasets, base)
         grid = cls(spec, models, datasets, systems, chosen, calibrations, laws)
+        if not is_stored:
+            with add_place(where(("axes", "zero"))):
+                refuse_zero_axis(grid.resolved, spec)
         with add_place(where(("axes", "strategy"))):
             expect_slopes(grid.resolved, spec.outputs)
         with add_place(where(("axes", "system"))):
@@ -193,8 +198,8 @@ class Grid:
         return self.resolve_all(index[0])[index[3]]
 
     def resolve_all(self, model: int) -> tuple[Strategy, ...]:
-        """The strategies as a network takes them: of a transformer `data` is a layout."""
-        if not self._are_transformers[model]:
+        """The strategies as a network takes them: with blocks, `data` and stages are layouts."""
+        if self.transformers[model] is None:
             return self.strategies
         return tuple(strategy.lay_out() for strategy in self.strategies)
 
@@ -205,18 +210,17 @@ class Grid:
 
     @property
     def laid(self) -> bool:
-        """True if layouts of transformers answer for all cells."""
+        """True if layouts answer for all cells."""
         return all(strategy.laid for strategy in self.resolved)
 
     @cached_property
-    def _are_transformers(self) -> tuple[bool, ...]:
-        # Table III has no layouts, and of plain strategies only `data` and `serial` become some.
-        if self.spec.oracle == "paper" or all(strategy.parts for strategy in self.strategies):
-            return (False,) * len(self.models)
-        # late: reads the networks' layers
-        from paradl.grids.models.transformers import is_transformer
+    def transformers(self) -> "tuple[Transformer | None, ...]":
+        """The blocks of each model; None without any, and for Table III, which has no layouts."""
+        if self.spec.oracle == "paper":
+            return (None,) * len(self.models)
+        from paradl.grids.models.transformers import find_transformer  # late: imports numpy
 
-        return tuple(map(is_transformer, self.models))
+        return tuple(find_transformer(model, self.datasets) for model in self.models)
 
     def find_alone(self, index: Index) -> Strategy:
         """The strategy of one PE, whose time is what speedups and efficiencies divide by."""

@@ -105,6 +105,10 @@ def _list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator
             name: (any(strategy.laid for strategy in strategies), "layout of a transformer")
             for name in (*LAYOUT_SETTINGS, *(row.name for row in BLOCK_ROWS))
         },
+        "zero": (
+            any(strategy.takes_zero and "zero" not in strategy.stated for strategy in strategies),
+            "run of replicas",
+        ),
     }
     given = (*spec.parameters, *spec.axes.swept)
     for name, (is_used, kind) in takers.items():
@@ -166,7 +170,7 @@ def _list_open(strategy: Strategy) -> list[str]:
     """List the parallelisms whose degree a strategy does not state."""
     if strategy.hybrid:
         return [] if strategy.group is not None else [*strategy.parts]
-    stated = dict(strategy.degrees)
+    stated = strategy.stated
     several = strategy.several or strategy.laid
     return [name for name in strategy.parts if several and name not in stated]
 

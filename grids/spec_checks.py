@@ -99,6 +99,16 @@ def refuse_idle_settings(strategies: Iterable[Strategy], spec: Spec) -> None:
             )
 
 
+def refuse_zero_axis(strategies: Iterable[Strategy], spec: Spec) -> None:
+    """Raise InputError for an axis of stages of ZeRO if networks of layers have to take it."""
+    takers = (one for one in strategies if one.takes_zero and not one.laid and one.zero is None)
+    if "zero" in spec.axes.swept and (taker := next(takers, None)):
+        raise InputError(
+            f"{shorten(taker.label)} of a network without blocks takes one stage of ZeRO",
+            advice=f"write it with each stage, such as '{taker.base}:zero=1', or set a parameter",
+        )
+
+
 def expect_slopes(strategies: Iterable[Strategy], outputs: Sequence[str]) -> None:
     """Raise InputError if an elasticity is in a parameter that layouts do not have."""
     unknown = [name for name in list_sloped(outputs) if name not in SLOPED]

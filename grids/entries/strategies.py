@@ -6,7 +6,7 @@ replicas. Of several inside a replica each has a degree, as in
 (docs/placement.md).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
@@ -55,10 +55,9 @@ class Strategy:
     placement, for a step that is not cut.
     dims: spatial dimensions to split, None for those with the least halo. layers: which layers are
     split, those of the oracle's conventions ("default") or "all" (s_l = 1 throughout).
-    degrees: of several parallelisms those that are fixed, by name, in the order of writing. zero:
-    the stage of ZeRO, among replicas; None is stage 0, or in a layout that of the parameter.
-    schedule: of a pipeline. laid: whether it is a layout of a transformer, whose settings are all
-    in `degrees`, as numbers.
+    degrees: of several parallelisms those that are fixed, by name, in the order of writing; of a
+    layout's own words all settings, as numbers. zero: the stage of ZeRO, among replicas; None is
+    that of the parameter. schedule: of a pipeline. laid: whether layouts of blocks answer.
     """
 
     base: str
@@ -90,7 +89,12 @@ class Strategy:
     @property
     def hybrid(self) -> bool:
         """True if a group size is free."""
-        return self.replicated and len(self.parts) == 1 and not self.laid
+        return self.replicated and len(self.parts) == 1 and not self.in_layout_words
+
+    @property
+    def in_layout_words(self) -> bool:
+        """True if only layouts know these words, and not if `lay_out` made it one."""
+        return _is_layout(self.base, dict(self.degrees))
 
     @property
     def several(self) -> bool:
@@ -106,7 +110,7 @@ class Strategy:
     def cut_by_axis(self) -> bool:
         """True if the parameter `segments` says into how many segments samples are cut."""
         # A placed group's step is cut where its strategy says so alone.
-        return self.segmented and not self.placed
+        return "pipeline" in self.parts and "micro" not in dict(self.degrees)
 
     @property
     def placed(self) -> bool:
@@ -142,6 +146,14 @@ class Strategy:
     def _sizes(self) -> dict[str, Size]:
         return {"group": self.group, **dict(self.degrees), "segments": self.segments}
 
+    @property
+    def stated(self) -> dict[str, Size]:
+        """Settings of a layout that it does not leave open, by the names of columns."""
+        micro: Size = "best" if self.segments == "best" else None
+        words: dict[str, Size] = {"pipeline": self.group, "micro": micro, "zero": self.zero}
+        given = {name: size for name, size in words.items() if size is not None}
+        return given | dict(self.degrees)
+
     def complete(self, sizes: Mapping[str, Size]) -> tuple[tuple[str, Size], ...]:
         """The settings of a layout, with these where it leaves them open."""
         stated = {**sizes, **dict(self.degrees)}
@@ -167,16 +179,21 @@ class Strategy:
         )
 
     def lay_out(self) -> "Strategy":
-        """The layout that a transformer takes it for: of `data` and `serial`, all degrees 1."""
-        if self.laid or self.parts:
+        """The layout that it is of a network with blocks; one that divides a layer, as it is."""
+        if self.laid or any(KINDS[name].divides != "layers" for name in self.parts):
             return self
-        zero = () if self.zero is None else (("zero", self.zero),)
-        return Strategy(self.base, degrees=zero, schedule="1f1b", laid=True)
+        return replace(self, laid=True, schedule=self.schedule if self.parts else "1f1b")
+
+    def find_zero(self, parameters: Mapping[str, float]) -> Zero:
+        """The stage of ZeRO of a strategy that divides layers: its own, or the parameter's."""
+        if self.zero is not None or not self.takes_zero:
+            return self.zero or 0
+        return ZERO[f"{parameters.get('zero', 0):g}"]
 
     @property
-    def zero_stage(self) -> Zero:
-        """The stage of ZeRO, 0 if none is stated."""
-        return self.zero or 0
+    def takes_zero(self) -> bool:
+        """True if replicas can share what they hold."""
+        return self.replicated and not self.placed
 
     @property
     def label(self) -> str:
@@ -185,27 +202,21 @@ class Strategy:
         # are known for twins. All layers are `split=all`, and `layers=all` only where `split` names
         # dimensions.
         layers = None if self.layers == "default" else self.layers
-        if self.laid:
-            return self._write_layout()
+        usual = next(iter(LAYOUT_SCHEDULES if self.in_layout_words else SCHEDULES))
         settings = {
-            **self._sizes,
+            **{name: _write(name, size) for name, size in self._sizes.items()},
             "split": self.dims or layers,
             "layers": layers if self.dims else None,
-            "zero": self.zero,
-            "schedule": None if self.schedule == "gpipe" else self.schedule,
+            "zero": self._sizes.get("zero", self.zero),
+            "schedule": self.schedule if self.parts and self.schedule != usual else None,
         }
         written = ",".join(f"{key}={value}" for key, value in settings.items() if value is not None)
         return f"{self.base}:{written}" if written else self.base
 
-    def _write_layout(self) -> str:
-        """The label of a layout, with all that it states: what it leaves out, an axis may say."""
-        written = [
-            f"{name}={size if isinstance(size, str) else PARAMETERS[name].write(size or 0)}"
-            for name, size in self.degrees
-        ]
-        more = [] if self.schedule == "1f1b" else [f"schedule={self.schedule}"]
-        settings = ",".join([*written, *more])
-        return f"{self.base}:{settings}" if settings else self.base
+
+def _write(name: str, size: Size) -> str | None:
+    """A setting's number as a user writes it, such as `recompute=full`; None: left out."""
+    return str(PARAMETERS[name].write(size)) if isinstance(size, int) else size
 
 
 def parse_strategy(text: object, where: str = "") -> Strategy:
@@ -228,7 +239,7 @@ def parse_strategy(text: object, where: str = "") -> Strategy:
     return make(base, settings, where)
 
 
-def _is_layout(base: str, settings: Mapping[str, str]) -> bool:
+def _is_layout(base: str, settings: Collection[str]) -> bool:
     """True if layouts answer: it names a parallelism of transformers, or a setting of theirs."""
     parts = [name for name in base.split("+") if name != DATA]
     if {*parts} & {*TRANSFORMERS}:
@@ -268,6 +279,9 @@ def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
     """The strategy of `base` and the settings behind it, as written; each has to belong to it."""
     bare = Strategy(base)
     names = _list_settings(bare)
+    # The degree of a hybrid's only parallelism is the size of its groups.
+    if bare.hybrid and "group" not in settings:
+        settings = {"group" if name in bare.parts else name: settings[name] for name in settings}
     expect_settings(base, settings, names, where)
     layers, dims = settings.get("layers"), settings.get("split")
     if dims == "all":  # `split=all` is every layer, in the dimensions with the least halo
@@ -306,7 +320,7 @@ def _list_settings(strategy: Strategy) -> list[str]:
     cut = ["segments"] if strategy.segmented else []
     split = strategy.splits("rows") or strategy.splits("weights")
     more = ["split", "layers"] if split else []
-    more += ["zero"] if strategy.replicated and not strategy.placed else []
+    more += ["zero"] if strategy.takes_zero else []
     staged = any(KINDS[name].divides == "layers" for name in strategy.parts)
     return [*sizes, *cut, *more, *(["schedule"] if staged else [])]
 

@@ -210,13 +210,14 @@ def divide_rows(
 
 def choose_formulas(strategy: Strategy, workload: Workload, settings: Settings) -> Settings:
     """Return settings with the strategy's own choice of formulas."""
-    if strategy.zero and workload.table.sparse:
+    zero = strategy.find_zero(settings.parameters)
+    if zero and workload.table.sparse:
         raise InputError(
             "ZeRO is not modelled for networks whose gradients are sparse",
             where=strategy.label,
             advice="leave 'zero' out",
         )
-    chosen = replace(settings.options, zero=strategy.zero_stage, schedule=strategy.schedule)
+    chosen = replace(settings.options, zero=zero, schedule=strategy.schedule)
     return replace(settings, options=chosen)
 
 

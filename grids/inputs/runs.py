@@ -21,7 +21,7 @@ from paradl.kernels.configuration.run import Run
 from paradl.kernels.machine.device import count_pes
 from paradl.kernels.machine.network import Network, shared_links
 from paradl.kernels.names.arrays import Floats
-from paradl.kernels.options import Optimizer, OracleName
+from paradl.kernels.options import Optimizer, OracleName, Zero
 from paradl.kernels.parallelism.layout import UNDIVIDED, find_part
 
 # GPipe's stages are busy S / (q+S-1) of the time: 94 % with 1,024 for q = 64.
@@ -53,18 +53,18 @@ def build_run(
         phi=np.ones((1,) * values.rank),
         gradient_delta=look_up_bytes("gradient", system, values, settings.oracle),
         accumulate=values.get("accumulate"),
-        sharded=_find_sharded(strategy, system, settings.options.optimizer),
+        sharded=_find_sharded(settings.options.zero, system, settings.options.optimizer),
         scaling=settings.scaling,
     )
 
 
-def _find_sharded(strategy: Strategy, system: System, optimizer: Optimizer) -> Floats | None:
+def _find_sharded(zero: Zero, system: System, optimizer: Optimizer) -> Floats | None:
     """Return ZeRO's share of bytes per weight: states, from stage 2 gradients, at 3 weights."""
-    if not strategy.zero:
+    if not zero:
         return None
     precision = PRECISIONS[system.precision]
     parts = (precision.master + OPTIMIZER_BYTES[optimizer], precision.gradient, precision.item)
-    return np.asarray(sum(parts[: strategy.zero]) / sum(parts))
+    return np.asarray(sum(parts[:zero]) / sum(parts))
 
 
 def _look_up_segments(strategy: Strategy, values: Values) -> Floats:

@@ -35,18 +35,28 @@ BLOCKS = RECOMPUTE["blocks"] | RECOMPUTE["full"]
 ONE_HEAD = Reading(1, 1)
 
 
-def is_transformer(model: Architecture | NetModel) -> bool:
-    """True if a network is a transformer that reads text."""
-    with suppress(InputError):
-        return bool(read_transformer(model))
-    return False
+@lru_cache(maxsize=256)  # a network without blocks takes 1 ms of CPU each time
+def find_transformer(
+    model: Architecture | NetModel, datasets: tuple[Dataset, ...]
+) -> Transformer | None:
+    """Return the blocks of a network, as of the first data set that it takes; None without any."""
+    for samples in datasets:
+        with suppress(ShapeError):
+            model.table(samples)  # kept, and needed by every question
+            with suppress(InputError):
+                return read_transformer(model, samples)
+            return None
+    return None
 
 
 def cut_text(model: Architecture | NetModel, samples: Dataset) -> Dataset:
     """Return a text cut into sequences no longer than a transformer takes; others as they are."""
     if samples.tokens is None or not isinstance(model, Architecture):
         return samples
-    longest = model.longest or (read_transformer(model).longest if is_transformer(model) else 0)
+    longest = model.longest or 0
+    if not longest:
+        with suppress(InputError):
+            longest = read_transformer(model).longest
     if not 0 < longest < samples.shape[1]:
         return samples
     name = samples.name.partition(":")[0]

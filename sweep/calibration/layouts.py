@@ -24,7 +24,7 @@ from paradl.grids.entries.transformer_rates import (
     find_system_spread,
 )
 from paradl.grids.library import find
-from paradl.grids.models.transformers import is_transformer
+from paradl.grids.models.transformers import find_transformer
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.layout_terms import LAYOUT_FORMULAS
@@ -137,12 +137,13 @@ class LayoutRuns:
 
 
 def is_layout(run: MeasuredRun) -> bool:
-    """True if layouts of transformers answer for a run."""
+    """True if layouts answer for a run."""
     strategy = parse_strategy(run.strategy, f"{run.where}: strategy")
-    if strategy.laid or strategy.parts:
+    if strategy.laid or not strategy.lay_out().laid:
         return strategy.laid
     with name_column(run):
-        return is_transformer(find("model", run.model, Path()))
+        dataset = find("dataset", run.dataset, Path())
+        return find_transformer(find("model", run.model, Path()), (dataset,)) is not None
 
 
 def observe_layouts(runs: Sequence[MeasuredRun], system: str) -> LayoutRuns:

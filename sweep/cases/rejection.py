@@ -88,9 +88,10 @@ def _find_batch_step(grid: Grid, index: Index, cell: Cell) -> float:
     assert case is not None  # its samples fit
     layout = case.blocks.layouts
     replicas = layout.data * layout.flushes if grid.spec.scaling == "strong" else 1
-    if "micro" not in {*dict(strategy.degrees), *cell, *grid.spec.parameters}:
-        segments = cell.get("segments", grid.spec.parameters.get("segments", DEFAULTS["segments"]))
-        return number(replicas * np.where(layout.pipeline > 1, segments, 1))
+    if "micro" not in {*strategy.stated, *cell, *grid.spec.parameters}:
+        given = cell.get("segments", grid.spec.parameters.get("segments", DEFAULTS["segments"]))
+        segments = strategy.segments or np.where(layout.pipeline > 1, given, 1)
+        return number(replicas * segments)
     # Chunks take turns by as many micro-batches as there are stages.
     passes = np.where(layout.chunks > 1, layout.passes, 1)
     return number(layout.micro * replicas * passes)

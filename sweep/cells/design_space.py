@@ -17,11 +17,10 @@ from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.strategies import Size, Strategy, parse_strategy
 from paradl.grids.entries.strategy_names import TABLE_III
 from paradl.grids.grid import Grid, Index
-from paradl.grids.models.transformers import read_transformer
 from paradl.grids.outputs import MAIN_OUTPUTS
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.spec import validate_spec
-from paradl.kernels.names.parallelisms import LAYOUT_PARTS
+from paradl.kernels.names.parallelisms import DATA, LAYOUT_PARTS
 
 # Outputs in addition to those of every cube: how PEs divide.
 DEGREES = ("replicas", "group_size", "segment_count")
@@ -44,7 +43,7 @@ Values = str | int | float | Sequence[object] | Mapping[str, object]
 class SpaceValues:
     """A design space as a user states it: values, lists, or texts such as `64,128` and `1..1024`.
 
-    strategy: None for all ten of Table III, or LAYOUTS of networks that are all transformers. pe:
+    strategy: None for all ten of Table III, or LAYOUTS of networks that all have blocks. pe:
     None for all powers of two up to the largest machine. batch: None to search. parameters: fixed
     if one value is given, else axes. settings: keys of a spec other than its axes.
     """
@@ -86,14 +85,18 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
         **options.settings,
     }
     grid = Grid.from_spec(validate_spec(written, ""), base)
-    # By now networks are looked up: for transformers, layouts take the place of strategies.
-    if (experts := _find_experts(grid)) is not None:
-        # `data` alone is a layout, too, whose micro-batches are searched.
-        layouts = [each.lay_out() if each.replicated else each for each in grid.strategies]
+    # By now networks are looked up: for those with blocks, layouts take the place of strategies.
+    blocks = [grid.transformers[model] for model, _ in grid.fitting]
+    if blocks and None not in blocks:
+        experts = all(network and network.experts for network in blocks)
         axes["strategy"] = (
             _list_layouts(experts, parameters)
             if options.strategy is None
-            else [_open_choices(layout, parameters) for layout in layouts]
+            # `data` alone is a layout, too, whose micro-batches are searched.
+            else [
+                _open_choices(each.lay_out() if each.base == DATA else each, parameters)
+                for each in grid.strategies
+            ]
         )
         grid = Grid.from_spec(validate_spec(written, ""), base)
     if options.pe is None:
@@ -126,21 +129,6 @@ def list_counts(name: str, given: Values | None) -> list[int] | None:
 def _split_labels(given: object) -> object:
     """Split a text into names with their settings; pass anything else through."""
     return split_labels(given) if isinstance(given, str) else given
-
-
-def _find_experts(grid: Grid) -> bool | None:
-    """Whether all networks have experts; None if not all are transformers that read text.
-
-    Table III has no layouts.
-    """
-    if grid.spec.oracle == "paper" or not grid.fitting:
-        return None
-    try:
-        models = {model for model, _ in grid.fitting}
-        networks = [read_transformer(grid.models[model]) for model in models]
-    except InputError:
-        return None
-    return all(network.experts for network in networks)
 
 
 def _list_layouts(experts: bool, parameters: Mapping[str, object]) -> list[str]:

@@ -100,6 +100,6 @@ def _count_lists(grid: Grid) -> int:
     """Count the lists of candidates, which batches of as many bits share."""
     bits = np.unique(np.frexp(grid.axes["batch"])[1]).size
     searched = sum(
-        "best" in dict(strategy.degrees).values() for strategy in grid.resolved if strategy.laid
+        "best" in strategy.stated.values() for strategy in grid.resolved if strategy.laid
     )
     return len(grid.fitting) * len(grid.systems) * searched * grid.axes["pe"].size * bits

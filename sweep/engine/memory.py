@@ -93,7 +93,7 @@ def estimate_memory(grid: Grid, plan: Plan) -> MemoryEstimate:
     passing = WRITING_COPIES * variables + REDUCING_COPIES * summary + reducing
     block = BLOCK_COPIES * variables + SUMMARY_COPIES * summary
     # What a block's cells are answered from, at each of the choices.
-    choices = max(count_choices(grid, strategy) for strategy in grid.strategies)
+    choices = max(count_choices(grid, strategy) for strategy in grid.resolved)
     answering = choices * _count_along(plan, plan.layered) * FLOAT * CHOICE_COPIES
     # The cells that one program has at hand; Table III's are few.
     copies = (0 if grid.spec.oracle == "paper" else TILE_COPIES) + SLOPE_COPIES * slopes
@@ -122,13 +122,13 @@ def count_choices(grid: Grid, strategy: Strategy) -> int:
 
 def _count_segments(grid: Grid, strategy: Strategy) -> int:
     """Count the numbers of segments that each cell may choose from."""
-    chosen = strategy.segments == "best"
+    chosen = "segments" in strategy.choices
     return len(list_segments(strategy, float(grid.axes["batch"].max()))) if chosen else 1
 
 
 def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
     """Bytes for the stages of pipelines: one reduction at a time, and partitions that are kept."""
-    pipelines = [strategy for strategy in grid.strategies if strategy.cut_by_axis]
+    pipelines = [one for one in grid.resolved if one.cut_by_axis and not one.laid]
     if not pipelines:
         return 0
     segments = max(_count_segments(grid, strategy) for strategy in pipelines)

@@ -113,7 +113,8 @@ def explain_grid(grid: Grid) -> Row:
 def _list_formulas(grid: Grid, values: Mapping[str, float], predicted: Row) -> list[Row]:
     """One row for each term that takes time."""
     strategy = grid.strategy(ONLY)
-    formulas = select_formulas(strategy.parts, strategy.zero_stage, oracle=grid.spec.oracle)
+    zero = strategy.find_zero(grid.spec.parameters)
+    formulas = select_formulas(strategy.parts, zero, oracle=grid.spec.oracle)
     return [
         _describe_term(name, formula, values, predicted, grid.options.algorithm)
         for name, formula in formulas.items()

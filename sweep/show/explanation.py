@@ -204,7 +204,7 @@ def _state_limits(answer: dict[str, Any]) -> list[str]:
     strategy = parse_strategy(answer["strategy"])
     if strategy.serial:
         return ["serial runs on one PE"]
-    if strategy.laid:
+    if "obstacles" in answer:  # of layouts
         return list(answer["obstacles"])
     names = strategy.parts if strategy.several else [strategy.base]
     return [f"the limit of {name}: {LIMIT[name]}" for name in names]

@@ -3,14 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paradl.grids.entries.strategies import Strategy, parse_strategy
-from paradl.grids.library import find
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.units import parse_count
 from paradl.kernels.names.parallelisms import LAYOUT_DEGREES
 from paradl.sweep.questions.hybrid.epochs import MOST_CONTENDERS
+
+if TYPE_CHECKING:
+    from paradl.grids.grid import Grid
 
 # Draws for this many PE counts take 67 MB per contender; the catalogue's largest machine has 4,480
 # PEs.
@@ -43,28 +45,23 @@ PAIRS = (
     "data+filter:group=2",
     "data+channel:group=2",
 )
-# The same for transformers.
+# The same for networks with blocks.
 LAYOUT_PAIRS = (
     "data+tensor:tensor=2",
     "data+context:context=2",
-    "data+pipeline:pipeline=2,micro=1",
+    "data+pipeline:pipeline=2,micro=best",
 )
 
 
-def propose_pairs(model: str, system: str, settings: Mapping[str, object]) -> tuple[str, ...]:
-    """Return hybrids of pairs for a model, a system and settings (keys of a spec but its axes).
+def propose_pairs(grid: "Grid") -> tuple[str, ...]:
+    """Return hybrids of pairs for the network and the system of a design space of `data`.
 
     Placements need the machine oracle, no recomputing, and an even number of PEs per node.
     """
-    from paradl.grids.models.transformers import is_transformer  # late: reads the network's layers
-
-    if settings.get("oracle", "machine") == "machine" and is_transformer(
-        find("model", model, Path())
-    ):
+    if grid.laid:
         return LAYOUT_PAIRS
-    even = find("system", system, Path()).pes_per_node % 2 == 0
-    usual = {"oracle": "machine", "recompute": "none"}
-    may_place = even and all(settings.get(key, value) == value for key, value in usual.items())
+    even = grid.systems[0].pes_per_node % 2 == 0
+    may_place = even and (grid.spec.oracle, grid.spec.recompute) == ("machine", "none")
     return tuple(pair for pair in PAIRS if may_place or not parse_strategy(pair).placed)
 
 

@@ -66,24 +66,26 @@ def hybrid(
     -0.055
     """
     proposed = not strategies and not speedups
+    batch = parse_count(batch, "batch")
+    # PE counts are set later.
+    axes: dict[str, object] = {"model": model, "system": system, "batch": batch, "pe": 1}
+    axes |= {"dataset": dataset} if dataset is not None else {}
+
+    def make_grid(labels: Sequence[str]) -> "Grid":
+        from paradl.sweep.questions.hybrid.times import build_grid  # late: imports JAX
+
+        return build_grid({**axes, "strategy": [*labels]}, parameters or {}, settings or {})
+
     if proposed:
-        strategies = propose_pairs(model, system, settings or {})
+        strategies = propose_pairs(make_grid(["data"]))
     contenders = list_contenders(strategies, speedups or {})
     counts = list_counts(pe, contenders)
-    batch = parse_count(batch, "batch")
     if scaling_efficiency is not None:
         scaling_efficiency = parse_quantity(scaling_efficiency, "1", "scaling_efficiency", "95%")
     _check_numbers(batch, scaling_efficiency)
     grid = None
     if scaling_efficiency is None or any(contender.split is None for contender in contenders):
-        from paradl.sweep.questions.hybrid.times import build_grid  # late: imports JAX
-
-        named = [contender.strategy for contender in contenders if contender.strategy]
-        axes: dict[str, object] = {"model": model, "system": system, "batch": batch}
-        axes |= {"dataset": dataset} if dataset is not None else {}
-        # PE counts are set later.
-        axes |= {"strategy": named, "pe": 1}
-        grid = build_grid(axes, parameters or {}, settings or {})
+        grid = make_grid([contender.strategy for contender in contenders if contender.strategy])
         _refuse_mixture(grid, [split for split in contenders if split.strategy])
         model, dataset = grid.labels["model"][0], grid.labels["dataset"][0]
     law = convergence
@@ -131,19 +133,19 @@ def _check_numbers(batch: int, efficiency: float | None) -> None:
 
 
 def _refuse_mixture(grid: "Grid", timed: Sequence[Contender]) -> None:
-    """Raise InputError if only data parallelism, or only a hybrid, is a layout of a transformer.
+    """Raise InputError if data parallelism of a network is a layout, and a hybrid is none.
 
     Times of layouts rest on rates of their own, so SU^M would compare the rates.
     """
     data, *others = grid.resolve_all(0)
     for contender, strategy in zip(timed[1:], others, strict=True):
-        if contender.split is None and strategy.laid != data.laid:
-            example = "data+tensor:tensor=2" if data.laid else "data+filter:group=2"
+        if contender.split is None and data.laid and not strategy.laid:
             raise InputError(
                 f"times of {contender.label} and of data parallelism of "
                 f"{shorten(grid.labels['model'][0])} rest on different rates, and do not compare",
                 where="strategies",
-                advice=f"write a hybrid such as {example}, or give the speed-up of its groups",
+                advice="write a hybrid such as data+tensor:tensor=2, or give the speed-up of its "
+                "groups",
             )
 
 
