@@ -80,37 +80,57 @@ class LayoutSpace:
     @cached_property
     def fixed(self) -> dict[str, Numbers]:
         """Columns of a layout that the strategy or a parameter states [cells]."""
-        stated = dict(self.strategy.degrees)
+        stated = self.strategy.stated
         usual = {name: number for name, number in USUAL.items() if name != "data"}
         if self.settings.options.recompute == "full":
             usual["recompute"] = RECOMPUTE["full"]
         columns = {}
         for name, number in usual.items():
             size = stated.get(name)
+            if size is None and name == "pipeline" and self.has(name):
+                columns[name] = self._find_stages().astype(int)
             # An axis of a degree that the strategy lacks belongs to other strategies of the grid.
-            if size is None and name in self.values and self.has(name):
+            elif size is None and name in self.values and self.has(name):
                 columns[name] = self.flatten(name).astype(int)
             elif size != "best":
                 columns[name] = np.full(prod(self.shape), number if size is None else int(size))
         return columns
 
+    @property
+    def segments(self) -> Floats:
+        """Segments that cut a flush where no micro-batch is stated."""
+        stated = self.strategy.segments
+        if isinstance(stated, int):
+            return np.full((1,) * self.values.rank, float(stated))
+        return self.values.get("segments")
+
+    def _find_stages(self) -> Floats:
+        """Return the stages that a strategy leaves open [cells]: as those of other networks."""
+        if not self.strategy.replicated:
+            return self.flatten("pe")
+        for name in ("pipeline", "group"):
+            if name in self.values:
+                return self.flatten(name)
+        return np.minimum(self.system.pes_per_node, self.flatten("pe"))
+
     def has(self, name: str) -> bool:
         """True if the strategy has a setting: degrees only of the parallelisms that it names."""
-        return name in self.strategy.parts or name not in LAYOUT_PARTS
+        # In other words than those of layouts, a group is what shares a replica.
+        lacking = LAYOUT_PARTS if self.strategy.in_layout_words else (*LAYOUT_PARTS, "group")
+        return name in self.strategy.parts or name not in lacking
 
     @property
     def open(self) -> tuple[str, ...]:
         """Columns that are chosen for each cell."""
-        stated = dict(self.strategy.degrees)
-        return tuple(name for name in USUAL if stated.get(name) == "best")
+        return tuple(name for name in USUAL if self.strategy.stated.get(name) == "best")
 
     def complete(self, layouts: Layouts, data: Numbers, cell: Numbers) -> Layouts:
         """Return layouts with their replicas; candidates to choose from with their batches, too."""
         layouts = replace(layouts, data=data)
         if not self.open:
             return layouts
-        names = ("batch", "accumulate", "segments")
-        batch, flushes, segments = (self.flatten(name).astype(int)[cell] for name in names)
+        batch, flushes = (self.flatten(n).astype(int)[cell] for n in ("batch", "accumulate"))
+        segments = np.broadcast_to(self.segments, self.shape).ravel()[cell].astype(int)
         whole = np.asarray(global_batch(batch, data * flushes, self.settings.scaling))
         return settle_micro(layouts, whole, flushes, segments)
 

@@ -1,4 +1,4 @@
-"""Cases of layouts: the layout of every cell of a transformer's strategy.
+"""Cases of layouts: the layout of every cell of a strategy of blocks.
 
 Settings that a strategy leaves open (`best`) are chosen for each cell: the fastest of all allowed
 candidates, as `kernels.oracle.answer` chooses groups.
@@ -98,7 +98,7 @@ def _build_run(space: LayoutSpace, columns: Mapping[str, Numbers], law: Converge
         degrees={name: columns[name].astype(float) for name in LAYOUT_DEGREES},
         spec_batch=values.get("batch"),
         samples=np.asarray(float(space.samples)),
-        segments=values.get("segments"),
+        segments=space.segments,
         delta=one,
         gamma=one,
         phi=one,
