@@ -200,7 +200,7 @@ class Grid:
     def resolve_all(self, model: int) -> tuple[Strategy, ...]:
         """The strategies as a network takes them: with blocks, `data` and stages are layouts."""
         if self.transformers[model] is None:
-            return self.strategies
+            return tuple(strategy.undo_layout() for strategy in self.strategies)
         return tuple(strategy.lay_out() for strategy in self.strategies)
 
     @cached_property

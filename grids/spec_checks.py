@@ -139,7 +139,7 @@ def expect_blocks(
     datasets: Iterable[Dataset],
 ) -> None:
     """Raise InputError if a strategy is a layout, and a network has no blocks."""
-    if not any(strategy.laid for strategy in strategies):
+    if not any(strategy.undo_layout().laid for strategy in strategies):
         return
     from paradl.grids.models.transformers import find_blocks  # late: few specs have layouts
 

@@ -13,55 +13,17 @@ from joined_words import BUBBLES, NETWORKS, PAIRS, Network, Pair
 
 from paradl.grids.reading.errors import InputError
 
-NO_BLOCKS = {"layers": "refused: layers without blocks of attention take no settings of layouts"}
 NO_AMP = {"llama3_8b": "fit takes precision=amp for bf16: 0.99 x in time, 0.93 x in memory"}
+NO_FIT = {"layers": "refused: fit divides blocks alone"}
 SPREAD = {"resnet50": "calibrated for data alone: p90 differs by 0.4 %, and nothing else"}
-UNKNOWN = "refused: 'data+pipeline' has no setting 'pipeline' unless it names one of layouts"
 # Why a pair does not hold, by kind of network or by name: ratios of time, and of memory.
 TODAY: dict[str, Mapping[str, str]] = {
     "serial = data on 1 PE": SPREAD,
-    "data = pipeline:segments=1 on 1 PE": {
-        **SPREAD,
-        "blocks": "Llama 2 7B 1.01 x and 1.15 x, others 0.85 to 1.39 x and 0.89 to 2.3 x",
-        "experts": "0.85 to 1.04 x, 0.73 to 0.89 x",
-    },
-    "data = data+pipeline:group=1": {
-        **SPREAD,
-        "blocks": "Llama 2 7B 1.01 x and 1.15 x",
-        "experts": "0.89 x, 0.79 x",
-    },
-    "data = data:micro=b": {**NO_BLOCKS, "image": "1.03 x, 1.02 x"},
-    "data = tensor=1": {**NO_BLOCKS, "image": "1.03 x, 1.02 x"},
-    "data = context=1": {"image": "1.03 x, 1.02 x"},
-    "data:micro=b = tensor=1,micro=b": NO_BLOCKS,
-    "data:micro=b = pipeline=1,micro=b": NO_BLOCKS,
-    "data:micro=b = tp1 dp8 mbb": {**NO_BLOCKS, **NO_AMP},
+    "data = pipeline:segments=1 on 1 PE": SPREAD,
+    "data = data+pipeline:group=1": SPREAD,
+    "data:micro=b = tp1 dp8 mbb": {**NO_FIT, **NO_AMP},
     "tensor=2,micro=b = tp2 dp4 mbb": NO_AMP,
     "pipeline=4,micro=b/4 = pp4 mbb/4": NO_AMP,
-    "pipeline = data+pipeline:pipeline=4": dict.fromkeys(
-        ("layers", "image", "blocks", "experts"), UNKNOWN
-    ),
-    "gpipe = pipeline=4,micro=b/4": {
-        **NO_BLOCKS,
-        "image": "0.88 x, 1.01 x",
-        "blocks": "Llama 2 7B 1.00 x, 0.89 x",
-        "experts": "1.16 x, 1.27 x",
-    },
-    "1f1b = pipeline=4,micro=b/4": {
-        **NO_BLOCKS,
-        "image": "0.88 x, 1.01 x",
-        "blocks": "Llama 2 7B 1.00 x and 0.87 x, others 0.83 to 1.31 x and 0.40 to 1.13 x",
-        "experts": "1.11 to 1.25 x, 1.11 to 1.33 x",
-    },
-    "zero=1 = zero=1,micro=b": {**NO_BLOCKS, "image": "1.01 x, 0.95 x"},
-    "zero=2 = zero=2,micro=b": {**NO_BLOCKS, "image": "1.01 x, 0.90 x"},
-    "zero=3 = zero=3,micro=b": {**NO_BLOCKS, "image": "1.00 x, 0.90 x"},
-    "zero of the run = zero=1": {
-        "layers": "the parameter is ignored: 0.91 to 1.00 x, 0.59 to 1.00 x",
-        "image": "the parameter is ignored: 0.96 x, 0.86 x",
-    },
-    "recompute of the run = recompute=full": {**NO_BLOCKS, "image": "1.01 x, 1.17 x"},
-    "accumulate=2 = a flush of 2 b": {**NO_BLOCKS, "image": "1.03 x, 1.02 x"},
 }
 
 

@@ -17,10 +17,12 @@ from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.kernels.names.parallelisms import (
     DATA,
     KINDS,
+    LAYOUT_COLUMNS,
     LAYOUT_SETTINGS,
     LAYOUT_WORDS,
     NAMED,
     NEEDS,
+    RECOMPUTE,
     TRANSFORMERS,
     WRITTEN,
 )
@@ -42,6 +44,8 @@ LAYOUT_SCHEDULES: dict[str, Schedule] = {
 Chosen = TypeVar("Chosen")
 Size = int | Literal["best"] | None  # None: left open
 
+# Columns of a layout that networks without blocks have, too.
+OF_ALL = ("pipeline", "data", "micro", "recompute", "zero")
 # What may be left to each cell, in the order of choosing.
 CHOICES = ("group", *WRITTEN, "segments")
 
@@ -57,7 +61,8 @@ class Strategy:
     split, those of the oracle's conventions ("default") or "all" (s_l = 1 throughout).
     degrees: of several parallelisms those that are fixed, by name, in the order of writing; of a
     layout's own words all settings, as numbers. zero: the stage of ZeRO, among replicas; None is
-    that of the parameter. schedule: of a pipeline. laid: whether layouts of blocks answer.
+    that of the parameter. schedule: of a pipeline. laid: whether layouts of blocks answer. micro:
+    samples of each of a flush's passes; None: all, or a segment. recomputes: all is run again.
     """
 
     base: str
@@ -69,6 +74,8 @@ class Strategy:
     zero: Zero | None = None
     schedule: Schedule = "gpipe"
     laid: bool = False
+    micro: int | None = None
+    recomputes: bool = False
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -110,7 +117,8 @@ class Strategy:
     def cut_by_axis(self) -> bool:
         """True if the parameter `segments` says into how many segments samples are cut."""
         # A placed group's step is cut where its strategy says so alone.
-        return "pipeline" in self.parts and "micro" not in dict(self.degrees)
+        is_stated = self.micro is not None or "micro" in dict(self.degrees)
+        return "pipeline" in self.parts and not is_stated
 
     @property
     def placed(self) -> bool:
@@ -183,6 +191,30 @@ class Strategy:
         if self.laid or any(KINDS[name].divides != "layers" for name in self.parts):
             return self
         return replace(self, laid=True, schedule=self.schedule if self.parts else "1f1b")
+
+    def undo_layout(self) -> "Strategy":
+        """The strategy that it is of a network without blocks; itself if it divides blocks."""
+        stated = dict(self.degrees)
+        numbers = {name: row.usual for name, row in LAYOUT_COLUMNS.items()} | stated
+        needs_blocks = any(
+            number != LAYOUT_COLUMNS[name].usual
+            for name, number in numbers.items()
+            if name not in OF_ALL
+        )
+        again, stages, micro = numbers["recompute"], numbers["pipeline"], stated.get("micro")
+        is_open = not {*self.parts} <= {*stated} or "best" in stated.values()
+        is_known = again in (0, RECOMPUTE["full"]) and self.schedule in SCHEDULES
+        if not self.laid or needs_blocks or is_open or not is_known:
+            return self
+        staged = stages != 1
+        return Strategy(
+            base=f"{DATA}+pipeline" if staged else DATA,
+            group=stages if staged else None,
+            zero=ZERO[str(stated["zero"])] if "zero" in stated else None,
+            schedule=self.schedule if staged else "gpipe",
+            micro=int(micro) if micro else None,
+            recomputes=again != 0,
+        )
 
     def find_zero(self, parameters: Mapping[str, float]) -> Zero:
         """The stage of ZeRO of a strategy that divides layers: its own, or the parameter's."""

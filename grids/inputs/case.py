@@ -218,6 +218,8 @@ def choose_formulas(strategy: Strategy, workload: Workload, settings: Settings) 
             advice="leave 'zero' out",
         )
     chosen = replace(settings.options, zero=zero, schedule=strategy.schedule)
+    if strategy.recomputes:
+        chosen = replace(chosen, recompute="full")
     return replace(settings, options=chosen)
 
 

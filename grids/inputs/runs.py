@@ -16,6 +16,7 @@ from paradl.grids.inputs.factors import divisors
 from paradl.grids.inputs.machine import look_up_bytes
 from paradl.grids.inputs.values import Settings, Values
 from paradl.kernels.arrays import use_numpy
+from paradl.kernels.batches import Scaling
 from paradl.kernels.configuration.case import EpochLaw
 from paradl.kernels.configuration.run import Run
 from paradl.kernels.machine.device import count_pes
@@ -41,18 +42,20 @@ def build_run(
     degrees = {find_part(name).sends_as: size for name, size in sizes.items()}
     # At least one replica, to avoid dividing by 0: a group larger than p is refused elsewhere.
     several = np.maximum(p // count_pes(degrees), 1)
+    replicas = several if strategy.replicated else np.ones((1,) * values.rank)
+    batch, passes, segments = _cut_flush(strategy, values, replicas, settings.scaling)
     return Run(
         p=p,
-        replicas=several if strategy.replicated else np.ones((1,) * values.rank),
+        replicas=replicas,
         degrees=degrees,
-        spec_batch=values.get("batch"),
+        spec_batch=batch,
         samples=np.asarray(float(samples)),
-        segments=_look_up_segments(strategy, values),
+        segments=segments,
         delta=look_up_bytes("item", system, values, settings.oracle),
         gamma=values.get("gamma"),
         phi=np.ones((1,) * values.rank),
         gradient_delta=look_up_bytes("gradient", system, values, settings.oracle),
-        accumulate=values.get("accumulate"),
+        accumulate=passes,
         sharded=_find_sharded(settings.options.zero, system, settings.options.optimizer),
         scaling=settings.scaling,
     )
@@ -65,6 +68,24 @@ def _find_sharded(zero: Zero, system: System, optimizer: Optimizer) -> Floats | 
     precision = PRECISIONS[system.precision]
     parts = (precision.master + OPTIMIZER_BYTES[optimizer], precision.gradient, precision.item)
     return np.asarray(sum(parts[:zero]) / sum(parts))
+
+
+def _cut_flush(
+    strategy: Strategy, values: Values, replicas: Floats, scaling: Scaling
+) -> tuple[Floats, Floats, Floats]:
+    """Return the batch, the passes of an iteration, and the segments of a pipeline.
+
+    Micro-batches are segments, or passes without stages.
+    """
+    batch, flushes = values.get("batch"), values.get("accumulate")
+    if strategy.micro is None:
+        return batch, flushes, _look_up_segments(strategy, values)
+    flush = batch if scaling == "weak" else batch / (replicas * flushes)
+    cuts = np.maximum(np.ceil(flush / strategy.micro), 1.0)
+    if strategy.segmented:
+        return batch, flushes, cuts
+    of_pass = batch / cuts if scaling == "weak" else batch
+    return of_pass, flushes * cuts, np.ones((1,) * values.rank)
 
 
 def _look_up_segments(strategy: Strategy, values: Values) -> Floats:

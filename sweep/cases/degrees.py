@@ -50,6 +50,8 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
         segments = settled.segments
     passes = _read_value(grid, row, "accumulate") or DEFAULTS["accumulate"]
     samples = row["batch"] if grid.spec.scaling == "strong" else row["batch"] * passes * replicas
+    if settled.micro and settled.segmented:  # as `grids.inputs.runs` cuts a flush
+        cut, segments = True, math.ceil(samples / (replicas * passes * settled.micro))
     return {
         "replicas": replicas,
         "group_size": group,
