@@ -15,12 +15,8 @@ from paradl.grids.reading.errors import InputError
 
 NO_AMP = {"llama3_8b": "fit takes precision=amp for bf16: 0.99 x in time, 0.93 x in memory"}
 NO_FIT = {"layers": "refused: fit divides blocks alone"}
-SPREAD = {"resnet50": "calibrated for data alone: p90 differs by 0.4 %, and nothing else"}
 # Why a pair does not hold, by kind of network or by name: ratios of time, and of memory.
 TODAY: dict[str, Mapping[str, str]] = {
-    "serial = data on 1 PE": SPREAD,
-    "data = pipeline:segments=1 on 1 PE": SPREAD,
-    "data = data+pipeline:group=1": SPREAD,
     "data:micro=b = tp1 dp8 mbb": {**NO_FIT, **NO_AMP},
     "tensor=2,micro=b = tp2 dp4 mbb": NO_AMP,
     "pipeline=4,micro=b/4 = pp4 mbb/4": NO_AMP,

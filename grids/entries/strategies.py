@@ -194,6 +194,8 @@ class Strategy:
 
     def undo_layout(self) -> "Strategy":
         """The strategy that it is of a network without blocks; itself if it divides blocks."""
+        if not self.laid:
+            return self
         stated = dict(self.degrees)
         numbers = {name: row.usual for name, row in LAYOUT_COLUMNS.items()} | stated
         needs_blocks = any(
@@ -204,7 +206,7 @@ class Strategy:
         again, stages, micro = numbers["recompute"], numbers["pipeline"], stated.get("micro")
         is_open = not {*self.parts} <= {*stated} or "best" in stated.values()
         is_known = again in (0, RECOMPUTE["full"]) and self.schedule in SCHEDULES
-        if not self.laid or needs_blocks or is_open or not is_known:
+        if needs_blocks or is_open or not is_known:
             return self
         staged = stages != 1
         return Strategy(

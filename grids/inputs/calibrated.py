@@ -8,6 +8,7 @@ import numpy as np
 from paradl.grids.entries.calibration import CalibrationFile, FittedSeries, SerialTime
 from paradl.grids.entries.strategies import Strategy
 from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.parallelisms import DATA
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,17 @@ class Calibrated:
         """Return 1 for fitted runs; more for another series, and for each octave of PE count."""
         fitted = [series for series in self.file.series if self._is(series, strategy)]
         error = self.file.error
-        # For a series that was not fitted, all others say at which scales the machine is known.
-        octaves = _count_octaves(p, fitted or self.file.series)
-        # One PE is the same run under any strategy.
+        # For a series that was not fitted, all others say at which scales the machine is known; and
+        # for one PE, which is the same run under any strategy.
+        of_all, of_fitted = (_count_octaves(p, some) for some in (self.file.series, fitted))
+        octaves = np.where((p == 1) | (not fitted), of_all, of_fitted)
         unseen = np.where(p == 1, 0.0, 0.0 if fitted else error.unseen)
         return np.asarray(1 + unseen + error.distance * octaves)
 
     def _is(self, series: FittedSeries, strategy: Strategy) -> bool:
-        return self.has_run and series.model == self.model and series.strategy == strategy.base
+        # Groups of one PE divide nothing.
+        base = DATA if strategy.replicated and strategy.group == 1 else strategy.base
+        return self.has_run and series.model == self.model and series.strategy == base
 
     def was_fitted(self, strategy: Strategy, p: float, b: float) -> bool:
         """True if a run of this configuration was in the fit."""
