@@ -84,11 +84,11 @@ class LayoutSpace:
         usual = {name: number for name, number in USUAL.items() if name != "data"}
         if self.settings.options.recompute == "full":
             usual["recompute"] = RECOMPUTE["full"]
-        columns = {}
+        columns, stages = {}, () if self.strategy.in_layout_words else self.strategy.parts
         for name, number in usual.items():
             size = stated.get(name)
-            if size is None and name == "pipeline" and self.has(name):
-                columns[name] = self._find_stages().astype(int)
+            if size is None and name in stages:
+                columns[name] = self._find_stages(name).astype(int)
             # An axis of a degree that the strategy lacks belongs to other strategies of the grid.
             elif size is None and name in self.values and self.has(name):
                 columns[name] = self.flatten(name).astype(int)
@@ -104,13 +104,13 @@ class LayoutSpace:
             return np.full((1,) * self.values.rank, float(stated))
         return self.values.get("segments")
 
-    def _find_stages(self) -> Floats:
+    def _find_stages(self, name: str) -> Floats:
         """Return the stages that a strategy leaves open [cells]: as those of other networks."""
         if not self.strategy.replicated:
             return self.flatten("pe")
-        for name in ("pipeline", "group"):
-            if name in self.values:
-                return self.flatten(name)
+        for given in (name, "group"):
+            if given in self.values:
+                return self.flatten(given)
         return np.minimum(self.system.pes_per_node, self.flatten("pe"))
 
     def has(self, name: str) -> bool:
