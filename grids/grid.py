@@ -113,13 +113,14 @@ class Grid:
         with add_place(where(("convergence",))):
             laws = look_up_convergences(spec.convergence, spec.target, names, datasets, base)
         grid = cls(spec, models, datasets, systems, chosen, calibrations, laws)
-        if not is_stored:
+        resolved = grid.resolved  # errors of networks name them
+        if not is_stored and None in grid.transformers:
             with add_place(where(("axes", "zero"))):
-                refuse_zero_axis(grid.resolved, spec)
+                refuse_zero_axis(chosen, spec)
         with add_place(where(("axes", "strategy"))):
-            expect_slopes(grid.resolved, spec.outputs)
+            expect_slopes(resolved, spec.outputs)
         with add_place(where(("axes", "system"))):
-            expect_rates(grid.resolved, systems)
+            expect_rates(resolved, systems)
         # By label, since two files, or two ways to write a strategy, may share one.
         for dim, labels in grid.labels.items():
             with add_place(where(("axes", dim))):

@@ -118,7 +118,12 @@ class Strategy:
         """True if the parameter `segments` says into how many segments samples are cut."""
         # A placed group's step is cut where its strategy says so alone.
         is_stated = self.micro is not None or "micro" in dict(self.degrees)
-        return "pipeline" in self.parts and not is_stated
+        return self.staged and not is_stated
+
+    @property
+    def staged(self) -> bool:
+        """True if stages of whole layers follow each other."""
+        return any(KINDS[name].divides == "layers" for name in self.parts if name in KINDS)
 
     @property
     def placed(self) -> bool:
@@ -286,7 +291,7 @@ def _make_layout(base: str, settings: dict[str, str], where: str) -> Strategy:
     """The layout of a transformer of `base` and its settings, as written."""
     bare = Strategy(base, laid=True)
     _expect_replicas(bare, where)
-    staged = ("schedule",) if {*bare.parts} - {*TRANSFORMERS} else ()
+    staged = ("schedule",) if bare.staged else ()
     if len(bare.parts) == 1 and "group" in settings:
         settings = {bare.parts[0]: settings["group"]} | settings
         del settings["group"]
@@ -355,8 +360,7 @@ def _list_settings(strategy: Strategy) -> list[str]:
     split = strategy.splits("rows") or strategy.splits("weights")
     more = ["split", "layers"] if split else []
     more += ["zero"] if strategy.takes_zero else []
-    staged = any(KINDS[name].divides == "layers" for name in strategy.parts)
-    return [*sizes, *cut, *more, *(["schedule"] if staged else [])]
+    return [*sizes, *cut, *more, *(["schedule"] if strategy.staged else [])]
 
 
 def expect_settings(

@@ -31,6 +31,8 @@ from paradl.kernels.names.parallelisms import RECOMPUTE
 
 # Modules whose recomputation computes all of a block again, except for its input.
 BLOCKS = RECOMPUTE["blocks"] | RECOMPUTE["full"]
+# Kinds of layers that compute products in blocks.
+MATRICES = ("linear", "matmul")
 # Of additive attention, whose scores are no product of queries and keys.
 ONE_HEAD = Reading(1, 1)
 
@@ -84,7 +86,7 @@ def find_blocks(model: Architecture | NetModel, samples: Dataset | None = None) 
     except ShapeError as error:
         # One token, of text without targets: networks of other sequences do not take it.
         raise _describe_other(model) if samples is None else InputError(str(error)) from error
-    if not network.blocks or not network.list_parts("heads"):
+    if not network.blocks or not network.list_parts("heads") or network.has_other_products:
         raise _describe_other(model)
     return network
 
@@ -171,6 +173,14 @@ class _Network:
             if any(self.kinds[row].name == "add" for row in rows):
                 yield rows[0] if end is None else end, rows[-1] + 1
                 end = rows[-1] + 1
+
+    @property
+    def has_other_products(self) -> bool:
+        """True if a block has convolutions or other products than those of matrices."""
+        rows = range(self.blocks[0][0], self.blocks[-1][1])
+        return any(
+            self.kinds[row].multiplies and self.kinds[row].name not in MATRICES for row in rows
+        )
 
     @cached_property
     def hidden(self) -> int:
