@@ -144,6 +144,9 @@ def test_epochs_of_another_optimizer() -> None:
         ("data+filter", {"group": 4}, ""),
         ("filter", {"segments": 8}, "segments"),
         ("data+pipeline:group=4", {"segments": 8}, ""),
+        ("data", {"zero": 1}, ""),
+        ("data:zero=2", {"zero": 1}, "zero"),
+        ("filter", {"zero": 1}, "zero"),
     ],
 )
 def test_choices_that_no_strategy_takes(

@@ -159,7 +159,7 @@ PAIRS = {
     "row of a sample = data": Pair(Words(DATA, by="sample"), Words(DATA, by="drawn"), STORED),
     "best layout = predict": Pair(Words(BEST, by="best"), Words(BEST, by="winner"), FITTING),
     "best group = predict": Pair(
-        Words(BEST_GROUP, by="best"), Words(BEST_GROUP, by="winner"), ("layers",)
+        Words(BEST_GROUP, by="best"), Words(BEST_GROUP, by="winner"), ("layers", *FITTING)
     ),
 }
 # One batch in two flushes, and in one: with stages the first takes longer, by a bubble.

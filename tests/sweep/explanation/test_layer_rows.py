@@ -18,7 +18,7 @@ def test_shapes_have_all_items():
 
 
 def test_sequences_have_positions():
-    layers = paradl.explain("vit_b_16", "data", 4, 64, dataset="imagenet")["layers"]
+    layers = paradl.explain("vit_b_16", "filter", 4, 64, dataset="imagenet")["layers"]
     assert [768, 197] in [row["output"] for row in layers]
 
 

@@ -56,9 +56,7 @@ def test_what_makes_no_sense_is_told(more, message):
     ("model", "dataset", "strategy"),
     [
         ("llama3_8b", "pile", "data+filter:group=2"),
-        ("llama3_8b", "pile", "data+pipeline:group=2"),
-        # Data of images is no layout, though some of its strategies are.
-        ("vit_b_16", "imagenet", "data+tensor:tensor=2"),
+        ("vit_b_16", "imagenet", "data+channel:group=2"),
     ],
 )
 def test_times_by_different_rates_make_no_speed_up(model, dataset, strategy):

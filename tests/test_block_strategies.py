@@ -1,0 +1,75 @@
+"""Of a network with blocks, layouts answer for `serial`, `data` and pipelines, in any words."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from paradl.grids.grid import Grid, read_grid
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cells.memory_cube import compute_cells
+from paradl.sweep.samples.space import read_space
+
+LAID = ("serial", "data", "pipeline", "data+pipeline:group=2")
+DIVIDED = ("data+filter", "spatial+pipeline:spatial=2", "data+placement:group=2")
+CELL: dict[str, Any] = {"dataset": "imagenet", "system": "dgx-h100:precision=bf16", "pe": [8]}
+
+
+def make_grid(model: Any, strategy: Any, axes: dict[str, Any] | None = None, **spec: Any) -> Grid:
+    named = {"model": model, "strategy": strategy, "batch": [32], **CELL, **(axes or {})}
+    return read_grid({"axes": named, "outputs": ["comp_time", "memory", "group_size"], **spec})
+
+
+@pytest.mark.parametrize(
+    ("model", "oracle", "laid"),
+    [("vit_b_16", "machine", LAID), ("resnet50", "machine", ()), ("vit_b_16", "paper", ())],
+)
+def test_blocks_answer_for_what_leaves_layers_whole(model, oracle, laid):
+    placed = () if oracle == "paper" else DIVIDED
+    grid = make_grid(model, [*LAID, *(placed or DIVIDED[:1])], oracle=oracle)
+    assert tuple(one.label for one in grid.resolved if one.laid) == laid
+
+
+def test_blocks_with_convolutions_stay_layers():
+    """No layout computes them: they would take no time."""
+    conv = {"conv": {"filters": 64, "kernel": 3, "padding": 1}}
+    layers = [
+        {"conv": {"filters": 64, "kernel": 16, "stride": 16}},
+        {"residual": {"name": "h0.conv", "body": [conv]}},
+        "to_sequence",
+        {"residual": {"name": "h1.attention", "body": [{"attention": {"heads": 8}}]}},
+        "first_token",
+        {"fc": {"outputs": "targets"}},
+    ]
+    net = {"name": "both", "title": "Both", "source": "tests", "rank": 2, "layers": layers}
+    assert not any(one.laid for one in make_grid(net, [*LAID]).resolved)
+    with pytest.raises(InputError, match="both has no blocks of attention"):
+        make_grid(net, "data:micro=8")
+
+
+@pytest.mark.parametrize("name", ["group", "pipeline"])
+def test_axes_are_the_settings_of_a_pipeline(name):
+    swept = make_grid("vit_b_16", "data+pipeline", {name: [2, 4], "segments": [2, 8]})
+    settings = [f"data+pipeline:group={p},segments={m}" for p in (2, 4) for m in (2, 8)]
+    cells, stated = compute_cells(swept), compute_cells(make_grid("vit_b_16", settings))
+    for output in ("comp_time", "memory", "group_size"):
+        by_axes = cells[output].squeeze().transpose(name, "segments").values
+        np.testing.assert_array_equal(by_axes.ravel(), stated[output].values.ravel())
+
+
+def test_a_pipeline_takes_the_pes_of_a_node_or_all():
+    grid = make_grid("vit_b_16", ["data+pipeline", "pipeline"], {"pe": [4, 8, 16]})
+    group = compute_cells(grid)["group_size"].squeeze().transpose("strategy", "pe").values
+    assert group.tolist() == [[4, 8, 8], [4, 8, 16]]
+
+
+def test_layers_take_one_stage_of_zero():
+    assert make_grid("vit_b_16", "data", {"zero": [0, 1]}).laid
+    with pytest.raises(InputError, match=r"^axes\.zero: 'data' .*'data:zero=1'"):
+        make_grid("resnet50", ["data:zero=2", "data"], {"zero": [0, 1]})
+
+
+def test_samples_name_the_network_whose_runs_are_layouts():
+    axes = {"model": ["resnet50", "vit_b_16"], "strategy": "data", **CELL}
+    with pytest.raises(InputError, match="'data' of vit_b_16"):
+        read_space({"axes": axes | {"batch": {"loguniform": [1, 8]}}})
