@@ -272,7 +272,7 @@ def _expect_spreads(
 ) -> Logs:
     return np.array(
         [
-            find_spread(run.device, run.precision, has_experts(run), is_known, calibrated, is_drawn)
+            find_spread(run.device, run.precision, run.net.family, is_known, calibrated, is_drawn)
             for run in runs
         ]
     )

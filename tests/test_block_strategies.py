@@ -8,7 +8,6 @@ import pytest
 from paradl.grids.grid import Grid, read_grid
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cells.memory_cube import compute_cells
-from paradl.sweep.samples.space import read_space
 
 LAID = ("serial", "data", "pipeline", "data+pipeline:group=2")
 DIVIDED = ("data+filter", "spatial+pipeline:spatial=2", "data+placement:group=2")
@@ -44,7 +43,7 @@ def test_blocks_with_convolutions_stay_layers():
     net = {"name": "both", "title": "Both", "source": "tests", "rank": 2, "layers": layers}
     assert not any(one.laid for one in make_grid(net, [*LAID]).resolved)
     with pytest.raises(InputError, match="both has no blocks of attention"):
-        make_grid(net, "data:micro=8")
+        make_grid(net, "data+tensor:tensor=2")
 
 
 @pytest.mark.parametrize("name", ["group", "pipeline"])
@@ -67,9 +66,3 @@ def test_layers_take_one_stage_of_zero():
     assert make_grid("vit_b_16", "data", {"zero": [0, 1]}).laid
     with pytest.raises(InputError, match=r"^axes\.zero: 'data' .*'data:zero=1'"):
         make_grid("resnet50", ["data:zero=2", "data"], {"zero": [0, 1]})
-
-
-def test_samples_name_the_network_whose_runs_are_layouts():
-    axes = {"model": ["resnet50", "vit_b_16"], "strategy": "data", **CELL}
-    with pytest.raises(InputError, match="'data' of vit_b_16"):
-        read_space({"axes": axes | {"batch": {"loguniform": [1, 8]}}})

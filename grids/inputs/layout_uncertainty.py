@@ -15,6 +15,7 @@ from paradl.grids.inputs.uncertainty import NAMES, draw_logarithms
 from paradl.grids.inputs.values import Values
 from paradl.kernels.configuration.case import Uncertainty
 from paradl.kernels.configuration.places import PLACES
+from paradl.kernels.layouts.transformer import Family
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.oracle.uncertainty import PARTS
@@ -38,7 +39,7 @@ def draw_factors(machine: Machine, values: Values, draws: int = DRAWS) -> dict[s
 def build_layout_uncertainty(
     machine: Machine,
     precision: str,
-    has_experts: bool,
+    family: Family,
     calibrated: LayoutTime | None,
     values: Values,
     draws: int = DRAWS,
@@ -49,7 +50,7 @@ def build_layout_uncertainty(
     """
     # Runs that calibrate scatter by their parameters, too.
     is_drawn = calibrated is None
-    error = find_system_spread(machine.system, precision, has_experts, calibrated, is_drawn)
+    error = find_system_spread(machine.system, precision, family, calibrated, is_drawn)
     factors = draw_factors(machine, values, draws) if is_drawn else {}
     shape = (-1, *[1] * values.rank)
     software, kernels = (
@@ -71,7 +72,7 @@ def build_layout_uncertainty(
 def find_spreads(
     machine: Machine,
     precision: str,
-    has_experts: bool,
+    family: Family,
     calibrated: LayoutTime | None,
     values: Values,
     draw: Draw,
@@ -83,7 +84,7 @@ def find_spreads(
     """
     # Runs that calibrate scatter by their parameters, too.
     is_drawn = calibrated is None
-    error = find_system_spread(machine.system, precision, has_experts, calibrated, is_drawn)
+    error = find_system_spread(machine.system, precision, family, calibrated, is_drawn)
     if not is_drawn:
         return [np.array(error)] * 3
     computing, communicating = draw(draw_factors(machine, values))

@@ -76,7 +76,7 @@ def build_layout_case(
     columns = {name: np.reshape(getattr(layouts, name), space.shape) for name in COLUMNS}
     # PEs beyond a layout's degrees have no work.
     fits = values.get("pe") <= layouts.pes.reshape(space.shape)
-    basis = machine, find_recipe(space.system), bool(space.net.experts), space.calibrated, values
+    basis = machine, find_recipe(space.system), space.net.family, space.calibrated, values
     return Case(
         work=BlockWork(space.net, space.training, space.facts, columns),
         bounds=Bounds(fits, np.ones_like(fits), chosen.exists.reshape(space.shape)),

@@ -3,13 +3,15 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from paradl.kernels.layouts.columns import Column
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_DEGREES
 from paradl.kernels.names.recipes import Recipe
+
+Family = Literal["dense", "experts", "images"]
 
 
 class Weights(NamedTuple):
@@ -125,6 +127,11 @@ class Transformer:
     longest: int = 0
     length: int = 0
     memory: Tensor | None = None
+
+    @property
+    def family(self) -> Family:
+        """The kind of network, whose predictions err alike."""
+        return "images" if self.length else "experts" if self.experts else "dense"
 
     @property
     def blocks(self) -> int:

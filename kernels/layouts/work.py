@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -206,7 +206,7 @@ def _trim_levels(network: Network) -> Network:
     """
     levels = np.unique(network.span).size
 
-    def trim(values: Cells) -> Column:
+    def trim(values: Any) -> Column:
         return np.reshape(values, len(values))[:levels]
 
     return replace(
@@ -214,6 +214,6 @@ def _trim_levels(network: Network) -> Network:
         span=trim(network.span),
         latency=network.latency[:levels],
         bandwidth=network.bandwidth[:levels],
-        oversubscription=trim(network.oversubscription),
+        oversubscription=jax.tree.map(trim, network.oversubscription),
         measured=jax.tree.map(trim, network.measured),
     )

@@ -84,7 +84,7 @@ class LayoutTimes:
         # A calibration moves all times by one factor.
         slowdown = calibrated.factor if calibrated else 1.0
         self._machine, self._precision = machine, precision
-        self._basis = precision, bool(net.experts), calibrated
+        self._basis = precision, net.family, calibrated
         rates = replace(read_rates(machine, precision), slowdown=slowdown)
         self.speeds = rates, read_fabric(machine)
 

@@ -219,8 +219,8 @@ def _name_times(grid: Grid, workload: Workload | None) -> str:
     """Where the times of one PE come from."""
     system = grid.systems[0]
     if workload is not None and grid.strategy(ONLY).laid:
-        recipe, has_experts = find_recipe(system), bool(workload.transformer.experts)
-        return describe_times(system, recipe, has_experts, workload.layout_time)
+        recipe, family = find_recipe(system), workload.transformer.family
+        return describe_times(system, recipe, family, workload.layout_time)
     return "measured" if workload is not None and workload.seconds is not None else "roofline"
 
 

@@ -156,7 +156,7 @@ def test_intervals_hold_what_they_promise_of_runs_left_out() -> None:
         stack = generator.normal(0, math.hypot(0.08, 0.08))
         *few, left = stack + 0.115 * generator.standard_t(4, 5)
         times = fit_times(np.array(few), np.full(4, 0.115))
-        spread = find_spread("a100", "bf16", has_experts=False, is_known=False, calibrated=times)
+        spread = find_spread("a100", "bf16", "dense", is_known=False, calibrated=times)
         assert times
         held.append(abs(left - math.log(times.factor)) <= PERCENTILES[90] * spread)
     assert 0.75 < np.mean(held) < 0.88
