@@ -30,6 +30,7 @@ from benchmarks.layouts import (
 )
 from benchmarks.report import Effort, Report, Row, at_least, at_most, tabulate
 from paradl.grids.entries.transformer_rates import FITTED, find_spread, is_systolic
+from paradl.kernels.layouts.transformer import Family
 from paradl.kernels.names.stored import PERCENTILES
 from paradl.sweep.cases.layout_words import list_layouts, write_layout
 
@@ -94,8 +95,9 @@ def write_page() -> str:
     runs = select_timed()
     fits = leave_out(runs, find_stack)
     forecasts = forecast_stacks(runs, fits)
-    kinds = (("a100", False), ("b200", False), ("a100", True), ("b200", True))
-    spreads = [find_spread(device, "bf16", mixed) for device, mixed in kinds]
+    families: tuple[Family, ...] = ("dense", "experts")
+    kinds = [(device, family) for family in families for device in ("a100", "b200")]
+    spreads = [find_spread(device, "bf16", family) for device, family in kinds]
     intervals = [
         f"{np.exp(PERCENTILES[10] * spread):.2f} to {np.exp(PERCENTILES[90] * spread):.2f}"
         for spread in spreads

@@ -15,7 +15,6 @@ KNOWN = (
 # Elasticities of layouts are in these.
 SLOPED = (*KNOWN, "memory_capacity")
 
-
 LAYOUT = tuple(
     Parameter(
         name,

@@ -19,7 +19,6 @@ from paradl.kernels.names.parallelisms import (
     KINDS,
     LAYOUT_COLUMNS,
     LAYOUT_SETTINGS,
-    LAYOUT_WORDS,
     NAMED,
     NEEDS,
     RECOMPUTE,
@@ -284,7 +283,8 @@ def _is_layout(base: str, settings: Collection[str]) -> bool:
     if {*parts} & {*TRANSFORMERS}:
         return True
     staged = all(name in KINDS and KINDS[name].divides == "layers" for name in parts)
-    return staged and not {*settings}.isdisjoint(LAYOUT_WORDS)
+    # ZeRO alone does not say so, which other networks have, too.
+    return staged and bool({*settings} & {*LAYOUT_SETTINGS} - {"zero"})
 
 
 def _make_layout(base: str, settings: dict[str, str], where: str) -> Strategy:

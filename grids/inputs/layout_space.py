@@ -25,12 +25,7 @@ from paradl.kernels.layouts.rates import StackFacts
 from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
 from paradl.kernels.layouts.work import settle_micro
 from paradl.kernels.names.arrays import Floats
-from paradl.kernels.names.parallelisms import (
-    LAYOUT_COLUMNS,
-    LAYOUT_PARTS,
-    NODE,
-    RECOMPUTE,
-)
+from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_PARTS, NODE, RECOMPUTE
 
 Numbers = NDArray[np.int64]
 # Values of columns that a strategy does not name; data takes the PEs that are left. A `micro` of 0
@@ -141,7 +136,7 @@ class LayoutSpace:
         pe = self.flatten("pe").astype(int)
         for rows, cell in _join_lists(self._expand(pe, most), most):
             layouts = Layouts.from_rows(rows)
-            group = layouts.tensor * layouts.context * layouts.pipeline
+            group = layouts.replica
             ranks = pe[cell] if self.strategy.replicated else group  # one PE, whatever p is
             exists = (ranks % group == 0) & (ranks >= group)
             data = np.where(exists, ranks // group, 1)

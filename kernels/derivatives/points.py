@@ -15,6 +15,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from paradl.kernels.arrays import AnyArray, Cells, PerStage, xp
@@ -164,7 +165,7 @@ def _find_differences(
     known = xp.where(here > 0, here, xp.nan)
     slopes, aside = [], []
     for name in parameters:
-        near, far = (stack(answer({name: step})) / known for step in STEPS)
+        near, far = (np.asarray(stack(answer({name: step})) / known) for step in STEPS)
         slopes.append(find_elasticity(near, far))
         if marked:
             sides = ((NEAR, 1.0), (1 / NEAR, -1.0))

@@ -25,7 +25,6 @@ class ContextParallel(Dimension):
 
     @staticmethod
     def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
-        """Return the rules of what context degrees divide."""
         c, t, first = layouts.context, layouts.tensor, layouts.first
         by_heads = training.context_by == "all_to_all"
         return {

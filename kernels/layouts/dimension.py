@@ -1,7 +1,5 @@
 """Base class of the dimensions of a layout: tensor, context, expert, pipeline, replicas.
 
-A dimension says which degrees it may have and what its PEs send each other.
-
 To add a degree: its row in `kernels.names.parallelisms`, its column in `Layouts` (transformer.py)
 and in `LayoutRow` of `sweep.answers.types.fitting`, a file NAME.py here with a `Dimension`, which
 `DIMENSIONS` of dimensions.py lists. A setting: the first three. A rule: a row of `list_rules`. How

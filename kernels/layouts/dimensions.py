@@ -17,6 +17,7 @@ from paradl.kernels.layouts.replicas import Replicas
 from paradl.kernels.layouts.rules import Rules
 from paradl.kernels.layouts.tensor import TensorParallel
 from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.names.parallelisms import NEEDS
 
 DIMENSIONS: tuple[type[Dimension], ...] = (
     *(TensorParallel, ContextParallel, ExpertParallel),
@@ -25,12 +26,16 @@ DIMENSIONS: tuple[type[Dimension], ...] = (
 
 
 def find_repeated(layouts: Layouts, stated: Collection[str] = ()) -> Column:
-    """Mask of duplicates [layouts]: a setting has nothing to divide.
+    """Mask of duplicates [layouts]: a setting has nothing to divide, or says the usual.
 
     stated: columns with a single value, which never make duplicates.
     """
-    repeats = {name: rule for kind in DIMENSIONS for name, rule in kind.repeats.items()}
-    return find_any(rule(layouts) for name, rule in repeats.items() if name not in stated)
+    idle = {
+        name: (getattr(layouts, name) > 0) & (getattr(layouts, need) == none)
+        for name, (need, none) in NEEDS.items()
+    }
+    same = [(name, rule(layouts)) for kind in DIMENSIONS for name, rule in kind.repeats.items()]
+    return find_any(mask for name, mask in (*idle.items(), *same) if name not in stated)
 
 
 def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:

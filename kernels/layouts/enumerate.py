@@ -104,9 +104,7 @@ def make_space(
 
 def multiply(net: Transformer, pes: int, lists: Mapping[str, Iterable[int]]) -> LayoutProduct:
     """Product of all degrees and settings on this many PEs, the usual ones of the rest."""
-    values = {
-        name: [*lists.get(name, (LAYOUT_COLUMNS[name].usual,))] for name in (*SETTINGS, *SHARED[1:])
-    }
+    values = {name: [*lists.get(name, (row.usual,))] for name, row in LAYOUT_COLUMNS.items()}
     degrees = np.array([*_list_degrees(net, pes, lists)], int).reshape(-1, len(DEGREES) + 1)
     sizes = (len(degrees), *(len(values[name]) for name in SHARED[1:]))
     *settings, number = np.ix_(

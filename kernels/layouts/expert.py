@@ -12,7 +12,7 @@ import numpy as np
 
 from paradl.kernels.layouts.columns import Column
 from paradl.kernels.layouts.dimension import Dimension, Exchanged, Repeats, Values
-from paradl.kernels.layouts.rules import Rule, Rules, join_numbers, leave_rest
+from paradl.kernels.layouts.rules import Rule, Rules, divide
 from paradl.kernels.layouts.transformer import Block, Layouts, Training, Transformer
 
 
@@ -34,29 +34,21 @@ class ExpertParallel(Dimension):
 
     @staticmethod
     def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
-        """Return the rules of what divides experts."""
         t, e, first = layouts.tensor, layouts.expert, layouts.first
-        experts = join_numbers(net.experts)
+        ep, tp = f"ep{first.expert}", f"tp{first.tensor}"
         return {
-            "experts": Rule(
-                leave_rest(net.experts or (1,), e),
-                f"ep{first.expert} does not divide {experts} experts"
-                if net.experts
-                else f"ep{first.expert}: the network has no experts",
-                f"an expert degree that divides {experts} experts"
-                if net.experts
-                else "leave ep out",
-            ),
+            "experts": divide(net.experts, e, ep, "experts", "an expert degree")
+            if net.experts
+            else Rule(e > 1, f"{ep}: the network has no experts", "leave ep out"),
             "folding": Rule(
                 t * layouts.context * layouts.data % (layouts.etp * e) > 0,
-                f"etp x ep{first.expert} does not divide "
-                f"tp{first.tensor} x cp{first.context} x dp{first.data}",
+                f"etp x {ep} does not divide {tp} x cp{first.context} x dp{first.data}",
                 "tensor x context x data that the parts of experts divide",
             ),
             "experts_need_sequence": Rule(
                 # Otherwise each of t PEs would route the same tokens.
                 (t > 1) & (e > 1) & (layouts.sequence == 0),
-                f"ep{first.expert} with tp{first.tensor} needs sp",
+                f"{ep} with {tp} needs sp",
                 "sequence parallelism",
             ),
         }

@@ -21,9 +21,7 @@ class PipelineParallel(Dimension):
 
     repeats: ClassVar[Repeats] = {
         "chunks": lambda layouts: (layouts.chunks > 1) & (layouts.pipeline == 1),
-        "group": lambda layouts: (
-            (layouts.group > 0) & ((layouts.chunks == 1) | (layouts.group == layouts.pipeline))
-        ),
+        "group": lambda layouts: layouts.group == layouts.pipeline,
     }
     marks: ClassVar[Marks] = {
         # A stage with one block more than others then decides memory and time.
@@ -36,7 +34,6 @@ class PipelineParallel(Dimension):
 
     @staticmethod
     def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
-        """Return the rules of stages and of what fills them."""
         first, interleaves = layouts.first, training.schedule == INTERLEAVES
         parts = count_parts(layouts.pipeline, layouts.chunks, training)
         blocks = f"{net.blocks:,} block{'s' if net.blocks > 1 else ''}"

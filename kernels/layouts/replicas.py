@@ -42,10 +42,7 @@ class Replicas(Dimension):
     }
     repeats: ClassVar[Repeats] = {
         "zero": lambda layouts: (layouts.zero > 0) & (layouts.shards == 1),
-        "shard": lambda layouts: (
-            (layouts.shard > 0)
-            & ((layouts.zero == 0) | (layouts.shard == layouts.data * layouts.context))
-        ),
+        "shard": lambda layouts: layouts.shard == layouts.data * layouts.context,
     }
     marks: ClassVar[Marks] = {
         # Megatron-LM runs stages with ZeRO 1 at most.
@@ -56,7 +53,6 @@ class Replicas(Dimension):
 
     @staticmethod
     def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
-        """Return the rules of what replicas divide."""
         first, replicas = layouts.first, "the replicas of experts" if net.experts else ""
         return {
             "batch": Rule(

@@ -1,17 +1,13 @@
 """Rules of layouts: what each forbids, why in words, and what to change."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from paradl.kernels.layouts.columns import Column, find_any
 
 
 class Rule(NamedTuple):
-    """A rule that forbids layouts, whatever their memory.
-
-    mask: layouts that break it [layouts]. reason: why the first one does, in words. remedy: what
-    would let layouts divide.
-    """
+    """Mask of layouts that break a rule [layouts], why the first one does, and what to change."""
 
     mask: Column
     reason: str
@@ -19,6 +15,16 @@ class Rule(NamedTuple):
 
 
 Rules = Mapping[str, Rule]
+
+
+def divide(numbers: Collection[int], degree: Column, word: str, noun: str, remedy: str) -> Rule:
+    """Return the rule that a degree, such as tp8, divides the numbers of a noun."""
+    what = f"{join_numbers(numbers)} {noun}"
+    return Rule(
+        leave_rest(numbers, degree),
+        f"{word} does not divide {what}",
+        f"{remedy} that divides {what}",
+    )
 
 
 def leave_rest(numbers: Iterable[int], degree: Column) -> Column:

@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from paradl.kernels.layouts.columns import Column, find_any
-from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Values
-from paradl.kernels.layouts.rules import Rule, Rules, join_numbers, leave_rest
+from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Values
+from paradl.kernels.layouts.rules import Rule, Rules, divide, join_numbers, leave_rest
 from paradl.kernels.layouts.transformer import Block, Layouts, Training, Transformer
 from paradl.kernels.names.parallelisms import RECOMPUTE
 
@@ -21,9 +21,6 @@ class TensorParallel(Dimension):
     """Divides matrices and, with sequence parallelism, norms and dropout."""
 
     values: ClassVar[Values] = {"sequence": lambda net, pes, most: (0, 1)}
-    repeats: ClassVar[Repeats] = {
-        "sequence": lambda layouts: (layouts.sequence > 0) & (layouts.tensor == 1)
-    }
     marks: ClassVar[Marks] = {
         "kv_replicated": lambda net, layouts, _, __: layouts.tensor > min(net.kv_heads),
         # The all-reduces of every block then use the slower links between nodes.
@@ -32,37 +29,26 @@ class TensorParallel(Dimension):
 
     @staticmethod
     def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
-        """Return the rules of what tensor degrees divide."""
-        t, first = layouts.tensor, layouts.first
-        heads, kv_heads = join_numbers(net.heads), join_numbers(net.kv_heads)
+        t, first, kv_heads = layouts.tensor, layouts.first, join_numbers(net.kv_heads)
+        tp, tokens = f"tp{first.tensor}", training.length // layouts.context
         widths = join_numbers((*net.ffn, *net.expert_ffn))
-        tokens = training.length // layouts.context
         return {
-            "heads": Rule(
-                leave_rest(net.heads, t),
-                f"tp{first.tensor} does not divide {heads} heads",
-                f"a tensor degree that divides {heads} heads",
-            ),
+            "heads": divide(net.heads, t, tp, "heads", "a tensor degree"),
             "kv_heads": Rule(
                 # With more PEs than KV heads, each head has several copies.
                 find_any(np.maximum(n, t) % np.minimum(n, t) > 0 for n in net.kv_heads),
-                f"tp{first.tensor} neither divides nor is a multiple of {kv_heads} KV heads",
+                f"{tp} neither divides nor is a multiple of {kv_heads} KV heads",
                 f"a tensor degree that divides, or is a multiple of, {kv_heads}",
             ),
-            "hidden": Rule(
-                net.hidden % t > 0,
-                f"tp{first.tensor} does not divide {net.hidden} features",
-                f"a tensor degree that divides {net.hidden} features",
-            ),
+            "hidden": divide((net.hidden,), t, tp, "features", "a tensor degree"),
             "ffn": Rule(
                 leave_rest(net.ffn, t) | leave_rest(net.expert_ffn, layouts.etp),
-                f"tp{first.tensor} or etp does not divide MLPs of {widths}",
+                f"{tp} or etp does not divide MLPs of {widths}",
                 "a tensor degree that divides the width of MLPs and experts",
             ),
             "sequence_parallel": Rule(
                 (layouts.sequence > 0) & (tokens % t > 0),
-                f"tp{first.tensor} with sp does not divide "
-                f"{training.length // first.context:,} tokens",
+                f"{tp} with sp does not divide {training.length // first.context:,} tokens",
                 "a length over context that the tensor degree divides",
             ),
         }

@@ -239,7 +239,7 @@ class Layouts:
     @property
     def first(self) -> "Layouts":
         """The first layout, whose columns are numbers; 1 without any."""
-        return self.map_columns(lambda column: next(iter(column.flat), 1))
+        return self.map_columns(lambda column: column.flat[0] if column.size else np.array(1))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -124,8 +124,8 @@ class LayoutColumn:
     it with the degrees, has an axis for it, or shares one. word: the short one of tp8. also: other
     words, for messages. usual: the number where none is stated, and the least behind the word;
     most: the largest. always: the word is written even with the usual number. need: a column whose
-    usual number leaves it without effect. symbol: of a degree in formulas, with what it counts.
-    meaning: of its parameter, or of a parallelism that has a limit here. words: of numbers.
+    usual number leaves it without effect. meaning: of its parameter, or of a parallelism that has a
+    limit here. words: of numbers.
     """
 
     name: str
@@ -137,7 +137,6 @@ class LayoutColumn:
     most: int = 2**40
     always: bool = False
     need: str = ""
-    symbol: tuple[str, str] | None = None
     meaning: str = ""
     limit: str = ""
     words: Mapping[str, int] = field(default_factory=dict)
@@ -148,36 +147,26 @@ class LayoutColumn:
         return self.of == self.name
 
 
-# In the order of parameters, of labels, and of columns that break ties between layouts. To add one:
-# docstring of `kernels.layouts.dimension`.
+# In the order of parameters, of labels, and of ties. To add one: `kernels.layouts.dimension`.
 _COLUMNS = (
     LayoutColumn(
         *("tensor", "tensor", "degrees", "tp", ("tensor_parallel", "tmp")),
         always=True,
-        symbol=("t", "PEs that share each matrix"),
         meaning="transformers: columns, then rows of matrices",
         limit="t divides heads, KV heads (or is a multiple), MLPs",
     ),
     LayoutColumn(
         *("context", "context", "degrees", "cp"),
-        symbol=("c", "PEs that share each sequence"),
         meaning="transformers: positions of sequences; a ring of keys",
         limit="2 c divides the length of a sequence",
     ),
     LayoutColumn(
         *("expert", "expert", "shared", "ep"),
-        symbol=("e", "parts of the routed experts"),
         meaning="transformers: routed experts",
         limit="e divides experts, and t c d PEs",
     ),
-    LayoutColumn(
-        *("pipeline", "pipeline", "degrees", "pp", ("stages",)),
-        always=True,
-        symbol=("q_p", "stages of the pipeline"),
-    ),
-    LayoutColumn(
-        *(DATA, DATA, "degrees", "dp", ("ddp", "replicas")), always=True, symbol=("p1", "replicas")
-    ),
+    LayoutColumn("pipeline", "pipeline", "degrees", "pp", ("stages",), always=True),
+    LayoutColumn(DATA, DATA, "degrees", "dp", ("ddp", "replicas"), always=True),
     LayoutColumn(
         *("chunks", "pipeline", "degrees", "v", ("vpp", "vp", "virtual_stages")),
         meaning="chunks of a pipeline's stage, which are interleaved",
@@ -223,8 +212,6 @@ TRANSFORMERS = {row.name: row for row in _COLUMNS if row.limit}
 LAYOUT_DEGREES = tuple(n for n in LAYOUT_PARTS if LAYOUT_COLUMNS[n].search == "degrees")
 # What such a strategy may say of its layout beside degrees.
 LAYOUT_SETTINGS = tuple(row.name for row in _COLUMNS if row.meaning and not row.is_degree)
-# Those whose words say that layouts answer: ZeRO alone does not, which other networks have, too.
-LAYOUT_WORDS = tuple(name for name in LAYOUT_SETTINGS if name != "zero")
 # Settings of a layout that have no effect beside one value of another column.
 NEEDS = {row.name: (row.need, LAYOUT_COLUMNS[row.need].usual) for row in _COLUMNS if row.need}
 # Columns with a number behind their word, in the order of writing: tp8 pp4 dp32 mb1 zero1.

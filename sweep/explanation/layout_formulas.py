@@ -8,7 +8,6 @@ import numpy as np
 from paradl.kernels.layouts.alignment import count_level_pes
 from paradl.kernels.layouts.transformer import COLUMNS
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
-from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
 from paradl.sweep.cases.layout_cells import LayoutCell
 from paradl.sweep.explanation.formulas import describe_largest
 from paradl.sweep.explanation.layout_memory import explain_memory
@@ -19,7 +18,12 @@ Row = dict[str, Any]
 # without a number vary by block or by message.
 SYMBOLS: Mapping[str, tuple[str, str | None, str]] = {
     "p": ("PEs", "pes", "1"),
-    **{row.symbol[0]: (row.symbol[1], n, "1") for n, row in LAYOUT_COLUMNS.items() if row.symbol},
+    "p1": ("replicas", "data", "1"),
+    "q_p": ("stages of the pipeline", "pipeline", "1"),
+    "t": ("PEs that share each matrix", "tensor", "1"),
+    "c": ("PEs that share each sequence", "context", "1"),
+    "e": ("parts of the routed experts", "expert", "1"),
+    "v": ("chunks of a stage", "chunks", "1"),
     "N": ("PEs that share states (ZeRO), apart from experts'", "shards", "1"),
     "A": ("flushes of an iteration", "flushes", "1"),
     "S": ("micro-batches of a flush", "micro_batches", "1"),

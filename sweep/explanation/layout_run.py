@@ -1,6 +1,5 @@
 """A layout to run: its numbers as stacks need them, and the script that starts it."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +8,7 @@ from paradl.grids.entries.systems import System
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.layouts.schedules import count_parts, counts_ends
 from paradl.kernels.layouts.stacks import STACKS, find_zero_stage
-from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
+from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
 from paradl.sweep.answers.types.fitting import LaunchFile, LayoutRow
 from paradl.sweep.cases.layout_words import parse_recompute
 from paradl.sweep.explanation.launch import Processes
@@ -40,14 +39,14 @@ class LayoutRun:
     @property
     def layout(self) -> Layouts:
         """The layout as a list of one."""
-        columns = {**self.row, "recompute": parse_recompute(self.row["recompute"])}
-        return Layouts.from_names([{name: int(columns[name]) for name in COLUMNS}])
+        recompute = parse_recompute(self.row["recompute"])
+        columns = {name: value for name, value in self.row.items() if isinstance(value, int)}
+        return Layouts.from_names([columns | {"recompute": recompute}])
 
     @property
     def pes(self) -> int:
         """All PEs."""
-        row = self.row
-        return row["tensor"] * row["context"] * row["pipeline"] * row["data"]
+        return int(self.layout.pes[0])
 
     @property
     def stages(self) -> int:
@@ -80,64 +79,42 @@ class LayoutRun:
         return int(find_zero_stage(self.layout)[0])
 
 
-def _describe_experts(run: LayoutRun) -> tuple[str, str]:
-    row = run.row
-    folded = row["tensor"] if row["expert_tensor"] == 1 else 1
-    whole = folded * (row["shard"] if run.zero else row["context"])
-    return (
-        f"ep{row['expert']} over cp{row['context']} and tp{row['tensor']}",
-        f"take a multiple of {folded * row['context']} that divides {whole}",
-    )
-
-
-# What a stack does not run, and what to change, by the reasons of STACKS.
-WORDS: Mapping[str, Callable[[LayoutRun], tuple[str, str]]] = {
-    "zero_with_stages": lambda run: (f"zero{run.zero} with pp{run.stages}", "take zero1, or pp1"),
-    "schedule": lambda run: (f"the schedule {run.training.schedule}", "take --schedule 1f1b"),
-    "full": lambda run: ("recompute=full in square-root parts", "take recompute=blocks"),
-    "blocks_and_modules": lambda run: ("blocks and modules together", "take recompute=blocks"),
-    "modules": lambda run: (
-        f"recompute={', '.join(name for name in run.modules if name != 'blocks')}",
-        "take recompute=blocks, or none",
-    ),
-    "group": lambda run: (
-        f"group{run.row['group']} of interleaved micro-batches",
-        f"take group{run.stages}",
-    ),
-    "zero1": lambda run: ("zero1: FSDP divides gradients, too", "take zero2 or zero3"),
-    "zero0": lambda run: ("zero0 beside other parallelism", "take zero2 or zero3"),
-    "no_sequence": lambda run: (f"tp{run.row['tensor']} without sp", "add sp"),
-    "shard_of_context": lambda run: (
-        f"shard{run.row['shard']} with cp{run.row['context']}",
-        f"take a shard that cp{run.row['context']} divides",
-    ),
-    "all_to_all": lambda run: ("--context all_to_all", "take ring or all_gather"),
-    "zb1p": lambda run: ("the schedule zb1p", "take zbv or 1f1b"),
-    "uneven": lambda run: (
-        f"{run.net.blocks} blocks in {run.parts} even parts",
-        f"take stages that divide {run.net.blocks}",
-    ),
-    "expert_tensor": lambda run: (
-        f"etp{run.row['expert_tensor']} with tp{run.row['tensor']}",
-        f"take etp1 or etp{run.row['tensor']}",
-    ),
-    "experts": _describe_experts,
-    "chunks": lambda run: (f"v{run.row['chunks']}: interleaved chunks", "take v1"),
-    "no_all_to_all": lambda run: (
-        f"--context {run.training.context_by}",
-        "take all_to_all (Ulysses)",
-    ),
-    "context_with_stages": lambda run: (
-        f"cp{run.row['context']} with pp{run.stages}",
-        "take cp1, or pp1",
-    ),
-    "some_ranks": lambda run: (
-        f"shard{run.row['shard']} of {run.row['data'] * run.row['context']} ranks here",
-        "leave shard out",
-    ),
-    "model": lambda run: ("more than data", "take megatron, or dp alone"),
-    "zero_in_shards": lambda run: (f"zero{run.zero} in shards", "take zero3, or leave shard out"),
-}
+def _describe_refusals(run: LayoutRun) -> dict[str, tuple[str, str]]:
+    """What stacks do not run of a layout, and what to change, by the reasons of STACKS."""
+    one, by, blocks = run.layout.first, run.training.context_by, run.net.blocks
+    t, c, p, shards = one.tensor, one.context, one.pipeline, one.shards
+    modules = ", ".join(name for name in run.modules if name != "blocks")
+    folded = t if one.etp == 1 else 1
+    whole = folded * (shards if run.zero else c)
+    return {
+        "zero_with_stages": (f"zero{run.zero} with pp{p}", "take zero1, or pp1"),
+        "schedule": (f"the schedule {run.training.schedule}", "take --schedule 1f1b"),
+        "full": ("recompute=full in square-root parts", "take recompute=blocks"),
+        "blocks_and_modules": ("blocks and modules together", "take recompute=blocks"),
+        "modules": (f"recompute={modules}", "take recompute=blocks, or none"),
+        "group": (f"group{one.passes} of interleaved micro-batches", f"take group{p}"),
+        "zero1": ("zero1: FSDP divides gradients, too", "take zero2 or zero3"),
+        "zero0": ("zero0 beside other parallelism", "take zero2 or zero3"),
+        "no_sequence": (f"tp{t} without sp", "add sp"),
+        "shard_of_context": (f"shard{shards} with cp{c}", f"take a shard that cp{c} divides"),
+        "all_to_all": ("--context all_to_all", "take ring or all_gather"),
+        "zb1p": ("the schedule zb1p", "take zbv or 1f1b"),
+        "uneven": (
+            f"{blocks} blocks in {run.parts} even parts",
+            f"take stages that divide {blocks}",
+        ),
+        "expert_tensor": (f"etp{one.etp} with tp{t}", f"take etp1 or etp{t}"),
+        "experts": (
+            f"ep{one.expert} over cp{c} and tp{t}",
+            f"take a multiple of {folded * c} that divides {whole}",
+        ),
+        "chunks": (f"v{one.chunks}: interleaved chunks", "take v1"),
+        "no_all_to_all": (f"--context {by}", "take all_to_all (Ulysses)"),
+        "context_with_stages": (f"cp{c} with pp{p}", "take cp1, or pp1"),
+        "some_ranks": (f"shard{shards} of {one.data * c} ranks here", "leave shard out"),
+        "model": ("more than data", "take megatron, or dp alone"),
+        "zero_in_shards": (f"zero{run.zero} in shards", "take zero3, or leave shard out"),
+    }
 
 
 def refuse_layout(name: str, stack: str, run: LayoutRun) -> None:
@@ -145,8 +122,8 @@ def refuse_layout(name: str, stack: str, run: LayoutRun) -> None:
 
     name: the stack's in messages.
     """
-    rules = STACKS[stack](run.net, run.layout, run.training)
-    refuse(name, *((True, *WORDS[reason](run)) for reason, mask in rules.items() if mask.any()))
+    rules, words = STACKS[stack](run.net, run.layout, run.training), _describe_refusals(run)
+    refuse(name, *((bool(mask.any()), *words[reason]) for reason, mask in rules.items()))
 
 
 def write_torchrun(run: LayoutRun, *arguments: str) -> LaunchFile:

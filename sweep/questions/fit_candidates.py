@@ -21,13 +21,13 @@ from paradl.grids.inputs.values import RowValues
 from paradl.kernels.layouts.answers import add_seconds, time_layouts, total_exchanges
 from paradl.kernels.layouts.columns import Column
 from paradl.kernels.layouts.dimensions import find_marks, list_rules
-from paradl.kernels.layouts.enumerate import DEGREES, LayoutProduct
+from paradl.kernels.layouts.enumerate import LayoutProduct
 from paradl.kernels.layouts.memory import measure_bucket, measure_memory
 from paradl.kernels.layouts.search import FITS, LARGE, BlockResult, Ranked, Search
 from paradl.kernels.layouts.stacks import STACKS, find_unsupported
 from paradl.kernels.layouts.time import TERMS, count_model_flops, count_recomputed_flops
 from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
-from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_DEGREES, RECOMPUTE
+from paradl.kernels.names.parallelisms import LAYOUT_DEGREES, RECOMPUTE
 from paradl.kernels.names.stored import PERCENTILES
 from paradl.sweep.answers.objectives import count_hours
 from paradl.sweep.answers.types.fitting import TIGHT, UNSUPPORTED, LayoutRow, LoserRow, TimeParts
@@ -44,11 +44,8 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "sequence parallelism": ("sequence",),
     "fewer chunks": ("chunks",),
     "other expert tensor": ("expert_tensor",),
-    # Stages have chunks of their own.
-    **{
-        f"more {name}": (*(own for own in DEGREES if LAYOUT_COLUMNS[own].of == name), "data")
-        for name in LAYOUT_DEGREES
-    },
+    **{f"more {name}": (name, "data") for name in LAYOUT_DEGREES},
+    "more pipeline": ("pipeline", "chunks", "data"),  # stages have chunks of their own
 }
 SHOWN_CHANGES = 2  # a terminal has no room for more
 # Share of the capacity from which what is not counted may be too much: of a 70B recipe at 97 %, 30
@@ -263,10 +260,10 @@ class Candidates:
         resolved = {"expert_tensor": layouts.etp, "group": layouts.passes, "shard": layouts.shards}
         times = self._times.describe(layouts) if self._times else [None] * len(layouts)
         for row, columns in enumerate(list_layouts(layouts)):
-            degrees = columns | {name: int(column[row]) for name, column in resolved.items()}
             yield {
                 "layout": write_layout(columns),
-                **degrees,  # type: ignore[typeddict-item]
+                **columns,  # type: ignore[typeddict-item]
+                **{name: int(column[row]) for name, column in resolved.items()},
                 "recompute": name_recompute(columns["recompute"]),
                 "sequence": columns["sequence"] > 0,
                 "memory": float(found.memory[row]),
@@ -319,7 +316,10 @@ def _change(layout: Layouts, training: Training, fits: bool) -> Iterator[Layouts
     """Yield layouts with one change, then with two; if the layout fits, larger micro-batches."""
     (columns,) = list_layouts(layout)
     if fits:
-        yield Layouts.from_names(columns | change for change in _enlarge(columns, training))
+        # Larger micro-batches, up to a replica's part of the batch.
+        most = training.batch // (columns["data"] * columns["micro"])
+        sizes = (columns["micro"] << bit for bit in range(1, most.bit_length()))
+        yield Layouts.from_names(columns | {"micro": size} for size in sizes)
         return
     changed = [columns | change for change in _lessen(columns, training)]
     yield Layouts.from_names(changed)
@@ -327,20 +327,10 @@ def _change(layout: Layouts, training: Training, fits: bool) -> Iterator[Layouts
     yield Layouts.from_names(again)
 
 
-def _enlarge(columns: Row, training: Training) -> Iterator[Row]:
-    """Larger micro-batches, up to a replica's part of the batch."""
-    micro = 2 * columns["micro"]
-    while micro * columns["data"] <= training.batch:
-        yield {"micro": micro}
-        micro *= 2
-
-
 def _lessen(columns: Row, training: Training) -> Iterator[Row]:
     """Yield single changes that take less memory."""
     micro = columns["micro"]
-    while micro > 1:
-        micro //= 2
-        yield {"micro": micro}
+    yield from ({"micro": micro >> bit} for bit in range(1, micro.bit_length()))
     modules = ("blocks",) if training.fused_attention else ("core_attn", "blocks")
     yield from ({"recompute": columns["recompute"] | RECOMPUTE[name]} for name in modules)
     # ZeRO shares states among the PEs that have the same weights.

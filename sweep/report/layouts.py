@@ -81,15 +81,12 @@ def make_layout_grid(
     model, system, calibration: as they were asked for. Times and memory are those of the answer, to
     a cube's precision.
     """
-    # Rows state the ranks of ZeRO even where they are all.
-    named = [name for name in (*LAYOUT_PARTS, *LAYOUT_SETTINGS) if name != "shard"]
-    rows = [
-        {name: PARAMETERS[name].read(row[name]) for name in named}  # type: ignore[literal-required]
-        for row in answer["layouts"]
-    ]
+    layouts: list[dict[str, Any]] = [{**row} for row in answer["layouts"]]
     # A parallelism that no layout has is no part of the strategy, and so has no column.
-    parts = [name for name in LAYOUT_PARTS if any(row[name] > 1 for row in rows)]
-    absent = {*LAYOUT_PARTS} - {*parts} | ({"expert_tensor"} if "expert" not in parts else set())
+    parts = [name for name in LAYOUT_PARTS if any(row[name] > 1 for row in layouts)]
+    # Layouts state the ranks of ZeRO even where they are all.
+    absent = {"shard"} if "expert" in parts else {"shard", "expert_tensor"}
+    columns = (*parts, *(name for name in LAYOUT_SETTINGS if name not in absent))
     customary = getattr(find("model", model, Path()), "customary", None) or "pile"
     length = f":length={answer['length']}" if customary == "pile" else ""
     # Behind settings of the user's, a further one follows a comma.
@@ -103,7 +100,7 @@ def make_layout_grid(
         "pe": answer["pe"],
         "batch": answer["global_batch"],
         ROWS_OF_LAYOUTS: [
-            {name: number for name, number in row.items() if name not in absent} for row in rows
+            {name: PARAMETERS[name].read(row[name]) for name in columns} for row in layouts
         ],
     }
     spec: dict[str, object] = {

@@ -49,9 +49,7 @@ def test_what_is_written_is_read_back(zero, tensor):
 )
 def test_networks_without_experts_are_told_so(model, words):
     network = read_transformer(find("model", model, Path()))
-    training = Training(64, 2048, RECIPES["bf16"])
-    ((reason, remedy),) = explain_broken(
-        network, parse_layout("tp1 ep16 dp64", 64), training
-    ).items()
+    layout, training = parse_layout("tp1 ep16 dp64", 64), Training(64, 2048, RECIPES["bf16"])
+    ((reason, remedy),) = explain_broken(network, layout, training).items()
     assert words in reason
     assert "no experts" not in remedy
