@@ -66,3 +66,27 @@ def test_layers_take_one_stage_of_zero():
     assert make_grid("vit_b_16", "data", {"zero": [0, 1]}).laid
     with pytest.raises(InputError, match=r"^axes\.zero: 'data' .*'data:zero=1'"):
         make_grid("resnet50", ["data:zero=2", "data"], {"zero": [0, 1]})
+
+
+def test_micro_batches_of_layers_are_passes_or_segments():
+    """Layers take the words of layouts that do not divide blocks."""
+    ways = {
+        ("data:micro=8", 32, 1): ("data", 8, 4),
+        ("data+tensor:tensor=1,micro=8", 32, 1): ("data", 8, 4),
+        ("data+pipeline:pipeline=4,micro=8", 32, 2): (
+            "data+pipeline:group=4,segments=4,schedule=1f1b",
+            *(32, 2),
+        ),
+    }
+    for cases in ways.items():
+        answers = [
+            compute_cells(
+                make_grid(
+                    "resnet50", strategy, {"batch": [batch]}, parameters={"accumulate": flushes}
+                )
+            )
+            for strategy, batch, flushes in cases
+        ]
+        for name in ("comp_time", "memory"):
+            one, other = (cells[name].values.ravel() for cells in answers)
+            np.testing.assert_array_equal(one, other)

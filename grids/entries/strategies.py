@@ -62,6 +62,7 @@ class Strategy:
     layout's own words all settings, as numbers. zero: the stage of ZeRO, among replicas; None is
     that of the parameter. schedule: of a pipeline. laid: whether layouts of blocks answer. micro:
     samples of each of a flush's passes; None: all, or a segment. recomputes: all is run again.
+    written: its label, if that is of a layout that `undo_layout` undid.
     """
 
     base: str
@@ -75,6 +76,7 @@ class Strategy:
     laid: bool = False
     micro: int | None = None
     recomputes: bool = False
+    written: str = ""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -220,6 +222,7 @@ class Strategy:
             schedule=self.schedule if staged else "gpipe",
             micro=int(micro) if micro else None,
             recomputes=again != 0,
+            written=self.label,
         )
 
     def find_zero(self, parameters: Mapping[str, float]) -> Zero:
@@ -239,6 +242,8 @@ class Strategy:
         # Defaults that no parameter changes are left out, so that two ways to write one strategy
         # are known for twins. All layers are `split=all`, and `layers=all` only where `split` names
         # dimensions.
+        if self.written:
+            return self.written
         layers = None if self.layers == "default" else self.layers
         usual = next(iter(LAYOUT_SCHEDULES if self.in_layout_words else SCHEDULES))
         settings = {
