@@ -84,13 +84,15 @@ OF_PRECISION = {"bf16": "bf16", "amp": "fp16", "fp32": "fp32"} | {name: name for
 
 
 def find_recipe(system: System) -> str:
-    """Return the recipe's name. InputError: the precision has none."""
+    """Return the recipe's name: of `amp`, bf16 where a device has it. InputError: none is known."""
     if system.precision not in OF_PRECISION:
         raise InputError(
             f"times of layouts are not predicted in {system.precision}",
             where=f"system {system.name}",
             advice="write ':precision=bf16' behind its name",
         )
+    if system.precision == "amp":
+        return find_usual_recipe(system)
     return OF_PRECISION[system.precision]
 
 

@@ -26,6 +26,7 @@ from paradl.grids.entries.transformer_rates import (
 from paradl.grids.library import find
 from paradl.grids.models.transformers import find_transformer
 from paradl.grids.reading.errors import InputError
+from paradl.kernels.layouts.transformer import Family
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.layout_terms import LAYOUT_FORMULAS
 from paradl.kernels.names.stored import PERCENTILES
@@ -60,13 +61,13 @@ def fit_times(off: Floats, spread: Floats) -> LayoutTime | None:
 class LayoutRuns:
     """Runs of layouts on one system.
 
-    off [run]: ln of measured over predicted. mixed [run]: whether the network has experts. models
-    [run]: its name.
+    off [run]: ln of measured over predicted. families [run]: of the networks. models [run]: their
+    names.
     """
 
     system: System
     off: Floats
-    mixed: NDArray[np.bool_]
+    families: Sequence[Family]
     models: NDArray[np.str_]
 
     def calibrate(self, cross_validation: bool = True) -> CalibrationFile:
@@ -106,7 +107,7 @@ class LayoutRuns:
     def _spread(self) -> Floats:
         """The spread that is expected of `off`, by software that is known."""
         device, recipe = self.system.pe.device, find_recipe(self.system)
-        return np.array([find_spread(device, recipe, mixed) for mixed in self.mixed.tolist()])
+        return np.array([find_spread(device, recipe, family) for family in self.families])
 
     def _fit(self, rows: NDArray[np.bool_], least: float = 0.0) -> LayoutTime | None:
         """Fit some of the runs. least: the scatter is at least this."""
@@ -126,8 +127,8 @@ class LayoutRuns:
         factors = [times.factor if times else 1.0 for times in fits]
         off, recipe = self.off - np.log(factors), find_recipe(self.system)
         spreads = [
-            find_system_spread(self.system, recipe, mixed, times)
-            for mixed, times in zip(self.mixed.tolist(), fits, strict=True)
+            find_system_spread(self.system, recipe, family, times)
+            for family, times in zip(self.families, fits, strict=True)
         ]
         return {
             "rows": float(off.size),
@@ -151,7 +152,7 @@ def observe_layouts(runs: Sequence[MeasuredRun], system: str) -> LayoutRuns:
     predicted = predict_runs(runs, Conditions(system, "none", {"oracle": "machine"}))
     first = predicted[0].grid.systems[0]
     expect_one_system(runs, [run.grid.systems[0].name for run in predicted])
-    off, mixed, models = [], [], []
+    off, families, models = [], list[Family](), []
     for run in predicted:
         if run.predicted.total is None:
             broken = ", ".join([*run.answer["limit"], *run.answer["obstacles"]])
@@ -162,7 +163,7 @@ def observe_layouts(runs: Sequence[MeasuredRun], system: str) -> LayoutRuns:
             )
         workload = run.grid.workload(*ONLY[:3])
         assert workload is not None  # there is a prediction
-        mixed.append(bool(workload.transformer.experts))
+        families.append(workload.transformer.family)
         models.append(run.grid.models[0].name)
         off.append(np.log(run.row.measured.total or np.nan) - np.log(run.predicted.total))
-    return LayoutRuns(first, np.array(off), np.array(mixed), np.array(models))
+    return LayoutRuns(first, np.array(off), families, np.array(models))
