@@ -66,6 +66,8 @@ def find_distinct(*columns: Column) -> tuple[list[Column], Column]:
     combination. Lookup tables take a tenth of the time of sorting."""
     whole = np.broadcast_arrays(*columns)
     places = np.zeros(whole[0].shape, int)
+    if places.size == 1:
+        return [column.reshape(1) for column in whole], places
     for column in whole:
         # Renumbering after each column keeps the next table small.
         numbers = _find_places(column)

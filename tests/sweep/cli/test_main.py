@@ -403,9 +403,7 @@ runpy.run_module("paradl", run_name="__main__")
 """
 
 
-@pytest.mark.parametrize(
-    "imported", ["paradl.sweep.cli.main", "typer", "paradl.sweep.cli.fit", "zarr"]
-)
+@pytest.mark.parametrize("imported", ["typer", "zarr"])
 def test_ctrl_c_while_importing(imported, small_url):
     """Of the command line itself, and of what a question takes."""
     command = [sys.executable, "-c", INTERRUPTED, imported, "best", small_url]
