@@ -201,9 +201,9 @@ def wrap(field: int, content: bytes) -> bytes:
 BYTES = {
     **{"empty": b"", "text": b"hello", "cut off": b"\x3a\x7f", "a long number": b"\xff" * 1000},
     # Two bytes each, which protobuf would make messages of a hundred.
-    "4 million nodes": wrap(7, wrap(1, b"") * 2**22),
-    "4 million attributes": wrap(7, wrap(1, wrap(5, b"") * 2**22)),
-    "4 million sizes": wrap(7, wrap(5, b"\x08\x01" * 2**22)),
+    "2 million nodes": wrap(7, wrap(1, b"") * 2**21),
+    "2 million attributes": wrap(7, wrap(1, wrap(5, b"") * 2**21)),
+    "2 million sizes": wrap(7, wrap(5, b"\x08\x01" * 2**21)),
 }
 
 

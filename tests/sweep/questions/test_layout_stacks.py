@@ -58,7 +58,7 @@ def test_winners_whose_network_has_no_flags():
     pe=st.sampled_from([8, 24, 64, 256]),
     length=st.sampled_from([1024, 8192]),
 )
-@limit_examples(8)
+@limit_examples(5)
 def test_winners_of_random_networks_start(
     tmp_path_factory, heads, shared, layers, experts, pe, length
 ):
@@ -92,7 +92,7 @@ def test_rows_say_what_runs_them(options):
     """As launch lines are taken or refused."""
     answer = rank("llama2_7b", 16, most=300, recompute=["none", "mlp", "blocks"], **options)
     named = {key: value for key, value in options.items() if key == "schedule"}
-    rows = answer["layouts"][::30]
+    rows = answer["layouts"][::50]
     for row in rows:
         stated = [stack for stack in STACKS if launches(answer, row, stack, **named)]
         assert row["runs_with"] == stated
@@ -129,8 +129,7 @@ def test_little_memory_to_spare_is_remarked(by):
         assert seconds == sorted(seconds)
 
 
-@pytest.mark.parametrize("free", ["10%", 0.1, " 10 % "])
-def test_headroom_is_a_share(free):
+def test_headroom_is_a_share():
     layout = "tp2 pp1 dp4 mb1 sp"
     plain = rank("llama2_7b", 8, layout=layout)
     (row,) = plain["layouts"]
@@ -140,7 +139,8 @@ def test_headroom_is_a_share(free):
         answer = rank("llama2_7b", 8, layout=layout, headroom=share)
         assert answer["feasible"] == answer["smallest"]["fits"] == fits
         assert answer["smallest"]["capacity_used"] == row["capacity_used"]
-    assert rank("llama2_7b", 8, headroom=free)["headroom"] == 0.1
+    for free in ("10%", 0.1, " 10 % "):
+        assert rank("llama2_7b", 8, layout=layout, headroom=free)["headroom"] == 0.1
 
 
 @pytest.mark.parametrize("free", ["x", "100%", 1, -0.1, "10", "nan", "10 GB"])
@@ -165,8 +165,10 @@ def test_what_does_not_fit_has_its_time(cli):
         assert "s per iteration" in out
 
 
-@pytest.mark.parametrize("software", ["fsdp", "deepspeed", "megatron", "ddp"])
-@pytest.mark.parametrize("precision", ["bf16", "fp32"])
+@pytest.mark.parametrize(
+    ("software", "precision"),
+    [("fsdp", "bf16"), ("deepspeed", "fp32"), ("megatron", "fp32"), ("ddp", "bf16")],
+)
 def test_the_loss_is_that_of_the_software(software, precision):
     """PyTorch's, with 14 bytes per logit (12 in fp32), unless stated; so in strategies."""
     losses = {"fsdp": "plain", "deepspeed": "plain"}
