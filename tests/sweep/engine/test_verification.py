@@ -234,7 +234,9 @@ def test_a_dataset_reads_no_damaged_file(damage, url, small_url):
     """Nor one that is gone, which Zarr reads as configurations that cannot exist. Every file, but
     for damage that only differs in where it is: a sixth."""
     number = [*DAMAGES].index(damage)
-    for path in data(url) if damage in ("inner bits", "gone") else data(url)[number :: len(DAMAGES)]:
+    for path in (
+        data(url) if damage in ("inner bits", "gone") else data(url)[number :: len(DAMAGES)]
+    ):
         file = path.relative_to(url)
         if file.parts[0] == "summary":  # no variable of a Dataset
             continue
