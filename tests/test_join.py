@@ -13,13 +13,10 @@ from joined_words import BUBBLES, NETWORKS, PAIRS, Network, Pair
 
 from paradl.grids.reading.errors import InputError
 
-NO_AMP = {"llama3_8b": "fit takes precision=amp for bf16: 0.99 x in time, 0.93 x in memory"}
 NO_FIT = {"layers": "refused: fit divides blocks alone"}
 # Why a pair does not hold, by kind of network or by name: ratios of time, and of memory.
 TODAY: dict[str, Mapping[str, str]] = {
-    "data:micro=b = tp1 dp8 mbb": {**NO_FIT, **NO_AMP},
-    "tensor=2,micro=b = tp2 dp4 mbb": NO_AMP,
-    "pipeline=4,micro=b/4 = pp4 mbb/4": NO_AMP,
+    "data:micro=b = tp1 dp8 mbb": NO_FIT,
 }
 
 
