@@ -82,52 +82,50 @@ class BlockWork:
 
     def flag(self) -> Column:
         """Flags that follow from the layout of each cell [cells]."""
-        return self._answer(self.shape, self._find_limits, np.zeros(self.shape, int))
-
-    def _find_limits(self, layouts: Layouts) -> Column:
-        return find_limits(self.net, layouts.round_batch(), self.training)
+        flags = self._answer(self.shape, lambda layouts, _: self._find_limits(layouts), is_all=True)
+        return flags.astype(int)
 
     def measure(self) -> Column:
         """Bytes of tensors on the fullest PE [cells]; NaN where a degree divides nothing."""
-        find = partial(sum_memory, self.net, training=self.training)
-        return self._answer_possible(self.shape, lambda layouts, _: find(layouts))
+        return self._answer(
+            self.shape, lambda layouts, _: sum_memory(self.net, layouts, self.training)
+        )
 
     def time(self, machines: "Machines") -> Column:
         """Seconds of an iteration by TERMS [terms, cells]; NaN where a degree divides nothing."""
-        place = machines.place if machines.number > 1 else None
-        shape = self.shape if place is None else np.broadcast_shapes(self.shape, place.shape)
-        of_cells = None if place is None else np.broadcast_to(place, shape)
+        place = machines.place if machines.number > 1 else np.zeros(1, int)
+        shape = np.broadcast_shapes(self.shape, place.shape)
+        of_cells = np.broadcast_to(place, shape)
 
         def find(layouts: Layouts, rows: Column) -> Column:
-            if of_cells is not None:
+            if machines.number > 1:
                 layouts = replace(layouts, machine=of_cells.flat[rows])
             return time_layouts(self.net, layouts, self.training, machines.rates, machines.fabric)
 
-        return self._answer_possible(shape, find, len(TERMS))
+        return self._answer(shape, find, len(TERMS))
 
-    def _answer_possible(
-        self, shape: tuple[int, ...], find: Callable[[Layouts, Column], Column], *leading: int
+    def _answer(
+        self,
+        shape: tuple[int, ...],
+        find: Callable[[Layouts, Column], Column],
+        *leading: int,
+        is_all: bool = False,
     ) -> Column:
-        """Answer the cells whose degrees divide what they have to [*leading, cells].
+        """Answer cells of this shape [*leading, cells]; NaN where a degree divides nothing.
 
-        find: answers layouts, given their positions.
+        find: answers layouts, given their positions. is_all: all cells have an answer.
         """
         answers = np.full((*leading, prod(shape)), np.nan)
         for start in range(0, prod(shape), MOST):
             layouts = self.list_layouts(shape, slice(start, start + MOST))
-            rows = list_possible(self._find_limits(layouts))
+            limit = np.zeros(len(layouts), int) if is_all else self._find_limits(layouts)
+            rows = list_possible(limit)
             if rows.size:
                 answers[..., start + rows] = find(layouts.select(rows), start + rows)
         return answers.reshape(*leading, *shape)
 
-    def _answer(
-        self, shape: tuple[int, ...], find: Callable[[Layouts], Column], answers: Column
-    ) -> Column:
-        """Answer all cells, into an array of their shape."""
-        for start in range(0, prod(shape), MOST):
-            part = slice(start, start + MOST)
-            answers.reshape(-1)[part] = find(self.list_layouts(shape, part))
-        return answers
+    def _find_limits(self, layouts: Layouts) -> Column:
+        return find_limits(self.net, layouts.round_batch(), self.training)
 
 
 def settle_micro(layouts: Layouts, batch: Column, flushes: Column, segments: Column) -> Layouts:
