@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from paradl.grids.notes import list_warnings
-from paradl.grids.reading.errors import InputError
 from paradl.sweep.cells.design_space import SpaceValues, make_grid
 from paradl.sweep.cells.memory_cube import compute_cells
 from paradl.sweep.questions.best import rank_strategies
 from paradl.sweep.questions.predict import predict
-from paradl.sweep.samples.sample import sample
 from paradl.sweep.show.explanation import describe_obstacle
 
 PLACE: dict[str, Any] = {"dataset": "pile", "system": "dgx-h100", "pe": 16, "batch": 4}
@@ -75,23 +73,6 @@ def test_a_parameter_that_layouts_do_not_take_is_named() -> None:
     unused = SpaceValues(**(vars(options) | {"parameters": {"jitter": 0.5}}))
     warnings = list_warnings(make_grid(unused))
     assert any(text.startswith("jitter ") for text in warnings)
-
-
-def test_samples_of_layouts_are_refused(tmp_path) -> None:
-    spec = {
-        "axes": {
-            "model": "llama2_7b",
-            "dataset": "pile",
-            "system": "dgx-h100",
-            "strategy": ["data", "fsdp:micro=1"],
-            "pe": [8],
-            "batch": [4],
-            "inter_bandwidth": {"loguniform": [1e9, 1e11]},
-        }
-    }
-    with pytest.raises(InputError, match=r"axes\.strategy"):
-        sample(spec, tmp_path / "rows", rows=10)
-    assert not any(tmp_path.iterdir())
 
 
 def test_losers_state_the_least_memory_that_lets_a_layout_in() -> None:

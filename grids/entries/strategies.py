@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 
 from paradl.grids.entries.entry import split_settings
 from paradl.grids.entries.parameters import PARAMETERS
-from paradl.grids.entries.strategy_names import order_parts
+from paradl.grids.entries.strategy_names import order_parts, read_dims
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.kernels.names.parallelisms import (
     DATA,
@@ -27,7 +27,6 @@ from paradl.kernels.names.parallelisms import (
 )
 from paradl.kernels.options import Schedule, Zero
 
-DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
 Which = Literal["default", "all"]  # layers that a group splits: the oracle's choice, or every one
 # By word, the default first.
 LAYERS: dict[str, Which] = {"default": "default", "all": "all"}
@@ -397,17 +396,3 @@ def read_one(name: str, value: str | None, known: Mapping[str, Chosen], where: s
     if word not in known:
         raise InputError.unknown(name, word, known, where=where)
     return known[word]
-
-
-def read_dims(value: str | None, where: str) -> str | None:
-    """The spatial dimensions to split, in the order d, h, w; None for those with the least halo."""
-    if value is None or value == "auto":
-        return None
-    if not value or set(value) - set(DIMENSIONS) or len(set(value)) != len(value):
-        raise InputError(
-            f"split: expected dimensions out of {DIMENSIONS!r}, or 'all' layers, "
-            f"got {shorten(value)}",
-            where=where,
-            advice="write it like 'spatial:split=hw'",
-        )
-    return "".join(sorted(value))  # "wh" and "hw" are one strategy, and one label

@@ -1,4 +1,4 @@
-"""Names of strategies: what each means, its limit, and how the parallelisms in it are ordered."""
+"""Words of strategies: what each means, its limit, and the order of what is written."""
 
 import re
 
@@ -13,6 +13,7 @@ from paradl.kernels.names.parallelisms import (
     explain_conflict,
 )
 
+DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
 _TABLE_III = [name for name, kind in KINDS.items() if kind.table_iii]
 _OTHERS = [name for name in KINDS if name not in _TABLE_III]
 
@@ -90,3 +91,17 @@ def _read_words(text: str) -> str:
         if name != DATA and number
     ]
     return ":".join(filter(None, ("+".join([DATA, *inner]), ",".join(settings))))
+
+
+def read_dims(value: str | None, where: str) -> str | None:
+    """The spatial dimensions to split, in the order d, h, w; None for those with the least halo."""
+    if value is None or value == "auto":
+        return None
+    if not value or set(value) - set(DIMENSIONS) or len(set(value)) != len(value):
+        raise InputError(
+            f"split: expected dimensions out of {DIMENSIONS!r}, or 'all' layers, "
+            f"got {shorten(value)}",
+            where=where,
+            advice="write it like 'spatial:split=hw'",
+        )
+    return "".join(sorted(value))  # "wh" and "hw" are one strategy, and one label

@@ -1,13 +1,15 @@
 """Rates that kernels, links and overlaps reach in transformer training."""
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from paradl.kernels.layouts.columns import Column
-from paradl.kernels.machine.device import PE
-from paradl.kernels.machine.software import Software
+
+if TYPE_CHECKING:  # JAX comes with them, and lists of models need none
+    from paradl.kernels.machine.device import PE
+    from paradl.kernels.machine.software import Software
 
 # FLOPs of the backward pass over the forward pass: gradients of inputs and of weights.
 BACKWARD = 2.0
@@ -84,7 +86,7 @@ class Rates:
         return replace(self, **{name: value[machine] for name, value in several.items()})
 
 
-def find_rates(pe: PE, software: Software, facts: StackFacts) -> Rates:
+def find_rates(pe: "PE", software: "Software", facts: StackFacts) -> Rates:
     """Return the rates of PEs with some software; numbers, or arrays of any shape."""
     # A peak that is moved moves those of attention, logits and plain cores in proportion.
     moved = np.asarray(pe.peak_flops) / facts.peaks.products

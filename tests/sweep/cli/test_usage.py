@@ -122,7 +122,7 @@ def test_words_of_a_layout_stand_apart(layout, cli):
     ("layout", "instead"),
     [
         *(("tensor8", "'tp'"), ("data=8", "'dp'"), ("tp8 vpp2", "'v'"), ("tp8 mbs1", "'mb'")),
-        *(("tp8 recompute=selective", "'core_attn'"), ("dp8 dp8", "twice"), ("dp8 shard0", "1 to")),
+        *(("tp8 recompute=selective", "'core_attn'"), ("dp8 dp8", "twice"), ("dp8 tp0", "1 to")),
         ("tp8 etp2", "no experts"),
     ],
 )
