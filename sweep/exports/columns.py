@@ -69,8 +69,8 @@ def describe_column(
 
 
 def _describe_axis(dim: str, grid: Grid) -> pa.Field:
-    if dim in LABELS:
-        # Labels repeat in every row: a dictionary stores each of them once.
+    if dim in LABELS or grid.parameters[dim].words:
+        # Labels and words of settings repeat in every row: a dictionary stores each of them once.
         kind = pa.dictionary(pa.int32(), pa.string())
     else:
         kind = pa.int64() if grid.parameters[dim].whole else pa.float64()

@@ -15,6 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.csvfile import quote_formula
 from paradl.sweep.cells.parts import Part
@@ -59,14 +60,10 @@ def _make_column(part: Part, column: pa.Field, positions: Positions, columns: Co
     if axis in columns:
         dim, values = columns[axis]
         numbers = part.coordinates[dim][positions[list(part.coordinates).index(dim)]]
-        return pa.array(values[numbers], column.type)
+        return _take_values(axis, values, numbers, column)
     if axis in part.coordinates:
         values, position = part.coordinates[axis], positions[list(part.coordinates).index(axis)]
-        if axis not in LABELS:
-            return pa.array(values[position], column.type)
-        texts = pa.array(values.astype(object), pa.string())
-        labels = pa.DictionaryArray.from_arrays(pa.array(position, pa.int32()), texts)
-        return labels.cast(column.type)
+        return _take_values(axis, values, position, column)
     if column.name == LIMIT_NAMES:
         # Few combinations of flags occur: each is written once, and taken for its rows.
         texts, at = join_limits(_pick(part.arrays["limit"], positions))
@@ -79,6 +76,18 @@ def _make_column(part: Part, column: pa.Field, positions: Positions, columns: Co
         )
     # NaN becomes null, since SQL would sort it as the largest number.
     return pa.array(_pick(values, positions), column.type, from_pandas=True)
+
+
+def _take_values(
+    axis: str, values: NDArray[Any], position: NDArray[Any], column: pa.Field
+) -> pa.Array:
+    """Return an axis' values at positions: labels, words of a setting, or numbers."""
+    if not pa.types.is_dictionary(column.type):
+        return pa.array(values[position], column.type)
+    named = values if axis in LABELS else [str(PARAMETERS[axis].write(n)) for n in values.tolist()]
+    texts = pa.array(np.asarray(named, object), pa.string())
+    labels = pa.DictionaryArray.from_arrays(pa.array(position, pa.int32()), texts)
+    return labels.cast(column.type)
 
 
 def _pick(array: NDArray[Any], positions: Positions) -> NDArray[Any]:

@@ -373,3 +373,14 @@ def test_the_command(mixed_url, tmp_path, cli):
     assert f"{rows:,} rows of 240 cells in {path}" in answer
     code, _, answer = cli("export", mixed_url, path)
     assert (code, "--force" in answer) == (2, True)
+
+
+def test_settings_are_words(tmp_path) -> None:
+    axes = {"strategy": "data", "recompute": ["none", "core_attn+mlp"], "sequence": ["off", "on"]}
+    named = {"model": "llama3_8b", "dataset": "pile", "system": "dgx-h100:precision=bf16"}
+    paradl.run({"axes": named | axes | {"pe": 8, "batch": 8}}, tmp_path / "cube.zarr")
+    for name in ("rows.csv", "rows.parquet"):
+        paradl.export(tmp_path / "cube.zarr", tmp_path / name)
+        rows = (pd.read_csv if name.endswith("csv") else pd.read_parquet)(tmp_path / name)
+        assert set(rows["recompute"]) == {"none", "core_attn+mlp"}
+        assert set(rows["sequence_parallel"]) == {"off", "on"}
