@@ -27,6 +27,11 @@ def find_most(columns: Iterable[Column]) -> Column:
     return most
 
 
+def read_first(column: Column) -> int:
+    """The first number of a column, for messages; 1 without any."""
+    return int(column.flat[0]) if column.size else 1
+
+
 def find_any(masks: Iterable[Column]) -> Column:
     """Elementwise `or` of masks; False for no masks."""
     found: Column = reduce(np.logical_or, masks, np.array(False))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column, add
+from paradl.kernels.layouts.columns import Column, add, read_first
 from paradl.kernels.layouts.dimension import Dimension, Exchanged
 from paradl.kernels.layouts.rules import Rule, Rules, leave_rest
 from paradl.kernels.layouts.transformer import (
@@ -25,17 +25,18 @@ class ContextParallel(Dimension):
 
     @staticmethod
     def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
-        c, t, first = layouts.context, layouts.tensor, layouts.first
+        c, t = layouts.context, layouts.tensor
+        cp = f"cp{read_first(c)}"
         by_heads = training.context_by == "all_to_all"
         return {
             "sequence": Rule(
                 training.length % _count_parts(layouts, training) > 0,
-                f"cp{first.context} does not divide {training.length:,} tokens",
+                f"{cp} does not divide {training.length:,} tokens",
                 f"a context degree whose double divides {training.length:,} tokens",
             ),
             "context_heads": Rule(
                 by_heads & (c > 1) & leave_rest((*net.heads, *net.kv_heads), c * t),
-                f"cp{first.context} x tp{first.tensor} does not divide the heads",
+                f"{cp} x tp{read_first(t)} does not divide the heads",
                 "tensor x context that divides the heads",
             ),
         }

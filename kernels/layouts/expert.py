@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column
+from paradl.kernels.layouts.columns import Column, read_first
 from paradl.kernels.layouts.dimension import Dimension, Exchanged, Repeats, Values
 from paradl.kernels.layouts.rules import Rule, Rules, divide
 from paradl.kernels.layouts.transformer import Block, Layouts, Training, Transformer
@@ -34,15 +34,15 @@ class ExpertParallel(Dimension):
 
     @staticmethod
     def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
-        t, e, first = layouts.tensor, layouts.expert, layouts.first
-        ep, tp = f"ep{first.expert}", f"tp{first.tensor}"
+        t, c, e, d = layouts.tensor, layouts.context, layouts.expert, layouts.data
+        ep, tp = f"ep{read_first(e)}", f"tp{read_first(t)}"
         return {
             "experts": divide(net.experts, e, ep, "experts", "an expert degree")
             if net.experts
             else Rule(e > 1, f"{ep}: the network has no experts", "leave ep out"),
             "folding": Rule(
-                t * layouts.context * layouts.data % (layouts.etp * e) > 0,
-                f"etp x {ep} does not divide {tp} x cp{first.context} x dp{first.data}",
+                t * c * d % (layouts.etp * e) > 0,
+                f"etp x {ep} does not divide {tp} x cp{read_first(c)} x dp{read_first(d)}",
                 "tensor x context x data that the parts of experts divide",
             ),
             "experts_need_sequence": Rule(

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column
+from paradl.kernels.layouts.columns import Column, read_first
 from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats
 from paradl.kernels.layouts.parameters import Parameters
 from paradl.kernels.layouts.rules import Rule, Rules
@@ -34,24 +34,25 @@ class PipelineParallel(Dimension):
 
     @staticmethod
     def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
-        first, interleaves = layouts.first, training.schedule == INTERLEAVES
+        interleaves = training.schedule == INTERLEAVES
+        micro_batches = training.count_micro_batches(layouts)
+        pp, v = f"pp{read_first(layouts.pipeline)}", f"v{read_first(layouts.chunks)}"
         parts = count_parts(layouts.pipeline, layouts.chunks, training)
         blocks = f"{net.blocks:,} block{'s' if net.blocks > 1 else ''}"
         return {
             "interleaving": Rule(
-                (layouts.chunks > 1) & _cannot_interleave(layouts, training),
-                f"v{first.chunks} needs stages, and micro-batches that fill them: "
-                f"{training.count_micro_batches(first):,} in groups of {first.passes} over "
-                f"pp{first.pipeline}"
+                (layouts.chunks > 1) & _cannot_interleave(layouts, micro_batches, training),
+                f"{v} needs stages, and micro-batches that fill them: "
+                f"{read_first(micro_batches):,} in groups of {read_first(layouts.passes)} over {pp}"
                 if interleaves
-                else f"{training.schedule} does not interleave v{first.chunks} chunks",
+                else f"{training.schedule} does not interleave {v} chunks",
                 "micro-batches that are a multiple of the stages"
                 if interleaves
                 else f"schedule {INTERLEAVES}, or one chunk",
             ),
             "more_stages_than_blocks": Rule(
                 (parts > net.blocks) & is_uneven(net, layouts, training),
-                f"pp{first.pipeline} x v{first.chunks} is more than {blocks}",
+                f"{pp} x {v} is more than {blocks}",
                 f"at most {net.blocks} chunks in all, or {net.blocks + 2}",
             ),
         }
@@ -83,11 +84,11 @@ class PipelineParallel(Dimension):
         return self.transfers.split_send(layouts.pipeline, stride, message)
 
 
-def _cannot_interleave(layouts: Layouts, training: Training) -> Column:
+def _cannot_interleave(layouts: Layouts, micro_batches: Column, training: Training) -> Column:
     """Find layouts whose micro-batches are not a multiple of N, or with N below the stages.
 
     Megatron-LM, model_parallel_config.py: microbatch_group_size_per_vp_stage.
     """
-    rest = training.count_micro_batches(layouts) % layouts.passes
+    rest = micro_batches % layouts.passes
     unfit = (layouts.passes < layouts.pipeline) | ((rest > 0) & (rest < layouts.pipeline))
     return np.asarray((layouts.pipeline == 1) | unfit | (training.schedule != INTERLEAVES))

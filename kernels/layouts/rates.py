@@ -11,6 +11,9 @@ if TYPE_CHECKING:  # JAX comes with them, and lists of models need none
     from paradl.kernels.machine.device import PE
     from paradl.kernels.machine.software import Software
 
+# One number, or those of machines or cases.
+Rate = float | Column
+
 # FLOPs of the backward pass over the forward pass: gradients of inputs and of weights.
 BACKWARD = 2.0
 
@@ -57,22 +60,22 @@ class Rates:
     all times. sends_once: a token is sent once to a node of its experts.
     """
 
-    peak: float
-    wide_peak: float
-    vector_peak: float
-    bandwidth: float
-    reach: float
-    product_moves: float
-    attention: float
-    passes: float
-    score_passes: float
-    hidden_gradients: float = 0.0
-    hidden_weights: float = 0.0
-    launch: float = 0.0
-    expert_launch: float = 0.0
-    pause: float = 0.0
-    straggling: float = 0.0
-    slowdown: float = 1.0
+    peak: Rate
+    wide_peak: Rate
+    vector_peak: Rate
+    bandwidth: Rate
+    reach: Rate
+    product_moves: Rate
+    attention: Rate
+    passes: Rate
+    score_passes: Rate
+    hidden_gradients: Rate = 0.0
+    hidden_weights: Rate = 0.0
+    launch: Rate = 0.0
+    expert_launch: Rate = 0.0
+    pause: Rate = 0.0
+    straggling: Rate = 0.0
+    slowdown: Rate = 1.0
     sends_once: bool = False
 
     def select(self, machine: Column | None) -> "Rates":

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column
+from paradl.kernels.layouts.columns import Column, read_first
 from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Values
 from paradl.kernels.layouts.parameters import Parameters
 from paradl.kernels.layouts.rates import BACKWARD
@@ -53,18 +53,20 @@ class Replicas(Dimension):
 
     @staticmethod
     def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
-        first, replicas = layouts.first, "the replicas of experts" if net.experts else ""
+        replicas = "the replicas of experts" if net.experts else ""
+        batch, shard = np.asarray(training.find_batch(layouts)), read_first(layouts.shard)
+        dp = f"dp{read_first(layouts.data)}"
         return {
             "batch": Rule(
-                training.find_batch(layouts) % training.count_least(layouts) > 0,
-                f"dp{first.data} x mb{first.micro} does not divide "
-                f"{training.find_batch(first):,} sequences",
+                batch % training.count_least(layouts) > 0,
+                f"{dp} x mb{read_first(layouts.micro)} does not divide "
+                f"{read_first(batch):,} sequences",
                 "a global batch that data x micro-batch divides",
             ),
             "shard": Rule(
                 (layouts.context * layouts.data % layouts.shards > 0)
                 | _leave_experts(net, layouts),
-                f"shard{first.shard} does not divide cp{first.context} x dp{first.data}"
+                f"shard{shard} does not divide cp{read_first(layouts.context)} x {dp}"
                 + (replicas and f", or {replicas}"),
                 "ranks of ZeRO that divide context x data" + (replicas and f", and {replicas}"),
             ),

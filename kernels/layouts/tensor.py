@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column, find_any
+from paradl.kernels.layouts.columns import Column, find_any, read_first
 from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Values
 from paradl.kernels.layouts.rules import Rule, Rules, divide, join_numbers, leave_rest
 from paradl.kernels.layouts.transformer import Block, Layouts, Training, Transformer
@@ -29,8 +29,8 @@ class TensorParallel(Dimension):
 
     @staticmethod
     def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
-        t, first, kv_heads = layouts.tensor, layouts.first, join_numbers(net.kv_heads)
-        tp, tokens = f"tp{first.tensor}", training.length // layouts.context
+        t, kv_heads = layouts.tensor, join_numbers(net.kv_heads)
+        tp, tokens = f"tp{read_first(t)}", training.length // layouts.context
         widths = join_numbers((*net.ffn, *net.expert_ffn))
         return {
             "heads": divide(net.heads, t, tp, "heads", "a tensor degree"),
@@ -48,7 +48,7 @@ class TensorParallel(Dimension):
             ),
             "sequence_parallel": Rule(
                 (layouts.sequence > 0) & (tokens % t > 0),
-                f"{tp} with sp does not divide {training.length // first.context:,} tokens",
+                f"{tp} with sp does not divide {read_first(tokens):,} tokens",
                 "a length over context that the tensor degree divides",
             ),
         }

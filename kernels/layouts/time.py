@@ -16,7 +16,7 @@ from paradl.kernels.layouts.columns import Column, add, keep_largest, sum_kinds
 from paradl.kernels.layouts.dimensions import DIMENSIONS
 from paradl.kernels.layouts.memory import count_updated, hold_parameters, measure_tensor
 from paradl.kernels.layouts.parameters import Parameters, count_block, pad_vocabulary
-from paradl.kernels.layouts.rates import BACKWARD, Rates
+from paradl.kernels.layouts.rates import BACKWARD, Rate, Rates
 from paradl.kernels.layouts.schedules import Stage, count_bubbles, list_stages
 from paradl.kernels.layouts.transfers import Transfers
 from paradl.kernels.layouts.transformer import (
@@ -209,7 +209,7 @@ class IterationTimes:
             return self.multiply(tokens / layouts.sigma, width, peak, read)
         return self.multiply(tokens, width / np.minimum(t, weights.parts), peak, read)
 
-    def multiply(self, tokens: Column, width: Column | float, peak: float, read: float) -> Column:
+    def multiply(self, tokens: Column, width: Rate, peak: Rate, read: float) -> Column:
         """Forward seconds of a product of u tokens with w columns or rows of h features.
 
         2 u w h/(P R) + k d (u w + u h + w h)/BW, affine in u: k `product_moves`, d the mean bytes

@@ -237,11 +237,6 @@ class Layouts:
         )
 
     @property
-    def first(self) -> "Layouts":
-        """The first layout, whose columns are numbers; 1 without any."""
-        return self.map_columns(lambda column: column.flat[0] if column.size else np.array(1))
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """The shape that columns broadcast to."""
         return np.broadcast_shapes(*(getattr(self, name).shape for name in COLUMNS))

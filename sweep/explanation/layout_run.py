@@ -81,10 +81,11 @@ class LayoutRun:
 
 def _describe_refusals(run: LayoutRun) -> dict[str, tuple[str, str]]:
     """What stacks do not run of a layout, and what to change, by the reasons of STACKS."""
-    one, by, blocks = run.layout.first, run.training.context_by, run.net.blocks
-    t, c, p, shards = one.tensor, one.context, one.pipeline, one.shards
+    layout, by, blocks = run.layout, run.training.context_by, run.net.blocks
+    names = ("tensor", "context", "pipeline", "data", "expert", "chunks", "etp", "passes", "shards")
+    t, c, p, d, e, chunks, etp, passes, shards = (int(getattr(layout, name)[0]) for name in names)
     modules = ", ".join(name for name in run.modules if name != "blocks")
-    folded = t if one.etp == 1 else 1
+    folded = t if etp == 1 else 1
     whole = folded * (shards if run.zero else c)
     return {
         "zero_with_stages": (f"zero{run.zero} with pp{p}", "take zero1, or pp1"),
@@ -92,7 +93,7 @@ def _describe_refusals(run: LayoutRun) -> dict[str, tuple[str, str]]:
         "full": ("recompute=full in square-root parts", "take recompute=blocks"),
         "blocks_and_modules": ("blocks and modules together", "take recompute=blocks"),
         "modules": (f"recompute={modules}", "take recompute=blocks, or none"),
-        "group": (f"group{one.passes} of interleaved micro-batches", f"take group{p}"),
+        "group": (f"group{passes} of interleaved micro-batches", f"take group{p}"),
         "zero1": ("zero1: FSDP divides gradients, too", "take zero2 or zero3"),
         "zero0": ("zero0 beside other parallelism", "take zero2 or zero3"),
         "no_sequence": (f"tp{t} without sp", "add sp"),
@@ -103,15 +104,15 @@ def _describe_refusals(run: LayoutRun) -> dict[str, tuple[str, str]]:
             f"{blocks} blocks in {run.parts} even parts",
             f"take stages that divide {blocks}",
         ),
-        "expert_tensor": (f"etp{one.etp} with tp{t}", f"take etp1 or etp{t}"),
+        "expert_tensor": (f"etp{etp} with tp{t}", f"take etp1 or etp{t}"),
         "experts": (
-            f"ep{one.expert} over cp{c} and tp{t}",
+            f"ep{e} over cp{c} and tp{t}",
             f"take a multiple of {folded * c} that divides {whole}",
         ),
-        "chunks": (f"v{one.chunks}: interleaved chunks", "take v1"),
+        "chunks": (f"v{chunks}: interleaved chunks", "take v1"),
         "no_all_to_all": (f"--context {by}", "take all_to_all (Ulysses)"),
         "context_with_stages": (f"cp{c} with pp{p}", "take cp1, or pp1"),
-        "some_ranks": (f"shard{shards} of {one.data * c} ranks here", "leave shard out"),
+        "some_ranks": (f"shard{shards} of {d * c} ranks here", "leave shard out"),
         "model": ("more than data", "take megatron, or dp alone"),
         "zero_in_shards": (f"zero{run.zero} in shards", "take zero3, or leave shard out"),
     }

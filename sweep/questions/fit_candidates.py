@@ -131,7 +131,7 @@ class LayoutTimes:
         low, high = (float(np.exp(PERCENTILES[n] * spread)) for n in (10, 90))
         tokens = self._training.batch * self._training.length / seconds
         flops = count_model_flops(self._net, self._training)
-        peak = seconds * pes * self.speeds[0].peak
+        peak = seconds * pes * float(self.speeds[0].peak)
         train_time = self._target.tokens and self._target.tokens / tokens
         hours = train_time and count_hours(pes, train_time)
         price = self._target.price
