@@ -20,7 +20,7 @@ from paradl.grids.models.files.netfile import NetModel
 from paradl.grids.models.kinds import KINDS
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.outputs import list_sloped
-from paradl.grids.reading.errors import InputError, ShapeError, shorten
+from paradl.grids.reading.errors import InputError, ShapeError, add_place, shorten
 from paradl.grids.reading.yamlfile import Where
 from paradl.grids.spec import Spec
 from paradl.kernels.names.parallelisms import DATA, NEEDS, TRANSFORMERS, WRITTEN
@@ -139,7 +139,8 @@ def expect_blocks(
     datasets: Iterable[Dataset],
 ) -> None:
     """Raise InputError if a strategy is a layout, and a network has no blocks."""
-    if not any(strategy.undo_layout().laid for strategy in strategies):
+    laid = next((strategy for strategy in strategies if strategy.undo_layout().laid), None)
+    if laid is None:
         return
     from paradl.grids.models.transformers import find_blocks  # late: few specs have layouts
 
@@ -147,7 +148,7 @@ def expect_blocks(
         if isinstance(model, Architecture) and model.rank != len(dataset.shape) - 1:
             continue  # a pair that does not fit
         # Samples that do not fit are told by a warning, or marked.
-        with suppress(ShapeError):
+        with suppress(ShapeError), add_place(shorten(laid.label)):
             find_blocks(model, dataset)
 
 

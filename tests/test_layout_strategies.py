@@ -276,8 +276,8 @@ def test_what_forbids_a_layout_is_a_limit(strategy, pe, limit):
 @pytest.mark.parametrize(
     ("model", "dataset", "system", "where"),
     [
-        (["llama2_7b", "resnet50"], ["pile", "imagenet"], "dgx-a100", "strategy: model resnet50"),
-        ("big_lstm", "one-billion-words", "dgx-a100", "strategy: model big_lstm"),
+        (["llama2_7b", "resnet50"], ["pile", "imagenet"], "dgx-a100", "model resnet50"),
+        ("big_lstm", "one-billion-words", "dgx-a100", "model big_lstm"),
         ("llama2_7b", "pile", "dgx-a100:precision=tf32", "system: system dgx-a100"),
     ],
 )
