@@ -64,7 +64,7 @@ def build_layout_uncertainty(
         serial=whole,
         **dict.fromkeys(("whole", "group", "reduce", "exchange", "widening"), one),
         kernels=kernels,
-        alike=error * one,
+        joint=error * one,
         beside=RIVAL_SPREAD * one,
     )
 

@@ -57,7 +57,7 @@ class Uncertainty:
     factors [draw, cells]: on each parameter. serial [draw, cells]: on a model's time on one PE.
     whole, group: errors of the compute time of whole and of divided models. reduce, exchange: of
     the gradients' rings and of all other communication. widening: factor on these errors.
-    kernels [draw, cells]: factors on parameters of a PE. alike: one error of all terms together, of
+    kernels [draw, cells]: factors on parameters of a PE. joint: one error of all terms together, of
     blocks, whose runs state totals; `beside`: that beside another layout of the same network.
     """
 
@@ -69,7 +69,7 @@ class Uncertainty:
     exchange: Cells
     widening: Cells
     kernels: Mapping[str, AnyArray] = field(default_factory=dict)
-    alike: Cells | None = None
+    joint: Cells | None = None
     beside: Cells | None = None
 
 

@@ -3,7 +3,7 @@
 In numpy: degrees and settings are whole numbers, and answers are of lists of layouts.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -82,8 +82,8 @@ class BlockWork:
 
     def flag(self) -> Column:
         """Flags that follow from the layout of each cell [cells]."""
-        flags = self._answer(self.shape, lambda layouts, _: self._find_limits(layouts), is_all=True)
-        return flags.astype(int)
+        parts = [self._find_limits(layouts) for _, layouts in self._list_parts(self.shape)]
+        return np.concatenate(parts).reshape(self.shape)
 
     def measure(self) -> Column:
         """Bytes of tensors on the fullest PE [cells]; NaN where a degree divides nothing."""
@@ -109,20 +109,22 @@ class BlockWork:
         shape: tuple[int, ...],
         find: Callable[[Layouts, Column], Column],
         *leading: int,
-        is_all: bool = False,
     ) -> Column:
         """Answer cells of this shape [*leading, cells]; NaN where a degree divides nothing.
 
-        find: answers layouts, given their positions. is_all: all cells have an answer.
+        find: answers layouts, given their positions.
         """
         answers = np.full((*leading, prod(shape)), np.nan)
-        for start in range(0, prod(shape), MOST):
-            layouts = self.list_layouts(shape, slice(start, start + MOST))
-            limit = np.zeros(len(layouts), int) if is_all else self._find_limits(layouts)
-            rows = list_possible(limit)
+        for start, layouts in self._list_parts(shape):
+            rows = list_possible(self._find_limits(layouts))
             if rows.size:
                 answers[..., start + rows] = find(layouts.select(rows), start + rows)
         return answers.reshape(*leading, *shape)
+
+    def _list_parts(self, shape: tuple[int, ...]) -> Iterator[tuple[int, Layouts]]:
+        """Yield lists of at most MOST layouts of cells of this shape, with the first's position."""
+        for start in range(0, prod(shape), MOST):
+            yield start, self.list_layouts(shape, slice(start, start + MOST))
 
     def _find_limits(self, layouts: Layouts) -> Column:
         return find_limits(self.net, layouts.round_batch(), self.training)

@@ -19,11 +19,11 @@ from paradl.kernels.configuration.run import Times, extend_to_epoch
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.exchanges import Paths
 from paradl.kernels.oracle.formulas import (
-    count_segments,
     find_existing,
     find_fixed_paths,
     find_flags,
     find_memory,
+    list_segments,
     mark_segmented,
     time_iteration,
 )
@@ -133,7 +133,7 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
         limit=limits(segmented, invariants.flags, run, needed, case.pe.memory_capacity),
         replicas=run.replicas,
         group=run.group,
-        segments=_list_segments(case, segmented),
+        segments=list_segments(case),
         batch=run.batch,
         global_batch=run.global_batch,
         iterations=run.iterations(case.options.iterations),
@@ -142,13 +142,6 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
         epochs_spread=epochs_spread,
         train_spread=_add_spreads(unsure, epochs_spread),
     )
-
-
-def _list_segments(case: Case, segmented: Cells) -> Cells:
-    """Return the segments of each cell: as stated, or the micro-batches of blocks."""
-    if case.in_numpy:
-        return count_segments(case)
-    return xp.where(xp.equal(segmented, 1), case.run.segments, 1.0)
 
 
 def _add_spreads(times: Spread | None, epochs: Cells | None) -> Cells | None:

@@ -155,6 +155,13 @@ def count_segments(case: Case) -> Cells:
     return layout.count_segments(case)
 
 
+def list_segments(case: Case) -> Cells:
+    """Return the segments that an answer states: the run's, or the micro-batches of blocks."""
+    if isinstance(case.work, BlockWork):
+        return count_segments(case)
+    return xp.where(xp.equal(mark_segmented(case), 1), case.run.segments, 1.0)
+
+
 def find_memory(case: Case) -> Cells:
     """Compute bytes of the fullest PE of every cell."""
     if isinstance(case.work, TableWork):

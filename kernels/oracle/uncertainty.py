@@ -37,7 +37,7 @@ NOTHING = 1e-30
 class Errors:
     """Model errors as spreads of logarithms: of computing, of gradients' rings, of other exchanges.
 
-    rings: whether `reducing` applies to gradients. widening: factor on all errors. alike: one error
+    rings: whether `reducing` applies to gradients. widening: factor on all errors. joint: one error
     of all terms together, in place of the others.
     """
 
@@ -46,7 +46,7 @@ class Errors:
     exchanging: Cells
     rings: Flags
     widening: Cells
-    alike: Cells | None = None
+    joint: Cells | None = None
 
 
 def spread(case: Case, now: Times) -> Spread:
@@ -184,7 +184,7 @@ def find_errors(case: Case) -> Errors:
     """Return the model errors of a case that has an uncertainty."""
     run, uncertainty = case.run, case.uncertainty
     assert uncertainty is not None
-    alike = None if uncertainty.alike is not None else case.find_alike()
+    alike = None if uncertainty.joint is not None else case.find_alike()
     return Errors(
         computing=xp.where(xp.equal(run.group, 1), uncertainty.whole, uncertainty.group),
         reducing=uncertainty.reduce,
@@ -192,16 +192,16 @@ def find_errors(case: Case) -> Errors:
         # A spatial group's gradients go through host memory, with the errors of other exchanges.
         rings=xp.greater(run.replicas, 1) & (True if alike is None else xp.equal(alike.degree, 1)),
         widening=uncertainty.widening,
-        alike=uncertainty.alike,
+        joint=uncertainty.joint,
     )
 
 
 def _find_own_errors(now: Times, case: Case) -> tuple[Cells, Cells, Cells]:
     """Return the model errors of compute, communication and total time [s]."""
     errors = find_errors(case)
-    if errors.alike is not None:
+    if errors.joint is not None:
         times = now.compute, now.communication, now.compute + now.communication
-        compute, communication, total = (errors.alike * time for time in times)
+        compute, communication, total = (errors.joint * time for time in times)
         return compute, communication, total
     computing = errors.computing * now.compute
     reduced = xp.where(errors.rings, now.terms.gradient_exchange, 0.0)

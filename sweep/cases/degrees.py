@@ -1,6 +1,6 @@
 """Compute how the PEs of a row divide into replicas and groups, and its global batch.
 
-This is plain arithmetic without JAX, unless the kernels must choose the group (`best`).
+This is plain arithmetic without JAX, unless the kernels choose the group (`best`) or cut a flush.
 """
 
 import math
@@ -12,6 +12,7 @@ from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.transformer_rates import UNKNOWN
 from paradl.grids.grid import Grid, Index
 from paradl.kernels.names.flags import Limit
+from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.types.fitting import UNSUPPORTED
 from paradl.sweep.cells.selection import locate_row
 from paradl.sweep.cells.space import list_row_values
@@ -50,8 +51,11 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
         segments = settled.segments
     passes = _read_value(grid, row, "accumulate") or DEFAULTS["accumulate"]
     samples = row["batch"] if grid.spec.scaling == "strong" else row["batch"] * passes * replicas
-    if settled.micro and settled.segmented:  # as `grids.inputs.runs` cuts a flush
-        cut, segments = True, math.ceil(samples / (replicas * passes * settled.micro))
+    if settled.micro and settled.segmented:
+        from paradl.sweep.cases.row_cases import build_row_case  # late: imports JAX
+
+        run = build_row_case(grid, {name: row[name] for name in grid.dims}).run
+        cut, segments = True, number(run.segments)
     return {
         "replicas": replicas,
         "group_size": group,

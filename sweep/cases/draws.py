@@ -69,8 +69,8 @@ def _answer_draws(case: Case) -> tuple[Answer, Errors]:
 def _add_errors(answer: Answer, errors: Errors, names: Sequence[str]) -> dict[str, Floats]:
     """Terms of each draw multiplied by the oracle's own errors, whose draws have these names."""
     normals = draw_normals(names).T
-    if errors.alike is not None:
-        factor = np.exp(errors.alike * normals[0])
+    if errors.joint is not None:
+        factor = np.exp(errors.joint * normals[0])
         return {name: seconds * factor for name, seconds in vars(answer.terms).items()}
     spreads = (errors.computing, errors.reducing, errors.exchanging)
     computing, reducing, exchanging = (

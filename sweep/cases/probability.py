@@ -79,8 +79,8 @@ def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epo
     else:
         law = grid.convergences[first["model"], first["dataset"]].law
         unsure = spread_ratio(law, *(number(case.run.global_batch) for case in cases))
-    # An error that all layouts share does not change their order.
-    beside = all(case.in_numpy for case in cases)
+    # An error that both share does not change their order.
+    beside = all(case.uncertainty and case.uncertainty.beside is not None for case in cases)
     times = [draw_sample_times(case, beside=beside) for case in cases]
     (time, error), (other, error_of_other) = times
     # numpy, since SciPy's ndtr cannot be compiled, and the numbers are few.

@@ -113,11 +113,8 @@ def _fill(
     case = grid.case(index)
     assert case is not None  # its samples fit
     is_zero = {name: read_parameter(case, name) == 0 for name in names}
-    case = (
-        case
-        if case.in_numpy
-        else _leave_zero(grid, index, case, [name for name in names if is_zero[name].any()])
-    )
+    if not case.in_numpy:  # where slopes are differences
+        case = _leave_zero(grid, index, case, [name for name in names if is_zero[name].any()])
     # Slopes are d time / d log x, from which both variables follow.
     time, slopes = fetch(differentiate_epoch(case, parameters=tuple(names)))
     arrays[TIME][index] = time
