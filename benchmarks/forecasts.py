@@ -14,7 +14,7 @@ from benchmarks.layout_runs import Logs, Run
 from benchmarks.layout_runs import predict_seconds as predict
 from benchmarks.layouts import find_device, find_inside, has_experts, measure_accuracy
 from paradl.grids.entries.transformer_rates import find_peaks, is_systolic
-from paradl.kernels.layouts.time import count_model_flops
+from paradl.kernels.oracle.block_times import count_model_flops
 
 FIXED_MFU = 0.4
 

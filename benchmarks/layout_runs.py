@@ -33,11 +33,12 @@ from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import read_transformer
 from paradl.grids.reading.errors import InputError
-from paradl.kernels.layouts.dimensions import find_reasons
-from paradl.kernels.layouts.memory import measure_memory
-from paradl.kernels.layouts.time import time_iteration
-from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
 from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.oracle.block_times import time_iteration
+from paradl.kernels.parallelism.dimensions import find_reasons
+from paradl.kernels.work.block_memory import measure_memory
+from paradl.kernels.work.layouts import COLUMNS, Layouts
+from paradl.kernels.work.transformer import Training, Transformer
 
 RUNS = CATALOGUE / "measured" / "layouts.csv"
 UNSEEN = RUNS.with_name("layouts_unseen.csv")

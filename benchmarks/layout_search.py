@@ -21,10 +21,10 @@ from paradl.grids.inputs.layout_machine import find_reserved, read_fabric, read_
 from paradl.grids.inputs.machine import Machine
 from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
-from paradl.kernels.layouts.answers import answer_layouts
-from paradl.kernels.layouts.enumerate import make_space
-from paradl.kernels.layouts.search import FITS, LARGE, Search
-from paradl.kernels.layouts.transformer import Training
+from paradl.kernels.oracle.blocks import answer_layouts
+from paradl.kernels.search.candidates import make_space
+from paradl.kernels.search.search import FITS, LARGE, Search
+from paradl.kernels.work.transformer import Training
 
 PES, BATCH, LENGTH = 1024, 2048, 8192
 # Sets of modules to recompute: 6 and 10 million candidates.

@@ -30,8 +30,8 @@ from benchmarks.layouts import (
 )
 from benchmarks.report import Effort, Report, Row, at_least, at_most, tabulate
 from paradl.grids.entries.transformer_rates import FITTED, find_spread, is_systolic
-from paradl.kernels.layouts.transformer import Family
 from paradl.kernels.names.stored import PERCENTILES
+from paradl.kernels.work.transformer import Family
 from paradl.sweep.cases.layout_words import list_layouts, write_layout
 
 

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from paradl.grids.inputs.groups import Groups
     from paradl.grids.inputs.workload import Workload
     from paradl.kernels.configuration.case import Case
-    from paradl.kernels.layouts.transformer import Transformer
+    from paradl.kernels.work.transformer import Transformer
 
 LABELS = ("model", "dataset", "system", "strategy")
 

@@ -10,9 +10,9 @@ from paradl.grids.inputs.layout_machine import read_fabric, read_rates
 from paradl.grids.inputs.machine import Machine
 from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
-from paradl.kernels.layouts.time import time_iteration
-from paradl.kernels.layouts.transformer import Training
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
+from paradl.kernels.oracle.block_times import time_iteration
+from paradl.kernels.work.transformer import Training
 from paradl.sweep.cases.layout_words import parse_layout
 
 PAGE = (Path(__file__).parents[1] / "docs" / "machine.md").read_text()

@@ -15,13 +15,13 @@ from paradl.grids.inputs.layout_machine import read_fabric, read_rates
 from paradl.grids.inputs.machine import Machine
 from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
-from paradl.kernels.layouts.alignment import count_level_pes
-from paradl.kernels.layouts.dimensions import find_marks, find_reasons
-from paradl.kernels.layouts.enumerate import list_candidates
-from paradl.kernels.layouts.memory import measure_memory
-from paradl.kernels.layouts.schedules import list_chunks
-from paradl.kernels.layouts.time import COMPUTING, time_iteration
-from paradl.kernels.layouts.transformer import Training
+from paradl.kernels.oracle.block_times import COMPUTING, time_iteration
+from paradl.kernels.parallelism.alignment import count_level_pes
+from paradl.kernels.parallelism.dimensions import find_marks, find_reasons
+from paradl.kernels.search.candidates import list_candidates
+from paradl.kernels.work.block_memory import measure_memory
+from paradl.kernels.work.schedules import list_chunks
+from paradl.kernels.work.transformer import Training
 from paradl.sweep.cases.layout_words import list_layouts, parse_layout, write_layout
 
 H100, A100 = (find("system", name, Path()) for name in ("dgx-h100", "dgx-a100-80gb"))

@@ -16,7 +16,7 @@ from paradl.grids.inputs.layout_machine import read_fabric
 from paradl.grids.inputs.machine import Machine
 from paradl.grids.library import find
 from paradl.kernels.arrays import use_numpy
-from paradl.kernels.layouts.transfers import Transfers
+from paradl.kernels.parallelism.transfers import Transfers
 
 US, GB = 1e-6, 1e9
 M = 2.0**26

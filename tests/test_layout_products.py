@@ -22,11 +22,11 @@ from paradl.grids.inputs.machine import Machine
 from paradl.grids.inputs.values import RowValues
 from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
-from paradl.kernels.layouts.columns import add, find_any
-from paradl.kernels.layouts.dimensions import find_reasons
-from paradl.kernels.layouts.enumerate import list_candidates
-from paradl.kernels.layouts.time import time_iteration
-from paradl.kernels.layouts.transformer import Block, Tensor, Training, Transformer, Weights
+from paradl.kernels.columns import add, find_any
+from paradl.kernels.oracle.block_times import time_iteration
+from paradl.kernels.parallelism.dimensions import find_reasons
+from paradl.kernels.search.candidates import list_candidates
+from paradl.kernels.work.transformer import Block, Tensor, Training, Transformer, Weights
 from paradl.sweep.cases.layout_words import parse_layout
 
 P, BW, R, MOVES = 1e14, 1e12, 0.6, 1.5

@@ -12,16 +12,17 @@ from paradl.grids.inputs.layout_machine import read_fabric, read_rates
 from paradl.grids.inputs.machine import Machine
 from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
-from paradl.kernels.layouts import search
-from paradl.kernels.layouts.answers import time_layouts
-from paradl.kernels.layouts.columns import add
-from paradl.kernels.layouts.dimensions import find_marks, find_reasons, find_repeated
-from paradl.kernels.layouts.enumerate import LayoutProduct, list_product, make_space, multiply
-from paradl.kernels.layouts.memory import measure_bucket, measure_memory
-from paradl.kernels.layouts.search import Search
-from paradl.kernels.layouts.stacks import find_unsupported
-from paradl.kernels.layouts.transformer import COLUMNS, Training
+from paradl.kernels.columns import add
 from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.oracle.blocks import time_layouts
+from paradl.kernels.parallelism.dimensions import find_marks, find_reasons, find_repeated
+from paradl.kernels.search import search
+from paradl.kernels.search.candidates import LayoutProduct, list_product, make_space, multiply
+from paradl.kernels.search.search import Search
+from paradl.kernels.search.stacks import find_unsupported
+from paradl.kernels.work.block_memory import measure_bucket, measure_memory
+from paradl.kernels.work.layouts import COLUMNS
+from paradl.kernels.work.transformer import Training
 
 MACHINE = find("system", "dgx-h100", Path())
 BATCH = 96

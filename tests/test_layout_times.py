@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference_transformers_layouts import MARKS, Place, limits
 
-from paradl.kernels.layouts.rates import Rates
-from paradl.kernels.layouts.time import time_exchanges, time_iteration
 from paradl.kernels.machine.network import Network
+from paradl.kernels.machine.rates import Rates
 from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.machine.software import Software
+from paradl.kernels.oracle.block_times import time_exchanges, time_iteration
 from tests.test_layouts import (
     build_layouts,
     build_network,

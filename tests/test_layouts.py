@@ -18,11 +18,12 @@ from paradl.grids.entries.precision import RECIPES
 from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import read_transformer
-from paradl.kernels.layouts.dimensions import find_marks, find_reasons, find_repeated
-from paradl.kernels.layouts.enumerate import list_product, multiply
-from paradl.kernels.layouts.memory import measure_blocks, measure_memory
-from paradl.kernels.layouts.transformer import Layouts, Training
 from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.parallelism.dimensions import find_marks, find_reasons, find_repeated
+from paradl.kernels.search.candidates import list_product, multiply
+from paradl.kernels.work.block_memory import measure_blocks, measure_memory
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.transformer import Training
 
 LLAMA_70B = read_transformer(find("model", "llama2_70b", Path()))
 GPT3 = read_transformer(find("model", "gpt3_175b", Path()))

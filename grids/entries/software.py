@@ -5,7 +5,7 @@ DistributedDataParallel (Li et al., VLDB 2020, arXiv 2006.15704), and about tran
 (`python -m benchmarks layouts`).
 
 To add one: its name in `SoftwareName` and a row of `SOFTWARE`; the setting of systems follows. The
-layouts that it runs: `kernels.layouts.stacks`, with words in `sweep.explanation.layout_run`.
+layouts that it runs: `kernels.search.stacks`, with words in `sweep.explanation.layout_run`.
 Test: tests/test_machine_network.py.
 """
 
@@ -28,7 +28,7 @@ class LayoutFacts:
     ZeRO's gathers. native_attention: whether fused attention uses the instructions of GPUs newer
     than A100. sends_once: whether a token crosses once to a node, however many of its experts are
     there (DeepEP). groups_experts: whether one grouped product serves all experts of a PE. stack: a
-    row of `kernels.layouts.stacks`, whose rules say which layouts it runs; None: all. loss: what it
+    row of `kernels.search.stacks`, whose rules say which layouts it runs; None: all. loss: what it
     keeps of logits, unless stated.
     """
 

@@ -14,8 +14,8 @@ from paradl.grids.entries.precision import NARROW, RECIPES
 from paradl.grids.entries.software import LayoutFacts
 from paradl.grids.entries.systems import ProcessingElement, System
 from paradl.grids.reading.errors import InputError, format_count
-from paradl.kernels.layouts.rates import Peaks, StackFacts
-from paradl.kernels.layouts.transformer import Family
+from paradl.kernels.machine.rates import Peaks, StackFacts
+from paradl.kernels.work.transformer import Family
 
 # Share of the peak that large products of blocks reach: on A100 and older GPUs; on newer ones it
 # falls as this power of the peak, since their clocks are lower; on TPUs, at a fixed clock.

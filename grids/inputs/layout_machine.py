@@ -8,9 +8,9 @@ from paradl.grids.entries.software import LayoutFacts, Loss
 from paradl.grids.entries.transformer_rates import read_facts
 from paradl.grids.inputs.machine import Machine, build_network, build_pe, build_software
 from paradl.grids.inputs.values import RowValues, Values
-from paradl.kernels.layouts.rates import Rates, find_rates
-from paradl.kernels.layouts.transformer import Training
+from paradl.kernels.machine.rates import Rates, find_rates
 from paradl.kernels.machine.reached import Fabric
+from paradl.kernels.work.transformer import Training
 
 NOTHING = RowValues({})  # no parameter is set
 LOSS_PARTS = 8  # of a chunked loss, as torchtune has it

@@ -19,13 +19,14 @@ from paradl.grids.inputs import values as cells
 from paradl.grids.inputs.layout_machine import keep_logits
 from paradl.grids.inputs.machine import Machine
 from paradl.kernels.batches import global_batch
-from paradl.kernels.layouts.alignment import count_ranks_in_node
-from paradl.kernels.layouts.enumerate import count_candidates, list_candidates
-from paradl.kernels.layouts.rates import StackFacts
-from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
-from paradl.kernels.layouts.work import settle_micro
+from paradl.kernels.machine.rates import StackFacts
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_PARTS, NODE, RECOMPUTE
+from paradl.kernels.parallelism.alignment import count_ranks_in_node
+from paradl.kernels.search.candidates import count_candidates, list_candidates
+from paradl.kernels.work.block_work import settle_micro
+from paradl.kernels.work.layouts import COLUMNS, Layouts
+from paradl.kernels.work.transformer import Training, Transformer
 
 Numbers = NDArray[np.int64]
 # Values of columns that a strategy does not name; data takes the PEs that are left. A `micro` of 0

@@ -15,10 +15,10 @@ from paradl.grids.inputs.uncertainty import NAMES, draw_logarithms
 from paradl.grids.inputs.values import Values
 from paradl.kernels.configuration.case import Uncertainty
 from paradl.kernels.configuration.places import PLACES
-from paradl.kernels.layouts.transformer import Family
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.oracle.uncertainty import PARTS
+from paradl.kernels.work.transformer import Family
 
 # Those whose values priors or runs leave open, but for memory, on which no time depends.
 DRAWN = tuple(name for name in KNOWN if PARAMETERS[name].prior and name != "reserved")

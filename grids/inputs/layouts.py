@@ -25,15 +25,16 @@ from paradl.kernels.batches import iterations
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.run import Run
 from paradl.kernels.derivatives.differences import STEPS
-from paradl.kernels.layouts.answers import answer_layouts
-from paradl.kernels.layouts.stacks import find_unsupported
-from paradl.kernels.layouts.transformer import COLUMNS, Layouts
-from paradl.kernels.layouts.work import MOST, BlockWork, Machines
 from paradl.kernels.machine.device import PE
+from paradl.kernels.machine.machines import Machines
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS, Limit
 from paradl.kernels.names.parallelisms import LAYOUT_DEGREES
+from paradl.kernels.oracle.blocks import answer_layouts
+from paradl.kernels.search.stacks import find_unsupported
+from paradl.kernels.work.block_work import MOST, BlockWork
 from paradl.kernels.work.group import Bounds
+from paradl.kernels.work.layouts import COLUMNS, Layouts
 
 
 def lay_out(

@@ -16,8 +16,8 @@ from paradl.grids.models.layers import LayerTable
 from paradl.grids.models.profiles import Profile
 from paradl.grids.models.transformers import read_transformer
 from paradl.grids.placing.group import NO_GROUPS, PlacedGroups
-from paradl.kernels.layouts.transformer import Transformer
 from paradl.kernels.names.arrays import Floats
+from paradl.kernels.work.transformer import Transformer
 
 
 @dataclass(frozen=True, eq=False)

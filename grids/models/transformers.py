@@ -20,14 +20,8 @@ from paradl.grids.models.layer_outputs import LayerOutputs
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.models.tensors import Reading, Role
 from paradl.grids.reading.errors import InputError, ShapeError
-from paradl.kernels.layouts.transformer import (
-    AttentionProducts,
-    Block,
-    Tensor,
-    Transformer,
-    Weights,
-)
 from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.work.transformer import AttentionProducts, Block, Tensor, Transformer, Weights
 
 # Modules whose recomputation computes all of a block again, except for its input.
 BLOCKS = RECOMPUTE["blocks"] | RECOMPUTE["full"]

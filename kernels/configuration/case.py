@@ -15,12 +15,12 @@ import jax
 from paradl.kernels.arrays import AnyArray, Cells, PerStage, xp
 from paradl.kernels.configuration.convergence import Curve, Law, follow_curve, spread_epochs
 from paradl.kernels.configuration.run import Run
-from paradl.kernels.layouts.work import BlockWork
 from paradl.kernels.machine.device import PE
 from paradl.kernels.machine.network import ClusteredRing, Network, Ring
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.parallelisms import KINDS, NESTING
 from paradl.kernels.options import Options
+from paradl.kernels.work.block_work import BlockWork
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.group import Bounds, GroupWork
 

@@ -1,7 +1,7 @@
 """Terms of layouts: the parts of an iteration's time of a transformer, as `Terms` are of others.
 
 Formulas: docs/transformers.md, Time. Symbols: docs/machine.md. Named without JAX, and computed in
-`kernels.layouts.time`. A new one has a row in How terms grow, docs/machine.md, too.
+`kernels.oracle.block_times`. A new one has a row in How terms grow, docs/machine.md, too.
 """
 
 from dataclasses import replace

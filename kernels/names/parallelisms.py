@@ -1,6 +1,6 @@
 """Facts of each parallelism, which can be combined, and the columns of layouts of transformers.
 
-Needs neither numpy nor JAX; the formulas are in `kernels.parallelism` and `kernels.layouts`.
+Needs neither numpy nor JAX; the formulas are in `kernels.parallelism`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -147,7 +147,7 @@ class LayoutColumn:
         return self.of == self.name
 
 
-# In the order of parameters, of labels, and of ties. To add one: `kernels.layouts.dimension`.
+# In the order of parameters, of labels, and of ties. To add one: `kernels.parallelism.dimension`.
 _COLUMNS = (
     LayoutColumn(
         *("tensor", "tensor", "degrees", "tp", ("tensor_parallel", "tmp")),
@@ -206,7 +206,7 @@ _COLUMNS = (
 )
 LAYOUT_COLUMNS = {row.name: row for row in _COLUMNS}
 LAYOUT_PARTS = tuple(row.name for row in _COLUMNS if row.is_degree and row.name != DATA)
-# `kernels.layouts` answers for strategies that name one of these.
+# Blocks answer for strategies that name one of these.
 TRANSFORMERS = {row.name: row for row in _COLUMNS if row.limit}
 # Their product and the replicas are the PEs; experts divide the same PEs again.
 LAYOUT_DEGREES = tuple(n for n in LAYOUT_PARTS if LAYOUT_COLUMNS[n].search == "degrees")

@@ -15,18 +15,18 @@ from paradl.kernels.configuration.run import (
     add_terms,
     wait_for_input,
 )
-from paradl.kernels.layouts.answers import add_seconds
-from paradl.kernels.layouts.work import BlockWork, Machines
 from paradl.kernels.machine.device import PE
+from paradl.kernels.machine.machines import Machines
 from paradl.kernels.machine.network import Link
 from paradl.kernels.options import Options
-from paradl.kernels.oracle import exchanges, reduction, table_iii
+from paradl.kernels.oracle import blocks, exchanges, reduction, table_iii
 from paradl.kernels.oracle.exchanges import Paths, exchange, find_paths
 from paradl.kernels.oracle.iteration import time_computing, time_feed
 from paradl.kernels.oracle.limits import InvariantFlags, find_group_flags, find_invariant_flags
 from paradl.kernels.paper.table import TableWork
 from paradl.kernels.parallelism import layout
 from paradl.kernels.work import memory
+from paradl.kernels.work.block_work import BlockWork
 from paradl.kernels.work.compute import layer_times, slowdown
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.group import GroupWork
@@ -104,7 +104,7 @@ def find_flags(case: Case) -> InvariantFlags:
     """Compute the flags that do not depend on memory."""
     if isinstance(case.work, BlockWork):
         group = find_group_flags(case.bounds, case.run, case.network)
-        of_layouts = xp.asarray(case.blocks.flag(), LIMITS)
+        of_layouts = xp.asarray(blocks.flag_cells(case.blocks), LIMITS)
         return InvariantFlags(group | of_layouts, *[xp.zeros((), LIMITS)] * 2)
     return find_invariant_flags(case.bounds, case.run, case.network, count_segments(case))
 
@@ -125,8 +125,9 @@ def time_iteration(case: Case, paths: Paths | None = None) -> Times:
 
 def _time_blocks(case: Case) -> Times:
     work, parts = case.blocks, (case.pe, case.network, case.software)
-    seconds = work.time(Machines.from_parts(*parts, work.facts, xp.ndim(case.run.p)))
-    compute, communication = add_seconds(seconds)
+    machines = Machines.from_parts(*parts, work.facts, xp.ndim(case.run.p))
+    seconds = blocks.time_cells(work, machines)
+    compute, communication = blocks.add_seconds(seconds)
     return Times(BlockTerms(*seconds), xp.zeros(()), compute, communication)
 
 
@@ -167,7 +168,7 @@ def find_memory(case: Case) -> Cells:
     if isinstance(case.work, TableWork):
         return table_iii.find_bound(case, case.work)
     if isinstance(case.work, BlockWork):
-        return case.blocks.measure() + case.pe.reserved
+        return blocks.measure_cells(case.blocks) + case.pe.reserved
     return memory.find_memory(
         shard_states(case, case.machine_work), case.run.batch, case.pe.reserved
     )

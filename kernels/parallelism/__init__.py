@@ -9,5 +9,5 @@ strategies, settings, axes of its degree and products follow. If it divides laye
 `Divided` there, and `place` of `grids.inputs.placement`. Its colour: `sweep.plots.looks`; formulas
 of its own: `sweep.explanation.formulas`. Once more, independently, in tests/helpers/:
 reference_machine.py, reference_products.py. Tests: tests/test_machine_agreement.py,
-tests/test_products.py. (Degrees of transformers: `kernels.layouts.dimension`.)
+tests/test_products.py. (Degrees of transformers: `kernels.parallelism.dimension`.)
 """

@@ -26,10 +26,10 @@ from paradl.grids.entries.transformer_rates import (
 from paradl.grids.library import find
 from paradl.grids.models.transformers import find_transformer
 from paradl.grids.reading.errors import InputError
-from paradl.kernels.layouts.transformer import Family
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.layout_terms import LAYOUT_FORMULAS
 from paradl.kernels.names.stored import PERCENTILES
+from paradl.kernels.work.transformer import Family
 from paradl.sweep.calibration.model_error import LEVEL
 from paradl.sweep.calibration.observations import expect_one_system
 from paradl.sweep.cells.design_space import ONLY

@@ -10,15 +10,16 @@ from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import Grid, Index
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import read_parameter
-from paradl.kernels.layouts.answers import add_seconds, answer_layouts, total_exchanges
-from paradl.kernels.layouts.dimensions import explain_broken
-from paradl.kernels.layouts.memory import measure_memory
-from paradl.kernels.layouts.rates import Rates
-from paradl.kernels.layouts.stacks import find_unsupported
-from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
-from paradl.kernels.layouts.work import Machines
+from paradl.kernels.machine.machines import Machines
+from paradl.kernels.machine.rates import Rates
 from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.oracle.answer import find_limits
+from paradl.kernels.oracle.blocks import add_seconds, answer_layouts, total_exchanges
+from paradl.kernels.parallelism.dimensions import explain_broken
+from paradl.kernels.search.stacks import find_unsupported
+from paradl.kernels.work.block_memory import measure_memory
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.transformer import Training, Transformer
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.cases.layout_words import list_layouts, write_layout
 

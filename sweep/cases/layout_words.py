@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from math import prod
 
 from paradl.grids.reading.errors import InputError, format_count, shorten
-from paradl.kernels.layouts.transformer import COLUMNS, Layouts
 from paradl.kernels.names.parallelisms import (
     DATA,
     LAYOUT_COLUMNS,
@@ -14,6 +13,7 @@ from paradl.kernels.names.parallelisms import (
     RECOMPUTE,
     WORDS,
 )
+from paradl.kernels.work.layouts import COLUMNS, Layouts
 
 MOST = 2**24  # far more PEs or sequences than any machine or batch has
 

@@ -9,9 +9,9 @@ import numpy as np
 from paradl.grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
 from paradl.grids.grid import Grid
 from paradl.kernels.configuration.case import Case
-from paradl.kernels.layouts.work import BlockWork
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.oracle.formulas import find_gathered, find_share, find_unit
+from paradl.kernels.work.block_work import BlockWork
 from paradl.kernels.work.group import GroupWork, Touched
 from paradl.sweep.answers.numbers import number
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from paradl.kernels.layouts.alignment import count_level_pes
-from paradl.kernels.layouts.transformer import COLUMNS
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
+from paradl.kernels.parallelism.alignment import count_level_pes
+from paradl.kernels.work.layouts import COLUMNS
 from paradl.sweep.cases.layout_cells import LayoutCell
 from paradl.sweep.explanation.formulas import describe_largest
 from paradl.sweep.explanation.layout_memory import explain_memory

@@ -1,6 +1,6 @@
 """Launch lines of a layout: what to type for Megatron-LM, torchtitan, DeepSpeed and torchrun.
 
-A stack is a row of WRITERS, and one of rules in `kernels.layouts.stacks`. Settings that it cannot
+A stack is a row of WRITERS, and one of rules in `kernels.search.stacks`. Settings that it cannot
 run are refused, never left out. The TOML is that of torchtitan up to 0.2.
 """
 

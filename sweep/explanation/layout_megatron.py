@@ -2,9 +2,9 @@
 
 import json
 
-from paradl.kernels.layouts.schedules import is_uneven
-from paradl.kernels.layouts.transformer import Transformer
 from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.work.schedules import is_uneven
+from paradl.kernels.work.transformer import Transformer
 from paradl.sweep.answers.types.fitting import LaunchFile
 from paradl.sweep.explanation.layout_run import (
     LayoutRun,

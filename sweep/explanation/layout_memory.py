@@ -2,16 +2,17 @@
 
 import numpy as np
 
-from paradl.kernels.layouts.memory import (
+from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.work.block_memory import (
     PARTS,
     hold_parameters,
     measure_blocks,
     measure_memory,
     sum_tensors,
 )
-from paradl.kernels.layouts.schedules import Stage, count_in_flight, make_stage
-from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
-from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.schedules import Stage, count_in_flight, make_stage
+from paradl.kernels.work.transformer import Training, Transformer
 from paradl.sweep.answers.types.fitting import PartRow
 
 SHARDED = {"weights": 3, "gradients": 2, "states": 1}  # first ZeRO stage that shards them

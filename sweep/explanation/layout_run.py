@@ -6,9 +6,10 @@ import numpy as np
 
 from paradl.grids.entries.systems import System
 from paradl.grids.reading.errors import InputError
-from paradl.kernels.layouts.schedules import count_parts, counts_ends
-from paradl.kernels.layouts.stacks import STACKS, find_zero_stage
-from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.search.stacks import STACKS, find_zero_stage
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.schedules import count_parts, counts_ends
+from paradl.kernels.work.transformer import Training, Transformer
 from paradl.sweep.answers.types.fitting import LaunchFile, LayoutRow
 from paradl.sweep.cases.layout_words import parse_recompute
 from paradl.sweep.explanation.launch import Processes

@@ -1,6 +1,6 @@
 """When each stage of a pipeline runs its passes, by the rules of its schedule.
 
-A stage begins with the forward passes that its schedule keeps (`kernels.layouts.schedules`), then
+A stage begins with the forward passes that its schedule keeps (`kernels.work.schedules`), then
 runs forward and backward passes in turn (Narayanan et al. 2021, SC21, section 2.2). Zero-bubble
 schedules split off the gradients of weights, which run where the stage would wait, or where it
 would otherwise keep more micro-batches than the schedule says (Qi et al. 2023).
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from paradl.kernels.layouts.schedules import SCHEDULES
+from paradl.kernels.work.schedules import SCHEDULES
 
 FORWARD, BACKWARD, WEIGHTS = "forward", "backward", "weight gradients"
 Key = tuple[str, int, int]  # kind of pass, part of the network, micro-batch

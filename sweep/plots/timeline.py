@@ -17,9 +17,9 @@ from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError, format_count
 from paradl.grids.reading.units import format_quantity
-from paradl.kernels.layouts.rates import BACKWARD as BACKWARD_SHARE
-from paradl.kernels.layouts.schedules import SCHEDULES
-from paradl.kernels.layouts.time import TERMS
+from paradl.kernels.machine.rates import BACKWARD as BACKWARD_SHARE
+from paradl.kernels.oracle.block_times import TERMS
+from paradl.kernels.work.schedules import SCHEDULES
 from paradl.sweep.cases.degrees import list_degrees
 from paradl.sweep.cases.row_cases import find_row_cell
 from paradl.sweep.cells.selection import Selection, locate_row

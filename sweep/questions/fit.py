@@ -20,12 +20,13 @@ from paradl.grids.library import find, look_up_calibrations
 from paradl.grids.models.transformers import read_transformer
 from paradl.grids.reading.errors import InputError, add_place, format_count, shorten
 from paradl.grids.reading.units import parse_count, parse_quantity
-from paradl.kernels.layouts.alignment import count_ranks_in_node
-from paradl.kernels.layouts.dimensions import explain_broken
-from paradl.kernels.layouts.enumerate import LayoutProduct, make_space
-from paradl.kernels.layouts.schedules import INTERLEAVES, PLAIN
-from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
 from paradl.kernels.names.recipes import Recipe
+from paradl.kernels.parallelism.alignment import count_ranks_in_node
+from paradl.kernels.parallelism.dimensions import explain_broken
+from paradl.kernels.search.candidates import LayoutProduct, make_space
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.schedules import INTERLEAVES, PLAIN
+from paradl.kernels.work.transformer import Training, Transformer
 from paradl.sweep.answers.types.fitting import FitAnswer
 from paradl.sweep.cases.layout_words import parse_layout, parse_recompute
 from paradl.sweep.explanation.layout_launch import write_launch

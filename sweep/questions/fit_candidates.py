@@ -18,17 +18,18 @@ from paradl.grids.inputs.layout_machine import NOTHING, read_fabric, read_rates
 from paradl.grids.inputs.layout_uncertainty import find_spreads
 from paradl.grids.inputs.machine import Machine
 from paradl.grids.inputs.values import RowValues
-from paradl.kernels.layouts.answers import add_seconds, time_layouts, total_exchanges
-from paradl.kernels.layouts.columns import Column
-from paradl.kernels.layouts.dimensions import find_marks, list_rules
-from paradl.kernels.layouts.enumerate import LayoutProduct
-from paradl.kernels.layouts.memory import measure_bucket, measure_memory
-from paradl.kernels.layouts.search import FITS, LARGE, BlockResult, Ranked, Search
-from paradl.kernels.layouts.stacks import STACKS, find_unsupported
-from paradl.kernels.layouts.time import TERMS, count_model_flops, count_recomputed_flops
-from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.columns import Column
 from paradl.kernels.names.parallelisms import LAYOUT_DEGREES, RECOMPUTE
 from paradl.kernels.names.stored import PERCENTILES
+from paradl.kernels.oracle.block_times import TERMS, count_model_flops, count_recomputed_flops
+from paradl.kernels.oracle.blocks import add_seconds, time_layouts, total_exchanges
+from paradl.kernels.parallelism.dimensions import find_marks, list_rules
+from paradl.kernels.search.candidates import LayoutProduct
+from paradl.kernels.search.search import FITS, LARGE, BlockResult, Ranked, Search
+from paradl.kernels.search.stacks import STACKS, find_unsupported
+from paradl.kernels.work.block_memory import measure_bucket, measure_memory
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.transformer import Training, Transformer
 from paradl.sweep.answers.objectives import count_hours
 from paradl.sweep.answers.types.fitting import TIGHT, UNSUPPORTED, LayoutRow, LoserRow, TimeParts
 from paradl.sweep.cases.layout_words import list_layouts, name_recompute, write_layout

@@ -11,8 +11,8 @@ from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import Grid
 from paradl.grids.library import find
 from paradl.grids.spec import validate_spec
-from paradl.kernels.layouts.transformer import COLUMNS
 from paradl.kernels.names.parallelisms import LAYOUT_PARTS, LAYOUT_SETTINGS
+from paradl.kernels.work.layouts import COLUMNS
 from paradl.sweep.cases.layout_words import write_layout
 from paradl.sweep.cells.selection import locate_row
 from paradl.sweep.report.names import ROWS_OF_LAYOUTS

@@ -25,10 +25,10 @@ from paradl.grids.models.layers import LayerTable
 from paradl.kernels.arrays import Cells
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import ENDLESS, PLACES, read_parameters
-from paradl.kernels.layouts.work import BlockWork
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.parallelisms import LAYOUT_SETTINGS, RECOMPUTE, TRANSFORMERS
 from paradl.kernels.parallelism.layout import list_degrees
+from paradl.kernels.work.block_work import BlockWork
 from paradl.sweep.samples.model_features import MODEL, Feature
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import read_transformer
 from paradl.grids.reading.errors import InputError
-from paradl.kernels.layouts.memory import measure_memory
-from paradl.kernels.layouts.transformer import Layouts, Training
+from paradl.kernels.work.block_memory import measure_memory
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.transformer import Training
 
 IMAGES = find("dataset", "imagenet", Path())
 NAMES = (

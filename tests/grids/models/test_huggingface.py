@@ -8,7 +8,7 @@ import pytest
 from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
 from paradl.grids.reading.errors import InputError
-from paradl.kernels.layouts.transformer import Transformer
+from paradl.kernels.work.transformer import Transformer
 
 LLAMA = {
     "model_type": "llama",

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from paradl.kernels.layouts.schedules import SCHEDULES
+from paradl.kernels.work.schedules import SCHEDULES
 from paradl.sweep.plots.passes import BACKWARD, FORWARD, WEIGHTS, PipelineRun, list_passes
 
 PIPELINES = [

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column
+from paradl.kernels.columns import Column
 
 if TYPE_CHECKING:  # JAX comes with them, and lists of models need none
     from paradl.kernels.machine.device import PE

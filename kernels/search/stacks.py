@@ -8,10 +8,11 @@ from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column, find_any
-from paradl.kernels.layouts.schedules import INTERLEAVES, is_uneven
-from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.columns import Column, find_any
 from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.schedules import INTERLEAVES, is_uneven
+from paradl.kernels.work.transformer import Training, Transformer
 
 Refusals = dict[str, Column]  # masks by reason [layouts]
 

@@ -9,14 +9,15 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column, read_first
-from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats, Values
-from paradl.kernels.layouts.parameters import Parameters
-from paradl.kernels.layouts.rates import BACKWARD
-from paradl.kernels.layouts.rules import Rule, Rules
-from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.columns import Column, read_first
 from paradl.kernels.machine.library_collectives import Costs
+from paradl.kernels.machine.rates import BACKWARD
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
+from paradl.kernels.parallelism.dimension import Dimension, Exchanged, Marks, Repeats, Values
+from paradl.kernels.parallelism.rules import Rule, Rules
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.parameters import Parameters
+from paradl.kernels.work.transformer import Training, Transformer
 
 
 class StateCosts(NamedTuple):

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column
-from paradl.kernels.layouts.transformer import Block, Layouts, Transformer, Weights
+from paradl.kernels.columns import Column
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.transformer import Block, Transformer, Weights
 
 
 class Parameters(NamedTuple):

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from paradl.kernels.layouts.columns import Column
-from paradl.kernels.layouts.parameters import Parameters
-from paradl.kernels.layouts.rates import Rates
-from paradl.kernels.layouts.rules import Rules
-from paradl.kernels.layouts.transfers import Transfers
-from paradl.kernels.layouts.transformer import Block, Layouts, Training, Transformer
+from paradl.kernels.columns import Column
+from paradl.kernels.machine.rates import Rates
+from paradl.kernels.parallelism.rules import Rules
+from paradl.kernels.parallelism.transfers import Transfers
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.parameters import Parameters
+from paradl.kernels.work.transformer import Block, Training, Transformer
 
 # By name: the layouts that each applies to [layouts].
 Marks = Mapping[str, Callable[[Transformer, Layouts, Training, int], Column]]

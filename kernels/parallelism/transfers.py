@@ -10,9 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from paradl.kernels.layouts.alignment import count_level_pes
-from paradl.kernels.layouts.columns import Column, find_distinct
-from paradl.kernels.layouts.transformer import Layouts
+from paradl.kernels.columns import Column, find_distinct
 from paradl.kernels.machine.library_collectives import (
     Cost,
     Costs,
@@ -23,6 +21,8 @@ from paradl.kernels.machine.library_collectives import (
 )
 from paradl.kernels.machine.network import Network, Ring, find_path
 from paradl.kernels.machine.reached import Fabric
+from paradl.kernels.parallelism.alignment import count_level_pes
+from paradl.kernels.work.layouts import Layouts
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Korthikanti et al. 2022, "Reducing Activation Recomputation in Large Transformer Models":
 activations per block. Rajbhandari et al. 2020, "ZeRO": shares of weights, gradients and states.
-Micro-batches in flight: `kernels.layouts.schedules`. Recomputed activations are held for one block
+Micro-batches in flight: `kernels.work.schedules`. Recomputed activations are held for one block
 at a time, logits for one micro-batch; every expert gets the average number of tokens.
 """
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import (
+from paradl.kernels.columns import (
     Column,
     add,
     find_any,
@@ -20,10 +20,11 @@ from paradl.kernels.layouts.columns import (
     keep_largest,
     sum_kinds,
 )
-from paradl.kernels.layouts.parameters import Parameters, count_block, count_tables
-from paradl.kernels.layouts.schedules import SCHEDULES, Stage, count_in_flight, list_stages
-from paradl.kernels.layouts.transformer import Layouts, Tensor, Training, Transformer, count_keys
 from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.parameters import Parameters, count_block, count_tables
+from paradl.kernels.work.schedules import SCHEDULES, Stage, count_in_flight, list_stages
+from paradl.kernels.work.transformer import Tensor, Training, Transformer, count_keys
 
 PARTS = (
     *("weights", "gradients", "states", "gathered"),

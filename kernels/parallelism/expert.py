@@ -10,10 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column, read_first
-from paradl.kernels.layouts.dimension import Dimension, Exchanged, Repeats, Values
-from paradl.kernels.layouts.rules import Rule, Rules, divide
-from paradl.kernels.layouts.transformer import Block, Layouts, Training, Transformer
+from paradl.kernels.columns import Column, read_first
+from paradl.kernels.parallelism.dimension import Dimension, Exchanged, Repeats, Values
+from paradl.kernels.parallelism.rules import Rule, Rules, divide
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.transformer import Block, Training, Transformer
 
 
 class ExpertParallel(Dimension):

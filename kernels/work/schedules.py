@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column, find_distinct
-from paradl.kernels.layouts.divisors import list_divisors
-from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.columns import Column, find_distinct
+from paradl.kernels.divisors import list_divisors
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.transformer import Training, Transformer
 
 
 class Schedule(NamedTuple):

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from paradl.kernels.layouts.columns import Column, find_any
+from paradl.kernels.columns import Column, find_any
 
 
 class Rule(NamedTuple):

@@ -15,16 +15,17 @@ from typing import NamedTuple
 import numpy as np
 
 from paradl.kernels.arrays import use_numpy
-from paradl.kernels.layouts.columns import Column, add, find_distinct, find_most
-from paradl.kernels.layouts.dimensions import find_marks, find_reasons
-from paradl.kernels.layouts.enumerate import DEGREES, SETTINGS, SHARED, LayoutProduct
-from paradl.kernels.layouts.memory import measure_bucket, measure_stages
-from paradl.kernels.layouts.rates import Rates
-from paradl.kernels.layouts.schedules import list_stages
-from paradl.kernels.layouts.stacks import find_unsupported
-from paradl.kernels.layouts.time import IterationTimes
-from paradl.kernels.layouts.transformer import COLUMNS, Layouts, Training, Transformer
+from paradl.kernels.columns import Column, add, find_distinct, find_most
+from paradl.kernels.machine.rates import Rates
 from paradl.kernels.machine.reached import Fabric
+from paradl.kernels.oracle.block_times import IterationTimes
+from paradl.kernels.parallelism.dimensions import find_marks, find_reasons
+from paradl.kernels.search.candidates import DEGREES, SETTINGS, SHARED, LayoutProduct
+from paradl.kernels.search.stacks import find_unsupported
+from paradl.kernels.work.block_memory import measure_bucket, measure_stages
+from paradl.kernels.work.layouts import COLUMNS, Layouts
+from paradl.kernels.work.schedules import list_stages
+from paradl.kernels.work.transformer import Training, Transformer
 
 # Layouts per block: rules leave a third or less to evaluate, in arrays of some MB. A quarter of
 # this size costs 1.6 times as much per layout: numpy calls take 10 ms per block (2 cores, 2026).

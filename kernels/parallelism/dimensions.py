@@ -7,17 +7,18 @@ from collections.abc import Collection
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column, find_any
-from paradl.kernels.layouts.context import ContextParallel
-from paradl.kernels.layouts.dimension import Dimension
-from paradl.kernels.layouts.expert import ExpertParallel
-from paradl.kernels.layouts.memory import find_idle_modules
-from paradl.kernels.layouts.pipelines import PipelineParallel
-from paradl.kernels.layouts.replicas import Replicas
-from paradl.kernels.layouts.rules import Rules
-from paradl.kernels.layouts.tensor import TensorParallel
-from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.columns import Column, find_any
 from paradl.kernels.names.parallelisms import NEEDS
+from paradl.kernels.parallelism.context import ContextParallel
+from paradl.kernels.parallelism.data import Replicas
+from paradl.kernels.parallelism.dimension import Dimension
+from paradl.kernels.parallelism.expert import ExpertParallel
+from paradl.kernels.parallelism.pipelines import PipelineParallel
+from paradl.kernels.parallelism.rules import Rules
+from paradl.kernels.parallelism.tensor import TensorParallel
+from paradl.kernels.work.block_memory import find_idle_modules
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.transformer import Training, Transformer
 
 DIMENSIONS: tuple[type[Dimension], ...] = (
     *(TensorParallel, ContextParallel, ExpertParallel),

@@ -7,12 +7,13 @@ from operator import itemgetter
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column
-from paradl.kernels.layouts.dimensions import DIMENSIONS, find_repeated
-from paradl.kernels.layouts.divisors import factorise, list_divisors
-from paradl.kernels.layouts.schedules import list_chunks
-from paradl.kernels.layouts.transformer import Layouts, Transformer
+from paradl.kernels.columns import Column
+from paradl.kernels.divisors import factorise, list_divisors
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_DEGREES, RECOMPUTE
+from paradl.kernels.parallelism.dimensions import DIMENSIONS, find_repeated
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.schedules import list_chunks
+from paradl.kernels.work.transformer import Transformer
 
 # Chunks depend on the stages, and so are enumerated with them; data is what is left.
 DEGREES = (*LAYOUT_DEGREES, "chunks")

@@ -11,10 +11,10 @@ from math import gcd
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column, find_any, find_distinct
-from paradl.kernels.layouts.divisors import find_largest_divisor
-from paradl.kernels.layouts.transformer import Layouts
+from paradl.kernels.columns import Column, find_any, find_distinct
+from paradl.kernels.divisors import find_largest_divisor
 from paradl.kernels.machine.network import Network
+from paradl.kernels.work.layouts import Layouts
 
 
 def count_level_pes(network: Network, layouts: Layouts) -> list[Column]:

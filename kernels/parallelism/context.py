@@ -8,16 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column, add, read_first
-from paradl.kernels.layouts.dimension import Dimension, Exchanged
-from paradl.kernels.layouts.rules import Rule, Rules, leave_rest
-from paradl.kernels.layouts.transformer import (
-    AttentionProducts,
-    Block,
-    Layouts,
-    Training,
-    Transformer,
-)
+from paradl.kernels.columns import Column, add, read_first
+from paradl.kernels.parallelism.dimension import Dimension, Exchanged
+from paradl.kernels.parallelism.rules import Rule, Rules, leave_rest
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.transformer import AttentionProducts, Block, Training, Transformer
 
 
 class ContextParallel(Dimension):

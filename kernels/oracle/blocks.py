@@ -1,19 +1,28 @@
-"""Answers of layouts: seconds per iteration, memory and limits."""
+"""Blocks of layouts, and of the cells of a case: seconds per iteration, memory and limits.
 
+In numpy: degrees and settings are whole numbers, and answers are of lists of layouts.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column, add, find_any
-from paradl.kernels.layouts.dimensions import find_reasons
-from paradl.kernels.layouts.memory import measure_memory
-from paradl.kernels.layouts.rates import Rates
-from paradl.kernels.layouts.schedules import is_uneven
-from paradl.kernels.layouts.time import TERMS, time_exchanges, time_iteration
-from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.columns import Column, add, find_any
+from paradl.kernels.machine.machines import Machines
+from paradl.kernels.machine.rates import Rates
 from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
+from paradl.kernels.oracle.block_times import TERMS, time_exchanges, time_iteration
+from paradl.kernels.parallelism.dimensions import find_reasons
+from paradl.kernels.work.block_memory import measure_memory
+from paradl.kernels.work.block_work import BlockWork
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.schedules import is_uneven
+from paradl.kernels.work.transformer import Training, Transformer
 
 COMPUTING = np.array([LAYOUT_TERMS[name].part == "compute" for name in TERMS])
 
@@ -97,3 +106,54 @@ def find_limits(net: Transformer, layouts: Layouts, training: Training) -> Colum
         (uneven, Limit.UNEVEN),
     )
     return add(mask * int(flag) for mask, flag in flags)
+
+
+def flag_cells(work: BlockWork) -> Column:
+    """Find flags that follow from the layout of each cell [cells]."""
+    parts = [_find_cell_limits(work, layouts) for _, layouts in work.list_parts(work.shape)]
+    return np.concatenate(parts).reshape(work.shape)
+
+
+def measure_cells(work: BlockWork) -> Column:
+    """Find bytes of tensors on the fullest PE [cells]; NaN where a degree divides nothing."""
+
+    def find(layouts: Layouts, rows: Column) -> Column:
+        return sum_memory(work.net, layouts, work.training)
+
+    return _answer_cells(work, work.shape, find)
+
+
+def time_cells(work: BlockWork, machines: Machines) -> Column:
+    """Find seconds of an iteration by TERMS [terms, cells]; NaN where a degree divides nothing."""
+    place = machines.place if machines.number > 1 else np.zeros(1, int)
+    shape = np.broadcast_shapes(work.shape, place.shape)
+    of_cells = np.broadcast_to(place, shape)
+
+    def find(layouts: Layouts, rows: Column) -> Column:
+        if machines.number > 1:
+            layouts = replace(layouts, machine=of_cells.flat[rows])
+        return time_layouts(work.net, layouts, work.training, machines.rates, machines.fabric)
+
+    return _answer_cells(work, shape, find, len(TERMS))
+
+
+def _answer_cells(
+    work: BlockWork,
+    shape: tuple[int, ...],
+    find: Callable[[Layouts, Column], Column],
+    *leading: int,
+) -> Column:
+    """Answer cells of this shape [*leading, cells]; NaN where a degree divides nothing.
+
+    find: answers layouts, given their positions.
+    """
+    answers = np.full((*leading, prod(shape)), np.nan)
+    for start, layouts in work.list_parts(shape):
+        rows = list_possible(_find_cell_limits(work, layouts))
+        if rows.size:
+            answers[..., start + rows] = find(layouts.select(rows), start + rows)
+    return answers.reshape(*leading, *shape)
+
+
+def _find_cell_limits(work: BlockWork, layouts: Layouts) -> Column:
+    return find_limits(work.net, layouts.round_batch(), work.training)

@@ -1,6 +1,6 @@
 """Pipeline parallelism: stages of blocks, through which micro-batches pass.
 
-Narayanan et al. 2021 (SC21), section 2.2. Schedules: `kernels.layouts.schedules`.
+Narayanan et al. 2021 (SC21), section 2.2. Schedules: `kernels.work.schedules`.
 """
 
 from functools import cached_property
@@ -8,12 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column, read_first
-from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Repeats
-from paradl.kernels.layouts.parameters import Parameters
-from paradl.kernels.layouts.rules import Rule, Rules
-from paradl.kernels.layouts.schedules import INTERLEAVES, count_parts, is_uneven
-from paradl.kernels.layouts.transformer import Layouts, Training, Transformer
+from paradl.kernels.columns import Column, read_first
+from paradl.kernels.parallelism.dimension import Dimension, Exchanged, Marks, Repeats
+from paradl.kernels.parallelism.rules import Rule, Rules
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.parameters import Parameters
+from paradl.kernels.work.schedules import INTERLEAVES, count_parts, is_uneven
+from paradl.kernels.work.transformer import Training, Transformer
 
 
 class PipelineParallel(Dimension):

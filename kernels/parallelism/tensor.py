@@ -10,11 +10,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from paradl.kernels.layouts.columns import Column, find_any, read_first
-from paradl.kernels.layouts.dimension import Dimension, Exchanged, Marks, Values
-from paradl.kernels.layouts.rules import Rule, Rules, divide, join_numbers, leave_rest
-from paradl.kernels.layouts.transformer import Block, Layouts, Training, Transformer
+from paradl.kernels.columns import Column, find_any, read_first
 from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.parallelism.dimension import Dimension, Exchanged, Marks, Values
+from paradl.kernels.parallelism.rules import Rule, Rules, divide, join_numbers, leave_rest
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.transformer import Block, Training, Transformer
 
 
 class TensorParallel(Dimension):

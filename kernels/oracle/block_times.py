@@ -12,26 +12,26 @@ from dataclasses import replace
 import numpy as np
 
 from paradl.kernels.arrays import use_numpy
-from paradl.kernels.layouts.columns import Column, add, keep_largest, sum_kinds
-from paradl.kernels.layouts.dimensions import DIMENSIONS
-from paradl.kernels.layouts.memory import count_updated, hold_parameters, measure_tensor
-from paradl.kernels.layouts.parameters import Parameters, count_block, pad_vocabulary
-from paradl.kernels.layouts.rates import BACKWARD, Rate, Rates
-from paradl.kernels.layouts.schedules import Stage, count_bubbles, list_stages
-from paradl.kernels.layouts.transfers import Transfers
-from paradl.kernels.layouts.transformer import (
+from paradl.kernels.columns import Column, add, keep_largest, sum_kinds
+from paradl.kernels.machine.rates import BACKWARD, Rate, Rates
+from paradl.kernels.machine.reached import Fabric
+from paradl.kernels.names.layout_terms import LAYOUT_TERMS
+from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.parallelism.dimensions import DIMENSIONS
+from paradl.kernels.parallelism.transfers import Transfers
+from paradl.kernels.work.block_memory import count_updated, hold_parameters, measure_tensor
+from paradl.kernels.work.compute import wait_for_launches
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.parameters import Parameters, count_block, pad_vocabulary
+from paradl.kernels.work.schedules import Stage, count_bubbles, list_stages
+from paradl.kernels.work.transformer import (
     AttentionProducts,
     Block,
-    Layouts,
     Tensor,
     Training,
     Transformer,
     Weights,
 )
-from paradl.kernels.machine.reached import Fabric
-from paradl.kernels.names.layout_terms import LAYOUT_TERMS
-from paradl.kernels.names.parallelisms import RECOMPUTE
-from paradl.kernels.work.compute import wait_for_launches
 
 COMPUTING = ("products", "attention", "elementwise", "logits", "recomputation")
 TERMS = tuple(LAYOUT_TERMS)

@@ -1,0 +1,186 @@
+"""Layers of a network with blocks of attention, and how it trains."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from paradl.kernels.columns import Column
+from paradl.kernels.names.recipes import Recipe
+from paradl.kernels.work.layouts import Layouts
+
+Family = Literal["dense", "experts", "images"]
+
+
+class Weights(NamedTuple):
+    """Parameters of a layer: matrix and biases.
+
+    parts: most parts that tensor parallelism divides the matrix into; 0: every PE holds all of it.
+    by_columns: the biases are divided as well. experts: number of routed experts, all of which the
+    layer holds; 0: it is no layer of experts. used: fraction of the matrix that each token is
+    multiplied with. modules: RECOMPUTE bits, any of which repeats this product in the backward
+    pass.
+    """
+
+    matrix: float
+    biases: float = 0.0
+    parts: int = 0
+    by_columns: bool = False
+    experts: int = 0
+    used: float = 1.0
+    modules: int = 0
+
+    @property
+    def is_routed(self) -> bool:
+        """True for a layer of routed experts."""
+        return self.experts > 0
+
+
+class Tensor(NamedTuple):
+    """Activation kept for the backward pass.
+
+    items: per token; for attention scores, per token and position. size: bytes per item, a key of
+    SIZES, and divided: which PEs share it, a key of DIVISORS, in `kernels.work.block_memory`.
+    parts: most parts over tensor. modules: RECOMPUTE bits, any of which recomputes it instead of
+    keeping it. window: of scores, the positions of a query; 0: all.
+    """
+
+    items: float
+    size: str
+    divided: str
+    parts: int = 0
+    modules: int = 0
+    window: int = 0
+
+
+def count_keys(length: int, window: int) -> int:
+    """Count the positions of a sequence that a query may read; window 0: all."""
+    return min(length, window or length)
+
+
+class AttentionProducts(NamedTuple):
+    """Queries that read keys and values.
+
+    flops: of both products, forward, per token and position read. heads, kv_heads: of queries, and
+    of keys and values. causal: no query reads a later position. window: most positions that a query
+    reads; 0: all.
+    """
+
+    flops: float
+    heads: int
+    kv_heads: int
+    causal: bool = False
+    window: int = 0
+
+    @property
+    def width(self) -> float:
+        """Features of a head; the mean of keys' and values' where these differ."""
+        return self.flops / (4 * self.heads)
+
+    def count_keys(self, length: int, skips_later: bool) -> float:
+        """Positions that a query of a sequence reads on average; all, or none that are later."""
+        keys = count_keys(length, self.window)
+        # The first `keys` queries read fewer: half of them on average.
+        return keys * (1 - keys / (2 * length)) if skips_later and self.causal else keys
+
+
+class Block(NamedTuple):
+    """Layers between two possible pipeline cuts.
+
+    looks_up: has an embedding table; reads_memory: attends to the encoder's output.
+    """
+
+    weights: tuple[Weights, ...]
+    tensors: tuple[Tensor, ...]
+    attentions: tuple[AttentionProducts, ...] = ()
+    looks_up: bool = False
+    reads_memory: bool = False
+
+
+@dataclass(frozen=True)
+class Transformer:
+    """A transformer: a sequence of blocks between `front` (embedding) and `back` (output layer).
+
+    kinds: the distinct blocks; order: the kind of each block, a pipeline may cut between any two.
+    heads, kv_heads, ffn, expert_ffn, experts: the distinct values over all blocks. vocabulary: 0
+    without an embedding table; ties: the output layer shares that table. parameters: as published,
+    without padding or copies. longest: positions it was trained for, 0 if unknown; length: fixed
+    sequence length, 0 if free. memory: the encoder's output, kept once for all blocks that read it.
+    """
+
+    hidden: int
+    vocabulary: int
+    kinds: tuple[Block, ...]
+    order: tuple[int, ...]
+    front: Block
+    back: Block
+    parameters: int
+    heads: tuple[int, ...]
+    kv_heads: tuple[int, ...]
+    ffn: tuple[int, ...]
+    expert_ffn: tuple[int, ...] = ()
+    experts: tuple[int, ...] = ()
+    ties: bool = False
+    longest: int = 0
+    length: int = 0
+    memory: Tensor | None = None
+
+    @property
+    def family(self) -> Family:
+        """The kind of network, whose predictions err alike."""
+        return "images" if self.length else "experts" if self.experts else "dense"
+
+    @property
+    def blocks(self) -> int:
+        """l, the number of blocks."""
+        return len(self.order)
+
+
+@dataclass(frozen=True)
+class Training:
+    """Settings of the training run, common to all layouts.
+
+    batch: B [sequences]; length: s [tokens]. schedule: for one chunk per stage, a key of
+    `kernels.work.schedules`. context_by: ring, all_gather or all_to_all. loss_parts: chunks in
+    which logits are computed, one at a time. logit_bytes: per logit, 0 with a fused loss. reserved
+    [B]: memory of a PE taken by driver, framework and communication buffers.
+    """
+
+    batch: int
+    length: int
+    recipe: Recipe
+    schedule: str = "1f1b"
+    context_by: str = "ring"
+    fused_attention: bool = True
+    logit_bytes: float = 4.0
+    loss_parts: int = 1
+    dropout: bool = False
+    reserved: float = 0.0
+
+    def find_batch(self, layouts: Layouts) -> Column | int:
+        """Global batch B, [layouts] or one for all."""
+        return self.batch if layouts.batch is None else layouts.batch
+
+    def count_flushes(self, layouts: Layouts) -> Column | int:
+        """Flushes A per iteration, [layouts] or one for all."""
+        return 1 if layouts.flushes is None else layouts.flushes
+
+    def count_least(self, layouts: Layouts) -> Column:
+        """Sequences of a micro-batch in each replica and flush, of which B is a multiple."""
+        least: Column = layouts.data * layouts.micro * self.count_flushes(layouts)
+        return least
+
+    def count_micro_batches(self, layouts: Layouts) -> Column:
+        """Micro-batches m per flush [layouts]; a part of one for a batch between whole numbers."""
+        batch, least = np.asarray(self.find_batch(layouts)), self.count_least(layouts)
+        micro_batches: Column = batch // least if batch.dtype.kind == "i" else batch / least
+        return micro_batches
+
+    def count_passes(self, layouts: Layouts) -> Column:
+        """Micro-batches A m per iteration [layouts]."""
+        passes: Column = self.count_flushes(layouts) * self.count_micro_batches(layouts)
+        return passes
+
+    def count_tokens(self, layouts: Layouts) -> Column:
+        """Tokens u per micro-batch and PE [layouts]."""
+        return layouts.micro * self.length / layouts.context
