@@ -35,7 +35,7 @@ from paradl.grids.models.transformers import read_transformer
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.oracle.block_times import time_iteration
-from paradl.kernels.parallelism.dimensions import find_reasons
+from paradl.kernels.parallelism.layout import find_reasons
 from paradl.kernels.work.block_memory import measure_memory
 from paradl.kernels.work.layouts import COLUMNS, Layouts
 from paradl.kernels.work.transformer import Training, Transformer

@@ -17,7 +17,7 @@ from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
 from paradl.kernels.oracle.block_times import COMPUTING, time_iteration
 from paradl.kernels.parallelism.alignment import count_level_pes
-from paradl.kernels.parallelism.dimensions import find_marks, find_reasons
+from paradl.kernels.parallelism.layout import find_marks, find_reasons
 from paradl.kernels.search.candidates import list_candidates
 from paradl.kernels.work.block_memory import measure_memory
 from paradl.kernels.work.schedules import list_chunks

@@ -24,7 +24,7 @@ from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
 from paradl.kernels.columns import add, find_any
 from paradl.kernels.oracle.block_times import time_iteration
-from paradl.kernels.parallelism.dimensions import find_reasons
+from paradl.kernels.parallelism.layout import find_reasons
 from paradl.kernels.search.candidates import list_candidates
 from paradl.kernels.work.transformer import Block, Tensor, Training, Transformer, Weights
 from paradl.sweep.cases.layout_words import parse_layout

@@ -15,7 +15,7 @@ from paradl.grids.models.transformers import read_transformer
 from paradl.kernels.columns import add
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.oracle.blocks import time_layouts
-from paradl.kernels.parallelism.dimensions import find_marks, find_reasons, find_repeated
+from paradl.kernels.parallelism.layout import find_marks, find_reasons, find_repeated
 from paradl.kernels.search import search
 from paradl.kernels.search.candidates import LayoutProduct, list_product, make_space, multiply
 from paradl.kernels.search.search import Search

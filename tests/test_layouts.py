@@ -19,7 +19,7 @@ from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import read_transformer
 from paradl.kernels.names.parallelisms import RECOMPUTE
-from paradl.kernels.parallelism.dimensions import find_marks, find_reasons, find_repeated
+from paradl.kernels.parallelism.layout import find_marks, find_reasons, find_repeated
 from paradl.kernels.search.candidates import list_product, multiply
 from paradl.kernels.work.block_memory import measure_blocks, measure_memory
 from paradl.kernels.work.layouts import Layouts

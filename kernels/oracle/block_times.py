@@ -17,7 +17,8 @@ from paradl.kernels.machine.rates import BACKWARD, Rate, Rates
 from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.parallelisms import RECOMPUTE
-from paradl.kernels.parallelism.dimensions import DIMENSIONS
+from paradl.kernels.parallelism.divided_blocks import DividedBlocks
+from paradl.kernels.parallelism.layout import OF_BLOCKS
 from paradl.kernels.parallelism.transfers import Transfers
 from paradl.kernels.work.block_memory import count_updated, hold_parameters, measure_tensor
 from paradl.kernels.work.compute import wait_for_launches
@@ -87,7 +88,8 @@ class IterationTimes:
         rates = rates.select(layouts.machine)
         self.net, self.layouts, self.training, self.rates = net, layouts, training, rates
         transfers = Transfers.from_layouts(fabric, layouts)
-        self.dimensions = [kind(net, layouts, training, rates, transfers) for kind in DIMENSIONS]
+        self.divided = DividedBlocks(net, layouts, training, rates, transfers)
+        self.costs = [part.cost_exchanges(self.divided) for part in OF_BLOCKS]
         self.tokens = training.count_tokens(layouts)
         recipe = training.recipe
         # Tensors between products have 16 bits, whatever the products read.
@@ -151,15 +153,15 @@ class IterationTimes:
         hiding: seconds of each attention, which hide some; None: nothing hides.
         """
         exchanged: Terms = {}
-        for dimension in self.dimensions:
-            exchanged |= dimension.exchange_block(block, hiding)
+        for part, costs in zip(OF_BLOCKS, self.costs, strict=True):
+            exchanged |= part.exchange_block(self.divided, costs, block, hiding)
         return exchanged
 
     def exchange_iteration(self, held: Parameters, passes: Column | None) -> Terms:
         """Exposed seconds of exchanges per iteration."""
         exchanged: Terms = {}
-        for dimension in self.dimensions:
-            exchanged |= dimension.exchange_iteration(held, passes)
+        for part, costs in zip(OF_BLOCKS, self.costs, strict=True):
+            exchanged |= part.exchange_iteration(self.divided, costs, held, passes)
         return exchanged
 
     def total_exchanges(self, stage: Stage) -> Terms:

@@ -17,7 +17,7 @@ from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.oracle.block_times import TERMS, time_exchanges, time_iteration
-from paradl.kernels.parallelism.dimensions import find_reasons
+from paradl.kernels.parallelism.layout import find_reasons
 from paradl.kernels.work.block_memory import measure_memory
 from paradl.kernels.work.block_work import BlockWork
 from paradl.kernels.work.layouts import Layouts

@@ -9,14 +9,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from paradl.kernels.columns import Column, add, read_first
-from paradl.kernels.parallelism.dimension import Dimension, Exchanged
+from paradl.kernels.parallelism.divided_blocks import DividedBlocks, Exchanged
+from paradl.kernels.parallelism.parallelism import Parallelism
 from paradl.kernels.parallelism.rules import Rule, Rules, leave_rest
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.transformer import AttentionProducts, Block, Training, Transformer
 
 
-class ContextParallel(Dimension):
+class ContextParallel(Parallelism):
     """Divides the positions of each sequence."""
+
+    name = sends_as = "context"
 
     @staticmethod
     def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
@@ -36,32 +39,41 @@ class ContextParallel(Dimension):
             ),
         }
 
-    def exchange_block(self, block: Block, hiding: Sequence[Column] | None) -> Exchanged:
+    def exchange_block(
+        self, divided: DividedBlocks, costs: None, block: Block, hiding: Sequence[Column] | None
+    ) -> Exchanged:
         """Compute exposed seconds of keys and values; only a ring hides behind attention."""
         hidden = hiding or [np.zeros(1)] * len(block.attentions)
-        exchanges = map(self._exchange_keys, block.attentions, hidden)
+        exchanges = (
+            _exchange_keys(divided, *pair) for pair in zip(block.attentions, hidden, strict=True)
+        )
         return {"context_exchange": add([np.zeros(1), *exchanges])}
 
-    def _exchange_keys(self, attention: AttentionProducts, hidden: Column) -> Column:
-        c, t, transfers = self.layouts.context, self.layouts.tensor, self.transfers
-        # All heads together may be wider than the features between blocks, or narrower.
-        tokens, item = self.training.count_tokens(self.layouts), self.training.recipe.item
-        queries = tokens * item * attention.flops / 2
-        # With more PEs than KV heads, each PE has a whole one.
-        held = attention.kv_heads / np.minimum(t, attention.kv_heads)
-        keys = queries / attention.heads * held
-        if self.training.context_by == "ring":
-            # The bytes of each of the c - 1 steps hide behind the attention to the part received
-            # before, start-ups behind nothing. Keys and values go forward and backward, and their
-            # gradients.
-            startups, sent = transfers.split_send(c, t, keys)
-            step: Column = 3 * startups + np.maximum(3 * sent - hidden / c, 0)
-            return (c - 1) * step
-        if self.training.context_by == "all_gather":
-            return 2 * transfers.gather(c, t, c * keys) + transfers.scatter(c, t, c * keys)
-        # Queries, keys and values go from positions to heads, outputs back; likewise their
-        # gradients (Jacobs et al. 2023).
-        return 2 * transfers.send_to_all(c, t, queries / t + keys, 2)
+
+PARALLELISM = ContextParallel()
+
+
+def _exchange_keys(divided: DividedBlocks, attention: AttentionProducts, hidden: Column) -> Column:
+    layouts, training = divided.layouts, divided.training
+    c, t, transfers = layouts.context, layouts.tensor, divided.transfers
+    # All heads together may be wider than the features between blocks, or narrower.
+    tokens, item = training.count_tokens(layouts), training.recipe.item
+    queries = tokens * item * attention.flops / 2
+    # With more PEs than KV heads, each PE has a whole one.
+    held = attention.kv_heads / np.minimum(t, attention.kv_heads)
+    keys = queries / attention.heads * held
+    if training.context_by == "ring":
+        # The bytes of each of the c - 1 steps hide behind the attention to the part received
+        # before, start-ups behind nothing. Keys and values go forward and backward, and their
+        # gradients.
+        startups, sent = transfers.split_send(c, t, keys)
+        step: Column = 3 * startups + np.maximum(3 * sent - hidden / c, 0)
+        return (c - 1) * step
+    if training.context_by == "all_gather":
+        return 2 * transfers.gather(c, t, c * keys) + transfers.scatter(c, t, c * keys)
+    # Queries, keys and values go from positions to heads, outputs back; likewise their
+    # gradients (Jacobs et al. 2023).
+    return 2 * transfers.send_to_all(c, t, queries / t + keys, 2)
 
 
 def _count_parts(layouts: Layouts, training: Training) -> Column:

@@ -4,7 +4,6 @@ Rajbhandari et al. 2020 (ZeRO), stages 1 to 3; stage 3 is FSDP, or HSDP if shard
 the ranks. Context ranks hold the same weights and count as replicas. Experts have other replicas.
 """
 
-from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -12,9 +11,17 @@ import numpy as np
 from paradl.kernels.columns import Column, read_first
 from paradl.kernels.machine.library_collectives import Costs
 from paradl.kernels.machine.rates import BACKWARD
-from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
-from paradl.kernels.parallelism.dimension import Dimension, Exchanged, Marks, Repeats, Values
+from paradl.kernels.names.parallelisms import DATA, LAYOUT_COLUMNS
+from paradl.kernels.parallelism.divided_blocks import (
+    DividedBlocks,
+    Exchanged,
+    Marks,
+    Repeats,
+    Values,
+)
+from paradl.kernels.parallelism.parallelism import Parallelism
 from paradl.kernels.parallelism.rules import Rule, Rules
+from paradl.kernels.parallelism.transfers import Transfers
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.parameters import Parameters
 from paradl.kernels.work.transformer import Training, Transformer
@@ -34,9 +41,10 @@ class StateCosts(NamedTuple):
     whole: Costs
 
 
-class Replicas(Dimension):
+class DataParallel(Parallelism):
     """Divides samples and, with ZeRO, what replicas would otherwise all hold."""
 
+    name = sends_as = DATA
     values: ClassVar[Values] = {
         "micro": lambda net, pes, most: (1 << bit for bit in range(most.bit_length())),
         "zero": lambda net, pes, most: range(LAYOUT_COLUMNS["zero"].most + 1),
@@ -73,16 +81,33 @@ class Replicas(Dimension):
             ),
         }
 
-    def exchange_iteration(self, held: Parameters, passes: Column | None) -> Exchanged:
+    def cost_exchanges(self, divided: DividedBlocks) -> list[StateCosts]:
+        """List costs for dense parameters, and for routed experts if there are any."""
+        layouts, transfers = divided.layouts, divided.transfers.across_replicas
+        ranks = layouts.context * layouts.data
+        costs = [_cost_states(transfers, ranks, layouts.tensor, layouts.shards)]
+        if divided.net.experts:
+            replicas, shards = layouts.expert_replicas, layouts.expert_shards
+            inside = layouts.etp * layouts.expert
+            costs.append(_cost_states(transfers, replicas, inside, shards))
+        return costs
+
+    def exchange_iteration(
+        self,
+        divided: DividedBlocks,
+        costs: list[StateCosts],
+        held: Parameters,
+        passes: Column | None,
+    ) -> Exchanged:
         """Compute exposed seconds of gradient and weight exchanges.
 
         Without ZeRO 3 gradients hide behind the last backward pass, weights behind the first
         forward pass; with it both hide behind all passes, weights first.
         """
-        always, rates = self.layouts.zero == 3, self.rates
-        gradients, weights = self._exchange_states(held)
+        always, rates = divided.layouts.zero == 3, divided.rates
+        gradients, weights = _exchange_states(divided, costs, held)
         if passes is not None:
-            passes = np.where(always, self.training.count_passes(self.layouts), 1) * passes
+            passes = np.where(always, divided.training.count_passes(divided.layouts), 1) * passes
             beside_weights = np.where(always, passes, passes / (1 + BACKWARD))
             whole, weights = weights, np.maximum(weights - rates.hidden_weights * beside_weights, 0)
             # Links that are busy with weights carry no gradients.
@@ -91,47 +116,44 @@ class Replicas(Dimension):
             gradients = np.maximum(gradients - rates.hidden_gradients * beside_gradients, 0)
         return {"gradient_exchange": gradients, "weight_gather": weights}
 
-    def _exchange_states(self, held: Parameters) -> tuple[Column, Column]:
-        """Compute seconds to reduce gradients, and to gather weights, exposed and hidden."""
-        layouts, recipe, time = self.layouts, self.training.recipe, self.transfers.time
-        # Dense parameters first, then experts, each over their own replicas.
-        gradients, weights = np.zeros(1), np.zeros(1)
-        for number, costs in zip(held, self._costs, strict=False):
-            # HSDP: each shard is also reduced across groups.
-            beyond = recipe.gradients * number / costs.shards
-            scattered = time(costs.scatter, recipe.gradients * number)
-            scattered = scattered + time(costs.beyond, beyond)
-            reduced = time(costs.whole, recipe.gradients * number)
-            gradients = gradients + np.where(
-                number > 0, np.where(layouts.zero > 0, scattered, reduced), 0
-            )
-            gathered = time(costs.gather, recipe.weights * number)
-            weights = weights + np.where((number > 0) & (layouts.zero > 0), gathered, 0)
-        # ZeRO 3 keeps neither whole gradients nor whole weights between passes.
-        times = np.where(layouts.zero == 3, self.training.count_passes(layouts), 1)
-        return times * gradients, np.where(layouts.zero == 3, 2, 1) * times * weights
 
-    @cached_property
-    def _costs(self) -> list[StateCosts]:
-        """Costs for dense parameters, and for routed experts if there are any."""
-        layouts = self.layouts
-        inside = layouts.etp * layouts.expert
-        ranks = layouts.context * layouts.data
-        costs = [self._cost_states(ranks, layouts.tensor, layouts.shards)]
-        if self.net.experts:
-            replicas, shards = layouts.expert_replicas, layouts.expert_shards
-            costs.append(self._cost_states(replicas, inside, shards))
-        return costs
+PARALLELISM = DataParallel()
 
-    def _cost_states(self, degree: Column, stride: Column, shards: Column) -> StateCosts:
-        shards, transfers = np.minimum(shards, degree), self.transfers.across_replicas
-        return StateCosts(
-            shards,
-            transfers.cost_gather(shards, stride),
-            transfers.cost_scatter(shards, stride),
-            transfers.cost_reduce(degree // shards, stride * shards),
-            transfers.cost_reduce(degree, stride),
+
+def _exchange_states(
+    divided: DividedBlocks, costs: list[StateCosts], held: Parameters
+) -> tuple[Column, Column]:
+    """Compute seconds to reduce gradients, and to gather weights, exposed and hidden."""
+    layouts, recipe, time = divided.layouts, divided.training.recipe, divided.transfers.time
+    # Dense parameters first, then experts, each over their own replicas.
+    gradients, weights = np.zeros(1), np.zeros(1)
+    for number, cost in zip(held, costs, strict=False):
+        # HSDP: each shard is also reduced across groups.
+        beyond = recipe.gradients * number / cost.shards
+        scattered = time(cost.scatter, recipe.gradients * number)
+        scattered = scattered + time(cost.beyond, beyond)
+        reduced = time(cost.whole, recipe.gradients * number)
+        gradients = gradients + np.where(
+            number > 0, np.where(layouts.zero > 0, scattered, reduced), 0
         )
+        gathered = time(cost.gather, recipe.weights * number)
+        weights = weights + np.where((number > 0) & (layouts.zero > 0), gathered, 0)
+    # ZeRO 3 keeps neither whole gradients nor whole weights between passes.
+    times = np.where(layouts.zero == 3, divided.training.count_passes(layouts), 1)
+    return times * gradients, np.where(layouts.zero == 3, 2, 1) * times * weights
+
+
+def _cost_states(
+    transfers: Transfers, degree: Column, stride: Column, shards: Column
+) -> StateCosts:
+    shards = np.minimum(shards, degree)
+    return StateCosts(
+        shards,
+        transfers.cost_gather(shards, stride),
+        transfers.cost_scatter(shards, stride),
+        transfers.cost_reduce(degree // shards, stride * shards),
+        transfers.cost_reduce(degree, stride),
+    )
 
 
 def _leave_experts(net: Transformer, layouts: Layouts) -> Column:

@@ -11,15 +11,17 @@ from typing import ClassVar
 import numpy as np
 
 from paradl.kernels.columns import Column, read_first
-from paradl.kernels.parallelism.dimension import Dimension, Exchanged, Repeats, Values
+from paradl.kernels.parallelism.divided_blocks import DividedBlocks, Exchanged, Repeats, Values
+from paradl.kernels.parallelism.parallelism import Parallelism
 from paradl.kernels.parallelism.rules import Rule, Rules, divide
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.transformer import Block, Training, Transformer
 
 
-class ExpertParallel(Dimension):
+class ExpertParallel(Parallelism):
     """Divides routed experts, and the matrices of each over `etp` PEs."""
 
+    name = sends_as = "expert"
     values: ClassVar[Values] = {
         "expert": lambda net, pes, _: (
             degree
@@ -54,14 +56,22 @@ class ExpertParallel(Dimension):
             ),
         }
 
-    def exchange_block(self, block: Block, hiding: Sequence[Column] | None) -> Exchanged:
+    def exchange_block(
+        self, divided: DividedBlocks, costs: None, block: Block, hiding: Sequence[Column] | None
+    ) -> Exchanged:
         """Compute seconds of dispatch and combine, forward and backward."""
         routed = next((weights for weights in block.weights if weights.is_routed), None)
         if routed is None:
             return {"expert_exchange": np.zeros(1)}
-        layouts, k = self.layouts, routed.used * routed.experts
+        layouts, k = divided.layouts, routed.used * routed.experts
         # Every expert gets the average number of tokens. DeepEP sends a token once per node, whose
         # PEs forward copies.
-        sent, alike = k * self.activations / layouts.tensor, k if self.rates.sends_once else 1.0
-        dispatch = self.transfers.send_to_all(layouts.expert, layouts.etp, sent, 1, alike)
+        sent, alike = (
+            k * divided.activations / layouts.tensor,
+            k if divided.rates.sends_once else 1.0,
+        )
+        dispatch = divided.transfers.send_to_all(layouts.expert, layouts.etp, sent, 1, alike)
         return {"expert_exchange": 4 * dispatch}
+
+
+PARALLELISM = ExpertParallel()

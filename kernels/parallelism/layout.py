@@ -5,26 +5,36 @@ layers multiply, stages of a pipeline have different layers, and each of its ste
 its layers exchange.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial, reduce
 from importlib import import_module
 from operator import mul
 from typing import Any
 
+import numpy as np
+
 from paradl.kernels.arrays import Cells, PerLayer, xp
+from paradl.kernels.columns import Column, find_any
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.run import Run
-from paradl.kernels.names.parallelisms import NESTING
+from paradl.kernels.names.parallelisms import DATA, LAYOUT_PARTS, NEEDS, NESTING
 from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism
+from paradl.kernels.parallelism.rules import Rules
 from paradl.kernels.parallelism.spatial import Halos, Spatial
+from paradl.kernels.work.block_memory import find_idle_modules
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.layers import Layers, total
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.transformer import Training, Transformer
 
 # One module per parallelism, of the same name: adding one takes a file and a row of facts.
 PARALLELISMS: dict[str, Parallelism] = {
-    name: import_module(f"paradl.kernels.parallelism.{name}").PARALLELISM for name in NESTING
+    name: import_module(f"paradl.kernels.parallelism.{name}").PARALLELISM
+    for name in {*NESTING, *LAYOUT_PARTS, DATA}
 }
+# Those that divide blocks of transformers, in the order of their columns.
+OF_BLOCKS = tuple(PARALLELISMS[name] for name in (*LAYOUT_PARTS, DATA))
 
 
 class Undivided(Parallelism):
@@ -196,3 +206,46 @@ def count_segments(case: Case) -> Cells:
         if part.segmented:
             segments = xp.where(xp.greater(part.find_degree(case), 1), case.run.segments, segments)
     return segments
+
+
+def find_repeated(layouts: Layouts, stated: Collection[str] = ()) -> Column:
+    """Mask of duplicates [layouts]: a setting has nothing to divide, or says the usual.
+
+    stated: columns with a single value, which never make duplicates.
+    """
+    idle = {
+        name: (getattr(layouts, name) > 0) & (getattr(layouts, need) == none)
+        for name, (need, none) in NEEDS.items()
+    }
+    same = [(name, rule(layouts)) for part in OF_BLOCKS for name, rule in part.repeats.items()]
+    return find_any(mask for name, mask in (*idle.items(), *same) if name not in stated)
+
+
+def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
+    """Return the rules that forbid layouts, by name."""
+    rules = (part.list_rules(net, layouts, training) for part in OF_BLOCKS)
+    return {name: rule for some in rules for name, rule in some.items()}
+
+
+def find_reasons(net: Transformer, layouts: Layouts, training: Training) -> dict[str, Column]:
+    """Masks of impossible layouts by reason [layouts], whatever their memory."""
+    return {name: rule.mask for name, rule in list_rules(net, layouts, training).items()}
+
+
+def explain_broken(net: Transformer, layouts: Layouts, training: Training) -> dict[str, str]:
+    """Explain why rules forbid a single layout: remedies by reasons, in words."""
+    rules = list_rules(net, layouts, training).values()
+    return {rule.reason: rule.remedy for rule in rules if np.any(rule.mask)}
+
+
+def find_marks(
+    net: Transformer, layouts: Layouts, training: Training, pes_per_node: int
+) -> dict[str, Column]:
+    """Masks of layouts that run but are odd, by remark [layouts]."""
+    marks = {name: rule for part in OF_BLOCKS for name, rule in part.marks.items()}
+    return {
+        **{name: rule(net, layouts, training, pes_per_node) for name, rule in marks.items()},
+        # These two belong to no parallelism.
+        "idle_recompute": (layouts.recompute & find_idle_modules(net, training)) > 0,
+        "longer": np.full(layouts.pipeline.shape, 0 < net.longest < training.length),
+    }

@@ -4,17 +4,29 @@ Stage one sums the layers once to a `GroupWork`; stage two is closed-form in PEs
 bandwidth. A parallelism of degree 1 divides nothing and sends nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
 from paradl.kernels.arrays import Cells, PerLayer, PerStage, xp
+from paradl.kernels.columns import Column
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.machine.network import Network, Ring
 from paradl.kernels.names.parallelisms import KINDS, Divided
+from paradl.kernels.parallelism.divided_blocks import (
+    DividedBlocks,
+    Exchanged,
+    Marks,
+    Repeats,
+    Values,
+)
+from paradl.kernels.parallelism.rules import Rules
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.layers import Layers, LayerTimes, merged, total
+from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.memory import Holding, LayerShares, hold_whole
+from paradl.kernels.work.parameters import Parameters
+from paradl.kernels.work.transformer import Block, Training, Transformer
 
 # Sums values of the layers that one PE runs; of several stages the largest sum.
 Add: TypeAlias = Callable[[PerLayer], Cells]
@@ -65,11 +77,17 @@ class Parallelism:
     sends_as: the parallelism whose exchanges it uses, itself or one with which it then shares
     compiled programs. feeds_all: whether every node needs all samples of a replica. The argument
     `sent` of methods is what `reduce_sent` returns: what PEs send, as numbers for stage two.
+    Of layouts of blocks: values of its columns that a search tries, given the PEs and the largest
+    batch; repeats: masks of duplicates, by the column that has nothing to divide; marks: masks of
+    layouts that run but are odd, given the PEs per node.
     """
 
     name: ClassVar[str]
     sends_as: ClassVar[str]
     feeds_all: ClassVar[bool] = False
+    values: ClassVar[Values] = {}
+    repeats: ClassVar[Repeats] = {}
+    marks: ClassVar[Marks] = {}
 
     @property
     def divides(self) -> Divided | None:
@@ -160,6 +178,35 @@ class Parallelism:
         slowest: z(n) of the nodes. replicas: ring of PEs with the same weights.
         """
         return xp.zeros(())
+
+    @staticmethod
+    def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
+        """Return the rules that forbid layouts of blocks, by name."""
+        return {}
+
+    def cost_exchanges(self, divided: DividedBlocks) -> Any:
+        """Compute costs of its exchanges that all blocks and stages share, once."""
+        return None
+
+    def exchange_block(
+        self, divided: DividedBlocks, costs: Any, block: Block, hiding: Sequence[Column] | None
+    ) -> Exchanged:
+        """Compute exposed communication of a block [s per micro-batch], forward and backward.
+
+        costs: those of `cost_exchanges`. hiding: seconds of each of its attentions, which can hide
+        it; None to hide nothing.
+        """
+        return {}
+
+    def exchange_iteration(
+        self, divided: DividedBlocks, costs: Any, held: Parameters, passes: Column | None
+    ) -> Exchanged:
+        """Compute exposed communication [s per iteration] beyond that of blocks.
+
+        costs: those of `cost_exchanges`. held: parameters on a PE. passes: forward and backward
+        seconds of a micro-batch, which can hide it; None to hide nothing.
+        """
+        return {}
 
 
 def open_logs(convolutions: Cells, case: Case, degree: Cells) -> Exchange:

@@ -1,22 +1,32 @@
 """Pipeline parallelism: each PE of a group holds a stage G_i of consecutive layers.
 
 ParaDL, Table III, row Pipeline (GPipe, Huang et al. 2019): S segments (micro-batches) pass through
-q stages in q + S - 1 steps, as long as the slowest stage.
+q stages in q + S - 1 steps, as long as the slowest stage. Of blocks: Narayanan et al. 2021 (SC21),
+section 2.2; schedules: `kernels.work.schedules`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
+import numpy as np
 
 from paradl.kernels.arrays import Cells, PerLayer, PerStage, xp
+from paradl.kernels.columns import Column, read_first
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.machine.network import Link, find_path
+from paradl.kernels.parallelism.divided_blocks import DividedBlocks, Exchanged, Marks, Repeats
 from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
+from paradl.kernels.parallelism.rules import Rule, Rules
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.layers import Layers, LayerTimes
+from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.memory import Holding, LayerShares, hold_runs, hold_whole
+from paradl.kernels.work.parameters import Parameters
+from paradl.kernels.work.schedules import INTERLEAVES, count_parts, is_uneven
 from paradl.kernels.work.stages import largest, passed_on, stage_sums
+from paradl.kernels.work.transformer import Training, Transformer
 
 
 @jax.tree_util.register_dataclass
@@ -32,6 +42,19 @@ class Pipeline(Parallelism):
 
     name = sends_as = "pipeline"
     feeds_all = True
+
+    repeats: ClassVar[Repeats] = {
+        "chunks": lambda layouts: (layouts.chunks > 1) & (layouts.pipeline == 1),
+        "group": lambda layouts: layouts.group == layouts.pipeline,
+    }
+    marks: ClassVar[Marks] = {
+        # A stage with one block more than others then decides memory and time.
+        "uneven_stages": lambda net, layouts, training, _: is_uneven(net, layouts, training),
+        # With m < p the bubble (p - 1)/m is about as long as the work, or longer (SC21, 2.2).
+        "starved": lambda net, layouts, training, _: (
+            training.count_micro_batches(layouts) < layouts.pipeline
+        ),
+    }
 
     def sum_layers(self, values: PerLayer, division: Division) -> PerStage:
         """Sum by stage: stages exchange, and update, concurrently."""
@@ -114,6 +137,63 @@ class Pipeline(Parallelism):
         seconds = 2 * (degree - 1) * once + steady
         return (Exchange("point_to_point", seconds, steady, share=waiting / run.segments),)
 
+    @staticmethod
+    def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
+        interleaves = training.schedule == INTERLEAVES
+        micro_batches = training.count_micro_batches(layouts)
+        pp, v = f"pp{read_first(layouts.pipeline)}", f"v{read_first(layouts.chunks)}"
+        parts = count_parts(layouts.pipeline, layouts.chunks, training)
+        blocks = f"{net.blocks:,} block{'s' if net.blocks > 1 else ''}"
+        return {
+            "interleaving": Rule(
+                (layouts.chunks > 1) & _cannot_interleave(layouts, micro_batches, training),
+                f"{v} needs stages, and micro-batches that fill them: "
+                f"{read_first(micro_batches):,} in groups of {read_first(layouts.passes)} over {pp}"
+                if interleaves
+                else f"{training.schedule} does not interleave {v} chunks",
+                "micro-batches that are a multiple of the stages"
+                if interleaves
+                else f"schedule {INTERLEAVES}, or one chunk",
+            ),
+            "more_stages_than_blocks": Rule(
+                (parts > net.blocks) & is_uneven(net, layouts, training),
+                f"{pp} x {v} is more than {blocks}",
+                f"at most {net.blocks} chunks in all, or {net.blocks + 2}",
+            ),
+        }
+
+    def cost_exchanges(self, divided: DividedBlocks) -> tuple[Column, Column]:
+        """Compute seconds of a message between stages of blocks: start-up, and bytes."""
+        layouts = divided.layouts
+        stride = layouts.tensor * layouts.context * layouts.data
+        # Without sequence parallelism each tensor rank sends all of it (Megatron-LM, schedules.py).
+        message = divided.activations / layouts.sigma
+        return divided.transfers.split_send(layouts.pipeline, stride, message)
+
+    def exchange_iteration(
+        self,
+        divided: DividedBlocks,
+        costs: tuple[Column, Column],
+        held: Parameters,
+        passes: Column | None,
+    ) -> Exchanged:
+        """Compute seconds of messages that fill and drain a pipeline of blocks.
+
+        Of the others only the start-ups of further chunks are exposed.
+        """
+        layouts, training = divided.layouts, divided.training
+        hops, flushes = layouts.pipeline - 1, training.count_flushes(layouts)
+        micro_batches = training.count_micro_batches(layouts)
+        startups, sent = costs
+        if passes is None:
+            # One message per pass of a chunk, the first of which fills: Table III's 2 (p + S - 2).
+            parts = count_parts(layouts.pipeline, layouts.chunks, training)
+            passed = micro_batches * (parts // layouts.pipeline)
+            hops = np.where(hops > 0, hops + passed - 1, 0)
+            return {"stage_exchange": flushes * 2 * hops * (startups + sent)}
+        further = micro_batches * (layouts.chunks - 1) * startups
+        return {"stage_exchange": flushes * 2 * (hops * (startups + sent) + further)}
+
 
 PARALLELISM = Pipeline()
 
@@ -127,3 +207,13 @@ def _count_flying(values: PerStage, degree: Cells, segments: Cells) -> PerStage:
 def _mark_first(values: PerStage) -> PerStage:
     """Return 1 for the first stage and 0 for the others."""
     return xp.concatenate([xp.ones_like(values[:1]), xp.zeros_like(values[1:])])
+
+
+def _cannot_interleave(layouts: Layouts, micro_batches: Column, training: Training) -> Column:
+    """Find layouts whose micro-batches are not a multiple of N, or with N below the stages.
+
+    Megatron-LM, model_parallel_config.py: microbatch_group_size_per_vp_stage.
+    """
+    rest = micro_batches % layouts.passes
+    unfit = (layouts.passes < layouts.pipeline) | ((rest > 0) & (rest < layouts.pipeline))
+    return np.asarray((layouts.pipeline == 1) | unfit | (training.schedule != INTERLEAVES))

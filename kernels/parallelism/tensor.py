@@ -5,22 +5,23 @@ section 4.2.2. Rules of Megatron-LM, arguments.py.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from paradl.kernels.columns import Column, find_any, read_first
 from paradl.kernels.names.parallelisms import RECOMPUTE
-from paradl.kernels.parallelism.dimension import Dimension, Exchanged, Marks, Values
+from paradl.kernels.parallelism.divided_blocks import DividedBlocks, Exchanged, Marks, Values
+from paradl.kernels.parallelism.parallelism import Parallelism
 from paradl.kernels.parallelism.rules import Rule, Rules, divide, join_numbers, leave_rest
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.transformer import Block, Training, Transformer
 
 
-class TensorParallel(Dimension):
+class TensorParallel(Parallelism):
     """Divides matrices and, with sequence parallelism, norms and dropout."""
 
+    name = sends_as = "tensor"
     values: ClassVar[Values] = {"sequence": lambda net, pes, most: (0, 1)}
     marks: ClassVar[Marks] = {
         "kv_replicated": lambda net, layouts, _, __: layouts.tensor > min(net.kv_heads),
@@ -54,26 +55,33 @@ class TensorParallel(Dimension):
             ),
         }
 
-    def exchange_block(self, block: Block, hiding: Sequence[Column] | None) -> Exchanged:
-        """Compute seconds of all-reduces, which nothing hides."""
-        return {"tensor_exchange": self.count_reductions(block) * self._reduction}
-
-    def count_reductions(self, block: Block) -> Column:
-        """Count all-reduces per block and micro-batch.
-
-        Forward after each matrix divided by rows, backward before the columns in front of it.
-        """
-        rows = sum(
-            bool(w.used and w.parts) and not w.by_columns and not w.is_routed for w in block.weights
-        )
-        # Full recomputation repeats the forward ones: 6 instead of 4 (SC21, section 3.2).
-        whole = (self.layouts.recompute & (RECOMPUTE["blocks"] | RECOMPUTE["full"])) > 0
-        return rows * (2 + whole)
-
-    @cached_property
-    def _reduction(self) -> Column:
+    def cost_exchanges(self, divided: DividedBlocks) -> Column:
+        """Compute seconds of an all-reduce between blocks."""
         # The same bytes either way. Sequence parallelism's second gather in the backward pass is
         # left out: it overlaps, and including it did not improve the fit of left-out runs.
-        t, transfers, m = self.layouts.tensor, self.transfers, self.activations
+        layouts, transfers, m = divided.layouts, divided.transfers, divided.activations
+        t = layouts.tensor
         gathered = transfers.gather(t, 1, m) + transfers.scatter(t, 1, m)
-        return np.where(self.layouts.sequence > 0, gathered, transfers.reduce(t, 1, m))
+        return np.where(layouts.sequence > 0, gathered, transfers.reduce(t, 1, m))
+
+    def exchange_block(
+        self, divided: DividedBlocks, costs: Column, block: Block, hiding: Sequence[Column] | None
+    ) -> Exchanged:
+        """Compute seconds of all-reduces, which nothing hides."""
+        return {"tensor_exchange": _count_reductions(divided.layouts, block) * costs}
+
+
+PARALLELISM = TensorParallel()
+
+
+def _count_reductions(layouts: Layouts, block: Block) -> Column:
+    """Count all-reduces per block and micro-batch.
+
+    Forward after each matrix divided by rows, backward before the columns in front of it.
+    """
+    rows = sum(
+        bool(w.used and w.parts) and not w.by_columns and not w.is_routed for w in block.weights
+    )
+    # Full recomputation repeats the forward ones: 6 instead of 4 (SC21, section 3.2).
+    whole = (layouts.recompute & (RECOMPUTE["blocks"] | RECOMPUTE["full"])) > 0
+    return rows * (2 + whole)

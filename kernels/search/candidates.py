@@ -10,7 +10,7 @@ import numpy as np
 from paradl.kernels.columns import Column
 from paradl.kernels.divisors import factorise, list_divisors
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_DEGREES, RECOMPUTE
-from paradl.kernels.parallelism.dimensions import DIMENSIONS, find_repeated
+from paradl.kernels.parallelism.layout import OF_BLOCKS, find_repeated
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.schedules import list_chunks
 from paradl.kernels.work.transformer import Transformer
@@ -92,9 +92,9 @@ def make_space(
 
     most: largest global batch [sequences]. lists: values of some columns, in place of the usual.
     """
-    values = {name: find for kind in DIMENSIONS for name, find in kind.values.items()}
+    values = {name: find for part in OF_BLOCKS for name, find in part.values.items()}
     usual = {name: [*find(net, pes, most)] for name, find in values.items()}
-    # Recomputation belongs to no dimension.
+    # Recomputation belongs to no parallelism.
     space = multiply(net, pes, {"recompute": (0, RECOMPUTE["blocks"]), **usual, **lists})
     # Groups exist only with several chunks per stage.
     group = np.where(space.layouts.chunks > 1, space.layouts.group, 0)

@@ -19,7 +19,7 @@ from paradl.kernels.columns import Column, add, find_distinct, find_most
 from paradl.kernels.machine.rates import Rates
 from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.oracle.block_times import IterationTimes
-from paradl.kernels.parallelism.dimensions import find_marks, find_reasons
+from paradl.kernels.parallelism.layout import find_marks, find_reasons
 from paradl.kernels.search.candidates import DEGREES, SETTINGS, SHARED, LayoutProduct
 from paradl.kernels.search.stacks import find_unsupported
 from paradl.kernels.work.block_memory import measure_bucket, measure_stages

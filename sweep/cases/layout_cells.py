@@ -15,7 +15,7 @@ from paradl.kernels.machine.rates import Rates
 from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.oracle.answer import find_limits
 from paradl.kernels.oracle.blocks import add_seconds, answer_layouts, total_exchanges
-from paradl.kernels.parallelism.dimensions import explain_broken
+from paradl.kernels.parallelism.layout import explain_broken
 from paradl.kernels.search.stacks import find_unsupported
 from paradl.kernels.work.block_memory import measure_memory
 from paradl.kernels.work.layouts import Layouts

@@ -22,7 +22,7 @@ from paradl.grids.reading.errors import InputError, add_place, format_count, sho
 from paradl.grids.reading.units import parse_count, parse_quantity
 from paradl.kernels.names.recipes import Recipe
 from paradl.kernels.parallelism.alignment import count_ranks_in_node
-from paradl.kernels.parallelism.dimensions import explain_broken
+from paradl.kernels.parallelism.layout import explain_broken
 from paradl.kernels.search.candidates import LayoutProduct, make_space
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.schedules import INTERLEAVES, PLAIN

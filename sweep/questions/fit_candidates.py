@@ -23,7 +23,7 @@ from paradl.kernels.names.parallelisms import LAYOUT_DEGREES, RECOMPUTE
 from paradl.kernels.names.stored import PERCENTILES
 from paradl.kernels.oracle.block_times import TERMS, count_model_flops, count_recomputed_flops
 from paradl.kernels.oracle.blocks import add_seconds, time_layouts, total_exchanges
-from paradl.kernels.parallelism.dimensions import find_marks, list_rules
+from paradl.kernels.parallelism.layout import find_marks, list_rules
 from paradl.kernels.search.candidates import LayoutProduct
 from paradl.kernels.search.search import FITS, LARGE, BlockResult, Ranked, Search
 from paradl.kernels.search.stacks import STACKS, find_unsupported

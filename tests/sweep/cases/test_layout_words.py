@@ -9,7 +9,7 @@ from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
-from paradl.kernels.parallelism.dimensions import explain_broken
+from paradl.kernels.parallelism.layout import explain_broken
 from paradl.kernels.work.transformer import Training
 from paradl.sweep.cases.layout_words import list_layouts, parse_layout, write_layout
 
