@@ -128,7 +128,8 @@ class LayoutSpace:
         batch, flushes = (self.flatten(n).astype(int)[cell] for n in ("batch", "accumulate"))
         segments = np.broadcast_to(self.segments, self.shape).ravel()[cell].astype(int)
         whole = np.asarray(global_batch(batch, data * flushes, self.settings.scaling))
-        return settle_micro(layouts, whole, flushes, segments)
+        settled = settle_micro(layouts, whole, flushes, segments, whole=True)
+        return replace(settled, micro=settled.micro.astype(int))
 
     def list_candidates(self, most: int) -> Iterator[tuple[Layouts, Numbers, NDArray[np.bool_]]]:
         """Yield all candidates, in parts of at most `most`: layouts, the cell of each, and whether

@@ -30,11 +30,13 @@ from paradl.kernels.machine.machines import Machines
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS, Limit
 from paradl.kernels.names.parallelisms import LAYOUT_DEGREES
-from paradl.kernels.oracle.blocks import answer_layouts
+from paradl.kernels.oracle.blocks import answer_layouts, make_work
 from paradl.kernels.search.stacks import find_unsupported
-from paradl.kernels.work.block_work import MOST, BlockWork
 from paradl.kernels.work.group import Bounds
 from paradl.kernels.work.layouts import COLUMNS, Layouts
+
+# Layouts per call: 2**16 makes some 60 arrays of 0.5 MB.
+MOST = 2**16
 
 
 def lay_out(
@@ -78,7 +80,7 @@ def build_layout_case(
     fits = values.get("pe") <= layouts.pes.reshape(space.shape)
     basis = machine, find_recipe(space.system), space.net.family, space.calibrated, values
     return Case(
-        work=BlockWork(space.net, space.training, space.facts, columns),
+        work=make_work(space.net, space.training, space.facts, columns, network),
         bounds=Bounds(fits, np.ones_like(fits), exists.reshape(space.shape)),
         run=_build_run(space, columns, law),
         network=network,

@@ -167,6 +167,12 @@ class Case:
         run = self.run
         return self.work.settle(run.global_batch, run.accumulate, run.segments)
 
+    def round_blocks(self) -> BlockWork:
+        """Return the same with whole batches and micro-batches, for rules that divide them."""
+        assert isinstance(self.work, BlockWork)
+        run, batch = self.run, xp.rint(self.run.global_batch)
+        return self.work.settle(batch, run.accumulate, run.segments, whole=True)
+
     @property
     def machine_work(self) -> GroupWork:
         """The work of a case of the machine oracle that is answered layer by layer."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from paradl.kernels.arrays import use_numpy
-from paradl.kernels.columns import Column, add, keep_largest, sum_kinds
+from paradl.kernels.columns import Column, add, keep_largest, ops, sum_kinds
 from paradl.kernels.machine.rates import BACKWARD, Rate, Rates
 from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
@@ -58,9 +58,9 @@ def time_iteration(
 ) -> Terms:
     """Seconds per iteration by TERMS [layouts], of the slowest stage."""
     with use_numpy():
-        iteration = IterationTimes(net, layouts, training, rates, fabric)
-        terms = keep_largest(iteration.time_stages(), layouts.shape)
-    return dict(zip(TERMS, terms, strict=True))
+        iteration = IterationTimes.from_layouts(net, layouts, training, rates, fabric)
+        terms = iteration.keep_slowest()
+    return {name: np.broadcast_to(term, layouts.shape) for name, term in terms.items()}
 
 
 def time_exchanges(
@@ -69,26 +69,26 @@ def time_exchanges(
     """Seconds of communication per iteration by term [layouts], exposed and hidden, of the slowest
     stage."""
     with use_numpy():
-        iteration = IterationTimes(net, layouts, training, rates, fabric)
+        iteration = IterationTimes.from_layouts(net, layouts, training, rates, fabric)
         totals = [iteration.total_exchanges(stage) for stage in iteration.stages]
         answers = (
             ([*total.values()], seconds)
             for total, (_, seconds) in zip(totals, iteration.time_stages(), strict=True)
         )
-        return dict(zip(totals[0], keep_largest(answers, layouts.shape), strict=True))
+        kept = dict(zip(totals[0], keep_largest(answers), strict=True))
+    return {name: np.broadcast_to(seconds, layouts.shape) for name, seconds in kept.items()}
 
 
 class IterationTimes:
-    """Seconds of blocks per micro-batch and of stages per iteration. Use inside
-    `kernels.arrays.use_numpy`."""
+    """Seconds of blocks per micro-batch and of stages per iteration.
 
-    def __init__(
-        self, net: Transformer, layouts: Layouts, training: Training, rates: Rates, fabric: Fabric
-    ) -> None:
-        rates = rates.select(layouts.machine)
-        self.net, self.layouts, self.training, self.rates = net, layouts, training, rates
-        transfers = Transfers.from_layouts(fabric, layouts)
-        self.divided = DividedBlocks(net, layouts, training, rates, transfers)
+    In numpy inside `kernels.arrays.use_numpy`, else in programs.
+    """
+
+    def __init__(self, divided: DividedBlocks, stages: Sequence[Stage]) -> None:
+        net, layouts, training = divided.net, divided.layouts, divided.training
+        self.net, self.layouts, self.training, self.rates = net, layouts, training, divided.rates
+        self.divided, self.stages = divided, stages
         self.costs = [part.cost_exchanges(self.divided) for part in OF_BLOCKS]
         self.tokens = training.count_tokens(layouts)
         recipe = training.recipe
@@ -97,7 +97,20 @@ class IterationTimes:
         self.held = [count_block(block, layouts) for block in net.kinds]
         self.blocks = [self.time_block(block) for block in net.kinds]
         self.logits = self.time_logits()
-        self.stages = list_stages(net, layouts, training)
+
+    @classmethod
+    def from_layouts(
+        cls, net: Transformer, layouts: Layouts, training: Training, rates: Rates, fabric: Fabric
+    ) -> "IterationTimes":
+        """Return the times of a list, or a product, of layouts."""
+        transfers = Transfers.from_layouts(fabric, layouts)
+        rates = rates.select(layouts.machine)
+        divided = DividedBlocks(net, layouts, training, rates, transfers)
+        return cls(divided, list_stages(net, layouts, training))
+
+    def keep_slowest(self) -> Terms:
+        """Return seconds per iteration by TERMS, of the slowest stage."""
+        return dict(zip(TERMS, keep_largest(self.time_stages()), strict=True))
 
     def time_stages(self) -> Iterator[tuple[list[Column], Column]]:
         """Yield seconds per iteration for each stage as the slowest: by TERMS, and their sum."""
@@ -128,7 +141,7 @@ class IterationTimes:
         }
         # Stragglers delay exchanges as well.
         busy = add(terms.values())
-        lost = self.rates.straggling * np.log2(layouts.pes)
+        lost = self.rates.straggling * ops.log2(layouts.pes)
         terms["waiting"] = self.rates.pause + lost * busy
         return [terms[name] for name in TERMS], busy + terms["waiting"]
 
@@ -209,7 +222,7 @@ class IterationTimes:
             return held * self.multiply(tokens, of_expert, peak, read)
         if not weights.parts:  # a whole matrix: sequence parallelism divides the tokens instead
             return self.multiply(tokens / layouts.sigma, width, peak, read)
-        return self.multiply(tokens, width / np.minimum(t, weights.parts), peak, read)
+        return self.multiply(tokens, width / ops.minimum(t, weights.parts), peak, read)
 
     def multiply(self, tokens: Column, width: Rate, peak: Rate, read: float) -> Column:
         """Forward seconds of a product of u tokens with w columns or rows of h features.
@@ -229,7 +242,7 @@ class IterationTimes:
         """Forward seconds of the products of an attention."""
         rates, fused, width = self.rates, self.training.fused_attention, attention.width
         keys = attention.count_keys(self.training.length, skips_later=fused)
-        parts = np.minimum(self.layouts.tensor, attention.heads)
+        parts = ops.minimum(self.layouts.tensor, attention.heads)
         flops = attention.flops * self.tokens * keys / parts
         if fused:
             slower = (1 + EXPONENTIALS / width) * self._slow_pieces()
@@ -240,14 +253,14 @@ class IterationTimes:
     def _slow_pieces(self) -> Column:
         """Factor by which the pieces of a context, two per rank, slow attention; 1 without any."""
         divides = self.training.context_by != "all_to_all"  # which divides heads instead
-        pieces = np.where(divides & (self.layouts.context > 1), 2 * self.layouts.context, 1)
+        pieces = ops.where(divides & (self.layouts.context > 1), 2 * self.layouts.context, 1)
         slower: Column = 1 + TILE * (pieces - 1) / self.training.length
         return slower
 
     def compute_again(self, forward: Iterable[tuple[int, Column]]) -> Column:
         """Seconds of recomputed products."""
         bits = self.layouts.recompute
-        return add(np.where(bits & modules, seconds, 0) for modules, seconds in forward)
+        return add(ops.where(bits & modules, seconds, 0) for modules, seconds in forward)
 
     def time_logits(self) -> Column:
         """Seconds of the output layer, forward and backward."""
@@ -263,7 +276,8 @@ class IterationTimes:
         host = sum_kinds(counts, (self.launch(block) for block in self.net.kinds))
         # Each further chunk of a stage receives a message.
         host = host + self.rates.launch * (self.layouts.chunks - 1)
-        return np.asarray(wait_for_launches(device, host))
+        waiting: Column = wait_for_launches(device, host)
+        return waiting
 
     def launch(self, block: Block) -> Column:
         """Host seconds to launch a block, and each expert of a PE."""

@@ -3,28 +3,32 @@
 In numpy: degrees and settings are whole numbers, and answers are of lists of layouts.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
-from paradl.kernels.columns import Column, add, find_any
-from paradl.kernels.machine.machines import Machines
-from paradl.kernels.machine.rates import Rates
+from paradl.kernels.columns import Column, add, find_any, find_most, ops
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.machine.network import Network
+from paradl.kernels.machine.rates import Rates, StackFacts, find_rates
 from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
-from paradl.kernels.oracle.block_times import TERMS, time_exchanges, time_iteration
+from paradl.kernels.oracle.block_times import TERMS, IterationTimes, time_exchanges, time_iteration
+from paradl.kernels.parallelism.alignment import count_level_pes
+from paradl.kernels.parallelism.divided_blocks import DividedBlocks
 from paradl.kernels.parallelism.layout import find_reasons
-from paradl.kernels.work.block_memory import measure_memory
+from paradl.kernels.parallelism.transfers import Transfers
+from paradl.kernels.work.block_memory import measure_memory, measure_stages
 from paradl.kernels.work.block_work import BlockWork
 from paradl.kernels.work.layouts import Layouts
-from paradl.kernels.work.schedules import is_uneven
+from paradl.kernels.work.schedules import Stage, is_uneven, list_stages
 from paradl.kernels.work.transformer import Training, Transformer
 
-COMPUTING = np.array([LAYOUT_TERMS[name].part == "compute" for name in TERMS])
+COMPUTING = tuple(LAYOUT_TERMS[name].part == "compute" for name in TERMS)
 
 
 class LayoutAnswers(NamedTuple):
@@ -58,8 +62,14 @@ def answer_layouts(
 
 def list_possible(limit: Column) -> Column:
     """List the rows of layouts whose degrees divide what they have to, given their flags."""
+    return np.flatnonzero(is_possible(limit))
+
+
+def is_possible(limit: Column) -> Column:
+    """Whether degrees divide what they have to, given the flags [layouts]."""
     # Uneven stages can run: the slowest one decides.
-    return np.flatnonzero((limit & ~Limit.UNEVEN) == 0)
+    possible: Column = (limit & ~int(Limit.UNEVEN)) == 0
+    return possible
 
 
 def sum_memory(net: Transformer, layouts: Layouts, training: Training) -> Column:
@@ -85,10 +95,12 @@ def total_exchanges(
     return {name: seconds * rates.slowdown for name, seconds in totals.items()}
 
 
-def add_seconds(seconds: Column) -> tuple[Column, Column]:
-    """Compute and communication seconds, from seconds [terms, layouts]."""
+def add_seconds(seconds: Sequence[Column] | Column) -> tuple[Column, Column]:
+    """Compute and communication seconds, from seconds by TERMS [layouts]."""
+    pairs = list(zip(COMPUTING, seconds, strict=True))
     # Python's sum: the order of np.sum depends on the number of layouts.
-    return sum(seconds[COMPUTING]), sum(seconds[~COMPUTING])
+    compute = sum(s for is_computing, s in pairs if is_computing)
+    return compute, sum(s for is_computing, s in pairs if not is_computing)
 
 
 def find_limits(net: Transformer, layouts: Layouts, training: Training) -> Column:
@@ -108,52 +120,95 @@ def find_limits(net: Transformer, layouts: Layouts, training: Training) -> Colum
     return add(mask * int(flag) for mask, flag in flags)
 
 
-def flag_cells(work: BlockWork) -> Column:
-    """Find flags that follow from the layout of each cell [cells]."""
-    parts = [_find_cell_limits(work, layouts) for _, layouts in work.list_parts(work.shape)]
-    return np.concatenate(parts).reshape(work.shape)
+def make_work(
+    net: Transformer,
+    training: Training,
+    facts: StackFacts,
+    columns: Mapping[str, Column],
+    network: Network,
+) -> BlockWork:
+    """Return the work of cells: what follows from whole numbers alone is found here, once.
 
-
-def measure_cells(work: BlockWork) -> Column:
-    """Find bytes of tensors on the fullest PE [cells]; NaN where a degree divides nothing."""
-
-    def find(layouts: Layouts, rows: Column) -> Column:
-        return sum_memory(work.net, layouts, work.training)
-
-    return _answer_cells(work, work.shape, find)
-
-
-def time_cells(work: BlockWork, machines: Machines) -> Column:
-    """Find seconds of an iteration by TERMS [terms, cells]; NaN where a degree divides nothing."""
-    place = machines.place if machines.number > 1 else np.zeros(1, int)
-    shape = np.broadcast_shapes(work.shape, place.shape)
-    of_cells = np.broadcast_to(place, shape)
-
-    def find(layouts: Layouts, rows: Column) -> Column:
-        if machines.number > 1:
-            layouts = replace(layouts, machine=of_cells.flat[rows])
-        return time_layouts(work.net, layouts, work.training, machines.rates, machines.fabric)
-
-    return _answer_cells(work, shape, find, len(TERMS))
-
-
-def _answer_cells(
-    work: BlockWork,
-    shape: tuple[int, ...],
-    find: Callable[[Layouts, Column], Column],
-    *leading: int,
-) -> Column:
-    """Answer cells of this shape [*leading, cells]; NaN where a degree divides nothing.
-
-    find: answers layouts, given their positions.
+    columns [cells]: those of `Layouts`. network: of the cells, whose spans are constant.
     """
-    answers = np.full((*leading, prod(shape)), np.nan)
-    for start, layouts in work.list_parts(shape):
-        rows = list_possible(_find_cell_limits(work, layouts))
-        if rows.size:
-            answers[..., start + rows] = find(layouts.select(rows), start + rows)
-    return answers.reshape(*leading, *shape)
+    spans = np.reshape(network.span, len(network.span))
+    levels = np.unique(spans).size  # others pad it
+    cells = np.broadcast_arrays(*columns.values())
+    layouts = Layouts(**dict(zip(columns, map(np.ravel, cells), strict=True)))
+
+    def spread(values: Column) -> Column:
+        """Return values [..., layouts] as [..., cells]."""
+        leading = values.shape[:-1]
+        whole = np.broadcast_to(values, (*leading, len(layouts)))
+        return _narrow(whole.reshape(*leading, *cells[0].shape), len(leading))
+
+    size = float(np.max(network.size))
+    used = count_level_pes(replace(network, span=spans[:levels], size=size), layouts)
+    is_partial = any(span.ndim for span in used)
+    return BlockWork(
+        *(net, training, facts),
+        columns={name: _narrow(column, 0) for name, column in columns.items()},
+        stages=tuple(Stage(*map(spread, stage)) for stage in list_stages(net, layouts, training)),
+        levels=levels,
+        spans=spread(np.stack(np.broadcast_arrays(*used, layouts.pes)[:-1]))
+        if is_partial
+        else None,
+    )
 
 
-def _find_cell_limits(work: BlockWork, layouts: Layouts) -> Column:
-    return find_limits(work.net, layouts.round_batch(), work.training)
+def _narrow(values: Column, first: int) -> Column:
+    """Return values with size 1 along the dimensions, from `first` on, in which they are equal."""
+    for axis in range(first, values.ndim):
+        one = values.take([0], axis)
+        if np.array_equal(values, np.broadcast_to(one, values.shape)):
+            values = one
+    return values
+
+
+def flag_cells(case: Case) -> Column:
+    """Find flags that follow from the layout of each cell [cells]."""
+    work = case.round_blocks()
+    with jax.numpy_dtype_promotion("standard"):  # of whole numbers and others
+        return find_limits(work.net, work.divided, work.training)
+
+
+def measure_cells(case: Case) -> Column:
+    """Find bytes of tensors on the fullest PE [cells]; NaN where a degree divides nothing."""
+    work = case.blocks
+    with jax.numpy_dtype_promotion("standard"):  # of whole numbers and others
+        measured = measure_stages(work.net, work.divided, work.training, work.stages)
+        memory = find_most(size for _, size in measured)
+    return ops.where(is_possible(flag_cells(case)), memory, np.nan)
+
+
+def time_cells(case: Case) -> list[Column]:
+    """Find seconds of an iteration by TERMS [cells]; NaN where a degree divides nothing."""
+    work, possible = case.blocks, is_possible(flag_cells(case))
+    network = _take_levels(case.network, work.levels)
+    rates = find_rates(case.pe, case.software, work.facts)
+    transfers = Transfers(
+        Fabric.from_network(network, case.software),
+        work.divided.pes,
+        () if work.spans is None else work.spans,
+        of_cells=True,
+    )
+    divided = DividedBlocks(work.net, work.divided, work.training, rates, transfers)
+    with jax.numpy_dtype_promotion("standard"):  # of whole numbers and others
+        terms = IterationTimes(divided, work.stages).keep_slowest()
+    return [ops.where(possible, rates.slowdown * terms[name], np.nan) for name in TERMS]
+
+
+def _take_levels(network: Network, levels: int) -> Network:
+    """Return the network without the levels that pad it, whose spans repeat the last one's."""
+
+    def take(values: Any) -> Any:
+        return values[:levels]
+
+    return replace(
+        network,
+        span=network.span[:levels],
+        latency=network.latency[:levels],
+        bandwidth=network.bandwidth[:levels],
+        oversubscription=jax.tree.map(take, network.oversubscription),
+        measured=jax.tree.map(take, network.measured),
+    )

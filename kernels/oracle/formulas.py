@@ -16,7 +16,6 @@ from paradl.kernels.configuration.run import (
     wait_for_input,
 )
 from paradl.kernels.machine.device import PE
-from paradl.kernels.machine.machines import Machines
 from paradl.kernels.machine.network import Link
 from paradl.kernels.options import Options
 from paradl.kernels.oracle import blocks, exchanges, reduction, table_iii
@@ -104,7 +103,7 @@ def find_flags(case: Case) -> InvariantFlags:
     """Compute the flags that do not depend on memory."""
     if isinstance(case.work, BlockWork):
         group = find_group_flags(case.bounds, case.run, case.network)
-        of_layouts = xp.asarray(blocks.flag_cells(case.blocks), LIMITS)
+        of_layouts = xp.asarray(blocks.flag_cells(case), LIMITS)
         return InvariantFlags(group | of_layouts, *[xp.zeros((), LIMITS)] * 2)
     return find_invariant_flags(case.bounds, case.run, case.network, count_segments(case))
 
@@ -124,9 +123,7 @@ def time_iteration(case: Case, paths: Paths | None = None) -> Times:
 
 
 def _time_blocks(case: Case) -> Times:
-    work, parts = case.blocks, (case.pe, case.network, case.software)
-    machines = Machines.from_parts(*parts, work.facts, xp.ndim(case.run.p))
-    seconds = blocks.time_cells(work, machines)
+    seconds = blocks.time_cells(case)
     compute, communication = blocks.add_seconds(seconds)
     return Times(BlockTerms(*seconds), xp.zeros(()), compute, communication)
 
@@ -168,7 +165,7 @@ def find_memory(case: Case) -> Cells:
     if isinstance(case.work, TableWork):
         return table_iii.find_bound(case, case.work)
     if isinstance(case.work, BlockWork):
-        return blocks.measure_cells(case.blocks) + case.pe.reserved
+        return blocks.measure_cells(case) + case.pe.reserved
     return memory.find_memory(
         shard_states(case, case.machine_work), case.run.batch, case.pe.reserved
     )

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import jax
-import numpy as np
 
 from paradl.kernels.arrays import Cells, PerLayer, PerStage, xp
-from paradl.kernels.columns import Column, read_first
+from paradl.kernels.columns import Column, ops, read_first
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.machine.network import Link, find_path
 from paradl.kernels.parallelism.divided_blocks import DividedBlocks, Exchanged, Marks, Repeats
@@ -189,7 +188,7 @@ class Pipeline(Parallelism):
             # One message per pass of a chunk, the first of which fills: Table III's 2 (p + S - 2).
             parts = count_parts(layouts.pipeline, layouts.chunks, training)
             passed = micro_batches * (parts // layouts.pipeline)
-            hops = np.where(hops > 0, hops + passed - 1, 0)
+            hops = ops.where(hops > 0, hops + passed - 1, 0)
             return {"stage_exchange": flushes * 2 * hops * (startups + sent)}
         further = micro_batches * (layouts.chunks - 1) * startups
         return {"stage_exchange": flushes * 2 * (hops * (startups + sent) + further)}
@@ -216,4 +215,5 @@ def _cannot_interleave(layouts: Layouts, micro_batches: Column, training: Traini
     """
     rest = micro_batches % layouts.passes
     unfit = (layouts.passes < layouts.pipeline) | ((rest > 0) & (rest < layouts.pipeline))
-    return np.asarray((layouts.pipeline == 1) | unfit | (training.schedule != INTERLEAVES))
+    unable: Column = (layouts.pipeline == 1) | unfit | (training.schedule != INTERLEAVES)
+    return unable

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from paradl.kernels.columns import Column, find_distinct
+from paradl.kernels.columns import Column, find_distinct, ops
 from paradl.kernels.machine.library_collectives import (
     Cost,
     Costs,
@@ -31,12 +31,14 @@ class Transfers:
 
     spans: PEs of each level that layouts use [level][layouts]; empty: all. machine: index of each
     layout's network, whose latency and bandwidth are [level, machines]; None if there is only one.
+    of_cells: whether layouts and networks are those of cells, which broadcast.
     """
 
     fabric: Fabric
     pes: Column
     spans: Sequence[Column] = ()
     machine: Column | None = None
+    of_cells: bool = False
 
     @classmethod
     def from_layouts(cls, fabric: Fabric, layouts: Layouts) -> "Transfers":
@@ -65,7 +67,7 @@ class Transfers:
     def split_send(self, degree: Column, stride: Column, m: Column) -> tuple[Column, Column]:
         """Compute seconds of a message to the next PE of a ring: start-up, and bytes."""
         (path,) = self._cost(_cost_path, self.fabric.messages, degree, stride)
-        return np.asarray(path.startup), np.asarray(m * path.beta)
+        return path.startup, m * path.beta
 
     def send_to_all(
         self, degree: Column, stride: Column, m: Column, messages: int, alike: float = 1.0
@@ -75,8 +77,9 @@ class Transfers:
         is_measured = "all_to_all" in (self.fabric.stated.measured or {})
         network = self.fabric.stated if is_measured else self.fabric.layers
         network = _resize_levels(_select_machines(network, self.machine), self.spans)
-        ring = Ring(*(np.asarray(number, float) for number in (degree, stride, self.pes)))
-        return np.asarray(time_all_to_all(network, ring, m, messages, alike))
+        ring = Ring(*(1.0 * number for number in (degree, stride, self.pes)))
+        seconds: Column = time_all_to_all(network, ring, m, messages, alike)
+        return seconds
 
     def cost_gather(self, degree: Column, stride: Column | int) -> Costs:
         """List the costs of an all-gather by each algorithm."""
@@ -100,7 +103,8 @@ class Transfers:
 
     def time(self, costs: Costs, m: Column) -> Column:
         """Compute seconds of one collective by its fastest algorithm."""
-        return np.asarray(time_fastest(costs, m, 1.0))
+        seconds: Column = time_fastest(costs, m, 1.0)
+        return seconds
 
     def _cost(
         self,
@@ -109,6 +113,9 @@ class Transfers:
         degree: Column,
         stride: Column | int,
     ) -> Costs:
+        if self.of_cells:
+            ring = Ring(*(1.0 * number for number in (degree, stride, self.pes)))
+            return find(_resize_levels(network, self.spans), ring)
         # Once per distinct ring: nearly all layouts of a product share theirs.
         degrees, strides = np.asarray(degree, int), np.asarray(stride, int)
         machines = [] if self.machine is None else [self.machine]
@@ -125,10 +132,10 @@ class Transfers:
 
 def _resize_levels(network: Network, spans: Sequence[Column]) -> Network:
     """Return the network of levels with these PEs, and of the adapters that these have."""
-    if not spans:
+    if not len(spans):
         return network
-    span = np.stack(np.broadcast_arrays(*spans)).astype(float)
-    links = np.ceil(network.links_per_node * span[0] / network.pes_per_node)
+    span = 1.0 * ops.stack(ops.broadcast_arrays(*spans))
+    links = ops.ceil(network.links_per_node * span[0] / network.pes_per_node)
     return replace(network, span=span, pes_per_node=span[0], links_per_node=links)
 
 

@@ -202,7 +202,7 @@ class Search:
             score = REMARK * self._count_marks(layouts) + layouts.replica
         else:
             rates, fabric = self.speeds
-            iteration = IterationTimes(self.net, layouts, self.training, rates, fabric)
+            iteration = IterationTimes.from_layouts(self.net, layouts, self.training, rates, fabric)
             score = find_most(seconds for _, seconds in iteration.time_stages()) * rates.slowdown
         unsupported = find_unsupported(self.stack, self.net, layouts, self.training)
         scores: Column = np.where(unsupported, LAST * score, score)

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from paradl.kernels.columns import Column
 from paradl.kernels.names.recipes import Recipe
 from paradl.kernels.work.layouts import Layouts
@@ -172,8 +170,10 @@ class Training:
 
     def count_micro_batches(self, layouts: Layouts) -> Column:
         """Micro-batches m per flush [layouts]; a part of one for a batch between whole numbers."""
-        batch, least = np.asarray(self.find_batch(layouts)), self.count_least(layouts)
-        micro_batches: Column = batch // least if batch.dtype.kind == "i" else batch / least
+        batch, least = self.find_batch(layouts), self.count_least(layouts)
+        # Programs, and slopes, have batches between whole numbers.
+        is_whole = isinstance(batch, int) or batch.dtype.kind == "i"
+        micro_batches: Column = batch // least if is_whole else batch / least
         return micro_batches
 
     def count_passes(self, layouts: Layouts) -> Column:
