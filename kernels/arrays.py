@@ -95,27 +95,6 @@ def _choose(first: Any, second: Any, dx: Any, dy: Any) -> Array:
 _JAX = SimpleNamespace(**vars(jax.numpy) | {"maximum": _maximum, "minimum": _minimum})
 
 
-class _OfOperands:
-    """Functions of numpy; of JAX where an operand is its own, as in programs."""
-
-    def __getattr__(self, name: str) -> Any:
-        def call(*operands: Any, **settings: Any) -> Any:
-            module = _JAX if any(map(_is_of_jax, operands)) else np
-            return getattr(module, name)(*operands, **settings)
-
-        setattr(self, name, call)
-        return call
-
-
-def _is_of_jax(operand: Any) -> bool:
-    if isinstance(operand, list | tuple):
-        return any(map(_is_of_jax, operand))
-    return isinstance(operand, Array)
-
-
-of_operands = _OfOperands()
-
-
 class _Used(threading.local):
     """The module in use, by thread."""
 

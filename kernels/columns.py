@@ -7,42 +7,34 @@ it reads.
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import numpy as ops
-
-    Column = NDArray[Any]
-else:
-    from paradl.kernels.arrays import AnyArray as Column
-    from paradl.kernels.arrays import of_operands as ops
+Column = NDArray[Any]
 
 
 def add(columns: Iterable[Column]) -> Column:
     """Sum columns from left to right; the order of np.sum would depend on their number."""
-    total: Column = reduce(ops.add, columns)
+    total: Column = reduce(np.add, columns)
     return total
 
 
 def find_most(columns: Iterable[Column]) -> Column:
     """Elementwise maximum of columns."""
-    most: Column = reduce(ops.maximum, columns)
+    most: Column = reduce(np.maximum, columns)
     return most
 
 
 def read_first(column: Column | int) -> int:
-    """The first number of a column, for messages; 1 without any, and in programs."""
-    if isinstance(column, int):
-        return column
-    return int(column.flat[0]) if isinstance(column, np.ndarray) and column.size else 1
+    """The first number of a column, for messages; 1 without any."""
+    return int(np.ravel(column)[0]) if np.size(column) else 1
 
 
 def find_any(masks: Iterable[Column]) -> Column:
     """Elementwise `or` of masks; False for no masks."""
-    found: Column = reduce(ops.logical_or, masks, np.array(False))
+    found: Column = reduce(np.logical_or, masks, np.array(False))
     return found
 
 
@@ -53,25 +45,23 @@ def sum_kinds(counts: Column, of_kinds: Iterable[Column]) -> Column:
 
 def find_largest(counts: Column, of_kinds: Iterable[Column]) -> Column:
     """Maximum of a quantity over the kinds of blocks in a stage [layouts]."""
-    numbers = (ops.where(n > 0, number, 0) for n, number in zip(counts, of_kinds, strict=True))
+    numbers = (np.where(n > 0, number, 0) for n, number in zip(counts, of_kinds, strict=True))
     return find_most(numbers)
 
 
-def keep_largest(
-    answers: Iterable[tuple[Sequence[Column], Column]],
-) -> list[Column]:
+def keep_largest(answers: Iterable[tuple[Sequence[Column], Column]]) -> list[Column]:
     """Parts of the largest answer of each layout [layouts]; the first among equals.
 
     answers: pairs of the parts and the number that decides.
     """
     most: Column = np.array(-np.inf)
-    kept: Sequence[Column] = []
+    kept: list[Column] = []
     # One at a time, so that only one answer is in memory.
     for parts, size in answers:
         is_larger = size > most
-        kept = [ops.where(is_larger, *pair) for pair in zip(parts, kept or parts, strict=True)]
-        most = ops.maximum(size, most)
-    return [*kept]
+        kept = [np.where(is_larger, *pair) for pair in zip(parts, kept or parts, strict=True)]
+        most = np.maximum(size, most)
+    return kept
 
 
 def find_distinct(*columns: Column) -> tuple[list[Column], Column]:

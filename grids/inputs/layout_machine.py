@@ -8,7 +8,6 @@ from paradl.grids.entries.software import LayoutFacts, Loss
 from paradl.grids.entries.transformer_rates import read_facts
 from paradl.grids.inputs.machine import Machine, build_network, build_pe, build_software
 from paradl.grids.inputs.values import RowValues, Values
-from paradl.kernels.arrays import use_numpy
 from paradl.kernels.machine.rates import Rates, find_rates
 from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.work.transformer import Training
@@ -46,9 +45,7 @@ def read_fabric(machine: Machine, values: Values = NOTHING) -> Fabric:
     """Return the network between PEs; of several machines levels are [level, machines]."""
     depth = len(machine.system.levels)
     network = build_network(machine, values, "machine", depth)
-    software = build_software(machine, values, "machine")
-    with use_numpy():
-        return Fabric.from_network(network, software)
+    return Fabric.from_network(network, build_software(machine, values, "machine"))
 
 
 def find_reserved(machine: Machine) -> float:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from paradl.kernels.arrays import Cells, use_numpy
+from paradl.kernels.arrays import Cells
 from paradl.kernels.columns import Column
 from paradl.kernels.machine.device import PE
 from paradl.kernels.machine.network import Network
@@ -38,8 +38,7 @@ class Machines(NamedTuple):
     ) -> "Machines":
         """Find the machines among cells of `rank` dimensions."""
         rates = {name: np.asarray(v) for name, v in vars(find_rates(pe, software, facts)).items()}
-        with use_numpy():
-            fabric = Fabric.from_network(_trim_levels(network), software)
+        fabric = Fabric.from_network(_trim_levels(network), software)
         parts = vars(fabric).values()
         links = (part for net in parts for part in (net.latency, net.bandwidth, net.flow))
         varied = [*rates.values(), *links]

@@ -92,7 +92,7 @@ class Rates:
 def find_rates(pe: "PE", software: "Software", facts: StackFacts) -> Rates:
     """Return the rates of PEs with some software; numbers, or arrays of any shape."""
     # A peak that is moved moves those of attention, logits and plain cores in proportion.
-    moved = pe.peak_flops / facts.peaks.products
+    moved = np.asarray(pe.peak_flops) / facts.peaks.products
     slower = software.attention_penalty if facts.slow_attention else 1.0
     rates: dict[str, Any] = {
         "peak": facts.peaks.products * moved,

@@ -5,7 +5,7 @@ Shares and factors are those of `kernels.machine.software`; docs/machine.md, Net
 
 from dataclasses import dataclass, replace
 
-from paradl.kernels.arrays import Cells, PerLevel, xp
+from paradl.kernels.arrays import Cells, PerLevel, use_numpy, xp
 from paradl.kernels.machine.network import Network
 from paradl.kernels.machine.software import Software
 
@@ -58,11 +58,12 @@ class Fabric:
 
     @classmethod
     def from_network(cls, network: Network, software: Software) -> "Fabric":
-        """Return the network as software uses it."""
-        messages = reach_links(network, software)
-        return cls(
-            stated=network,
-            messages=messages,
-            layers=reach_inside(messages, software.node_collective),
-            gradients=reach_inside(messages, software.node_reduce),
-        )
+        """Return the network as software uses it, in numpy."""
+        with use_numpy():
+            messages = reach_links(network, software)
+            return cls(
+                stated=network,
+                messages=messages,
+                layers=reach_inside(messages, software.node_collective),
+                gradients=reach_inside(messages, software.node_reduce),
+            )

@@ -147,7 +147,7 @@ class LayoutColumn:
         return self.of == self.name
 
 
-# In the order of parameters, of labels, and of ties. To add one: `kernels.parallelism.dimension`.
+# In the order of parameters, of labels, and of ties. To add one: `kernels.parallelism`.
 _COLUMNS = (
     LayoutColumn(
         *("tensor", "tensor", "degrees", "tp", ("tensor_parallel", "tmp")),

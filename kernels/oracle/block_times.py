@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from paradl.kernels.arrays import use_numpy
-from paradl.kernels.columns import Column, add, keep_largest, ops, sum_kinds
+from paradl.kernels.columns import Column, add, keep_largest, sum_kinds
 from paradl.kernels.machine.rates import BACKWARD, Rate, Rates
 from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
@@ -80,10 +80,8 @@ def time_exchanges(
 
 
 class IterationTimes:
-    """Seconds of blocks per micro-batch and of stages per iteration.
-
-    In numpy inside `kernels.arrays.use_numpy`, else in programs.
-    """
+    """Seconds of blocks per micro-batch and of stages per iteration. Use inside
+    `kernels.arrays.use_numpy`."""
 
     def __init__(self, divided: DividedBlocks, stages: Sequence[Stage]) -> None:
         net, layouts, training = divided.net, divided.layouts, divided.training
@@ -141,7 +139,7 @@ class IterationTimes:
         }
         # Stragglers delay exchanges as well.
         busy = add(terms.values())
-        lost = self.rates.straggling * ops.log2(layouts.pes)
+        lost = self.rates.straggling * np.log2(layouts.pes)
         terms["waiting"] = self.rates.pause + lost * busy
         return [terms[name] for name in TERMS], busy + terms["waiting"]
 
@@ -222,7 +220,7 @@ class IterationTimes:
             return held * self.multiply(tokens, of_expert, peak, read)
         if not weights.parts:  # a whole matrix: sequence parallelism divides the tokens instead
             return self.multiply(tokens / layouts.sigma, width, peak, read)
-        return self.multiply(tokens, width / ops.minimum(t, weights.parts), peak, read)
+        return self.multiply(tokens, width / np.minimum(t, weights.parts), peak, read)
 
     def multiply(self, tokens: Column, width: Rate, peak: Rate, read: float) -> Column:
         """Forward seconds of a product of u tokens with w columns or rows of h features.
@@ -242,7 +240,7 @@ class IterationTimes:
         """Forward seconds of the products of an attention."""
         rates, fused, width = self.rates, self.training.fused_attention, attention.width
         keys = attention.count_keys(self.training.length, skips_later=fused)
-        parts = ops.minimum(self.layouts.tensor, attention.heads)
+        parts = np.minimum(self.layouts.tensor, attention.heads)
         flops = attention.flops * self.tokens * keys / parts
         if fused:
             slower = (1 + EXPONENTIALS / width) * self._slow_pieces()
@@ -253,14 +251,14 @@ class IterationTimes:
     def _slow_pieces(self) -> Column:
         """Factor by which the pieces of a context, two per rank, slow attention; 1 without any."""
         divides = self.training.context_by != "all_to_all"  # which divides heads instead
-        pieces = ops.where(divides & (self.layouts.context > 1), 2 * self.layouts.context, 1)
+        pieces = np.where(divides & (self.layouts.context > 1), 2 * self.layouts.context, 1)
         slower: Column = 1 + TILE * (pieces - 1) / self.training.length
         return slower
 
     def compute_again(self, forward: Iterable[tuple[int, Column]]) -> Column:
         """Seconds of recomputed products."""
         bits = self.layouts.recompute
-        return add(ops.where(bits & modules, seconds, 0) for modules, seconds in forward)
+        return add(np.where(bits & modules, seconds, 0) for modules, seconds in forward)
 
     def time_logits(self) -> Column:
         """Seconds of the output layer, forward and backward."""
@@ -276,8 +274,7 @@ class IterationTimes:
         host = sum_kinds(counts, (self.launch(block) for block in self.net.kinds))
         # Each further chunk of a stage receives a message.
         host = host + self.rates.launch * (self.layouts.chunks - 1)
-        waiting: Column = wait_for_launches(device, host)
-        return waiting
+        return np.asarray(wait_for_launches(device, host))
 
     def launch(self, block: Block) -> Column:
         """Host seconds to launch a block, and each expert of a PE."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from paradl.kernels.columns import Column, add, find_any, find_most, ops
+from paradl.kernels.columns import Column, add, find_any, find_most
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.machine.network import Network
 from paradl.kernels.machine.rates import Rates, StackFacts, find_rates
@@ -168,17 +168,15 @@ def _narrow(values: Column, first: int) -> Column:
 def flag_cells(case: Case) -> Column:
     """Find flags that follow from the layout of each cell [cells]."""
     work = case.round_blocks()
-    with jax.numpy_dtype_promotion("standard"):  # of whole numbers and others
-        return find_limits(work.net, work.divided, work.training)
+    return find_limits(work.net, work.divided, work.training)
 
 
 def measure_cells(case: Case) -> Column:
     """Find bytes of tensors on the fullest PE [cells]; NaN where a degree divides nothing."""
     work = case.blocks
-    with jax.numpy_dtype_promotion("standard"):  # of whole numbers and others
-        measured = measure_stages(work.net, work.divided, work.training, work.stages)
-        memory = find_most(size for _, size in measured)
-    return ops.where(is_possible(flag_cells(case)), memory, np.nan)
+    measured = measure_stages(work.net, work.divided, work.training, work.stages)
+    memory = find_most(size for _, size in measured)
+    return np.where(is_possible(flag_cells(case)), memory, np.nan)
 
 
 def time_cells(case: Case) -> list[Column]:
@@ -189,13 +187,12 @@ def time_cells(case: Case) -> list[Column]:
     transfers = Transfers(
         Fabric.from_network(network, case.software),
         work.divided.pes,
-        () if work.spans is None else work.spans,
+        () if work.spans is None else [*np.asarray(work.spans)],
         of_cells=True,
     )
     divided = DividedBlocks(work.net, work.divided, work.training, rates, transfers)
-    with jax.numpy_dtype_promotion("standard"):  # of whole numbers and others
-        terms = IterationTimes(divided, work.stages).keep_slowest()
-    return [ops.where(possible, rates.slowdown * terms[name], np.nan) for name in TERMS]
+    terms = IterationTimes(divided, work.stages).keep_slowest()
+    return [np.where(possible, rates.slowdown * terms[name], np.nan) for name in TERMS]
 
 
 def _take_levels(network: Network, levels: int) -> Network:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from paradl.kernels.columns import Column, add, ops, read_first
+from paradl.kernels.columns import Column, add, read_first
 from paradl.kernels.parallelism.divided_blocks import DividedBlocks, Exchanged
 from paradl.kernels.parallelism.parallelism import Parallelism
 from paradl.kernels.parallelism.rules import Rule, Rules, leave_rest
@@ -60,14 +60,14 @@ def _exchange_keys(divided: DividedBlocks, attention: AttentionProducts, hidden:
     tokens, item = training.count_tokens(layouts), training.recipe.item
     queries = tokens * item * attention.flops / 2
     # With more PEs than KV heads, each PE has a whole one.
-    held = attention.kv_heads / ops.minimum(t, attention.kv_heads)
+    held = attention.kv_heads / np.minimum(t, attention.kv_heads)
     keys = queries / attention.heads * held
     if training.context_by == "ring":
         # The bytes of each of the c - 1 steps hide behind the attention to the part received
         # before, start-ups behind nothing. Keys and values go forward and backward, and their
         # gradients.
         startups, sent = transfers.split_send(c, t, keys)
-        step: Column = 3 * startups + ops.maximum(3 * sent - hidden / c, 0)
+        step: Column = 3 * startups + np.maximum(3 * sent - hidden / c, 0)
         return (c - 1) * step
     if training.context_by == "all_gather":
         return 2 * transfers.gather(c, t, c * keys) + transfers.scatter(c, t, c * keys)
@@ -79,4 +79,4 @@ def _exchange_keys(divided: DividedBlocks, attention: AttentionProducts, hidden:
 def _count_parts(layouts: Layouts, training: Training) -> Column:
     """Count parts of a sequence: a causal ring gives each rank an early and a late part."""
     c = layouts.context
-    return c if training.context_by == "all_to_all" else ops.where(c > 1, 2 * c, 1)
+    return c if training.context_by == "all_to_all" else np.where(c > 1, 2 * c, 1)

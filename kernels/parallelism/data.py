@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from paradl.kernels.columns import Column, ops, read_first
+from paradl.kernels.columns import Column, read_first
 from paradl.kernels.machine.library_collectives import Costs
 from paradl.kernels.machine.rates import BACKWARD
 from paradl.kernels.names.parallelisms import DATA, LAYOUT_COLUMNS
@@ -63,7 +63,7 @@ class DataParallel(Parallelism):
     @staticmethod
     def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
         replicas = "the replicas of experts" if net.experts else ""
-        batch, shard = training.find_batch(layouts), read_first(layouts.shard)
+        batch, shard = np.asarray(training.find_batch(layouts)), read_first(layouts.shard)
         dp = f"dp{read_first(layouts.data)}"
         return {
             "batch": Rule(
@@ -107,14 +107,13 @@ class DataParallel(Parallelism):
         always, rates = divided.layouts.zero == 3, divided.rates
         gradients, weights = _exchange_states(divided, costs, held)
         if passes is not None:
-            passes = ops.where(always, divided.training.count_passes(divided.layouts), 1) * passes
-            beside_weights = ops.where(always, passes, passes / (1 + BACKWARD))
-            whole = weights
-            weights = ops.maximum(whole - rates.hidden_weights * beside_weights, 0)
+            passes = np.where(always, divided.training.count_passes(divided.layouts), 1) * passes
+            beside_weights = np.where(always, passes, passes / (1 + BACKWARD))
+            whole, weights = weights, np.maximum(weights - rates.hidden_weights * beside_weights, 0)
             # Links that are busy with weights carry no gradients.
-            free = passes - ops.where(always, whole - weights, 0)
-            beside_gradients = ops.minimum(BACKWARD / (1 + BACKWARD) * passes, free)
-            gradients = ops.maximum(gradients - rates.hidden_gradients * beside_gradients, 0)
+            free = passes - np.where(always, whole - weights, 0)
+            beside_gradients = np.minimum(BACKWARD / (1 + BACKWARD) * passes, free)
+            gradients = np.maximum(gradients - rates.hidden_gradients * beside_gradients, 0)
         return {"gradient_exchange": gradients, "weight_gather": weights}
 
 
@@ -134,20 +133,20 @@ def _exchange_states(
         scattered = time(cost.scatter, recipe.gradients * number)
         scattered = scattered + time(cost.beyond, beyond)
         reduced = time(cost.whole, recipe.gradients * number)
-        gradients = gradients + ops.where(
-            number > 0, ops.where(layouts.zero > 0, scattered, reduced), 0
+        gradients = gradients + np.where(
+            number > 0, np.where(layouts.zero > 0, scattered, reduced), 0
         )
         gathered = time(cost.gather, recipe.weights * number)
-        weights = weights + ops.where((number > 0) & (layouts.zero > 0), gathered, 0)
+        weights = weights + np.where((number > 0) & (layouts.zero > 0), gathered, 0)
     # ZeRO 3 keeps neither whole gradients nor whole weights between passes.
-    times = ops.where(layouts.zero == 3, divided.training.count_passes(layouts), 1)
-    return times * gradients, ops.where(layouts.zero == 3, 2, 1) * times * weights
+    times = np.where(layouts.zero == 3, divided.training.count_passes(layouts), 1)
+    return times * gradients, np.where(layouts.zero == 3, 2, 1) * times * weights
 
 
 def _cost_states(
     transfers: Transfers, degree: Column, stride: Column, shards: Column
 ) -> StateCosts:
-    shards = ops.minimum(shards, degree)
+    shards = np.minimum(shards, degree)
     return StateCosts(
         shards,
         transfers.cost_gather(shards, stride),
@@ -159,10 +158,9 @@ def _cost_states(
 
 def _leave_experts(net: Transformer, layouts: Layouts) -> Column:
     """Find layouts whose groups of `shard` ranks do not divide the replicas of experts."""
-    if not net.experts:
+    if not net.experts or not layouts.shard.any():
         return np.array(False)
     # `folding` forbids what has no whole number of replicas.
     whole = layouts.tensor * layouts.context * layouts.data % (layouts.etp * layouts.expert) == 0
-    rest = layouts.expert_replicas % ops.maximum(layouts.expert_shards, 1)
-    unequal: Column = whole & (rest > 0)
-    return unequal
+    rest = layouts.expert_replicas % np.maximum(layouts.expert_shards, 1)
+    return np.asarray(whole & (rest > 0))

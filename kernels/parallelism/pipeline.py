@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import jax
+import numpy as np
 
 from paradl.kernels.arrays import Cells, PerLayer, PerStage, xp
-from paradl.kernels.columns import Column, ops, read_first
+from paradl.kernels.columns import Column, read_first
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.machine.network import Link, find_path
 from paradl.kernels.parallelism.divided_blocks import DividedBlocks, Exchanged, Marks, Repeats
@@ -188,7 +189,7 @@ class Pipeline(Parallelism):
             # One message per pass of a chunk, the first of which fills: Table III's 2 (p + S - 2).
             parts = count_parts(layouts.pipeline, layouts.chunks, training)
             passed = micro_batches * (parts // layouts.pipeline)
-            hops = ops.where(hops > 0, hops + passed - 1, 0)
+            hops = np.where(hops > 0, hops + passed - 1, 0)
             return {"stage_exchange": flushes * 2 * hops * (startups + sent)}
         further = micro_batches * (layouts.chunks - 1) * startups
         return {"stage_exchange": flushes * 2 * (hops * (startups + sent) + further)}

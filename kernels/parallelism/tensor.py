@@ -7,7 +7,9 @@ section 4.2.2. Rules of Megatron-LM, arguments.py.
 from collections.abc import Sequence
 from typing import ClassVar
 
-from paradl.kernels.columns import Column, find_any, ops, read_first
+import numpy as np
+
+from paradl.kernels.columns import Column, find_any, read_first
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.parallelism.divided_blocks import DividedBlocks, Exchanged, Marks, Values
 from paradl.kernels.parallelism.parallelism import Parallelism
@@ -36,7 +38,7 @@ class TensorParallel(Parallelism):
             "heads": divide(net.heads, t, tp, "heads", "a tensor degree"),
             "kv_heads": Rule(
                 # With more PEs than KV heads, each head has several copies.
-                find_any(ops.maximum(n, t) % ops.minimum(n, t) > 0 for n in net.kv_heads),
+                find_any(np.maximum(n, t) % np.minimum(n, t) > 0 for n in net.kv_heads),
                 f"{tp} neither divides nor is a multiple of {kv_heads} KV heads",
                 f"a tensor degree that divides, or is a multiple of, {kv_heads}",
             ),
@@ -60,7 +62,7 @@ class TensorParallel(Parallelism):
         layouts, transfers, m = divided.layouts, divided.transfers, divided.activations
         t = layouts.tensor
         gathered = transfers.gather(t, 1, m) + transfers.scatter(t, 1, m)
-        return ops.where(layouts.sequence > 0, gathered, transfers.reduce(t, 1, m))
+        return np.where(layouts.sequence > 0, gathered, transfers.reduce(t, 1, m))
 
     def exchange_block(
         self, divided: DividedBlocks, costs: Column, block: Block, hiding: Sequence[Column] | None

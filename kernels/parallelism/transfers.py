@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from paradl.kernels.columns import Column, find_distinct, ops
+from paradl.kernels.columns import Column, find_distinct
 from paradl.kernels.machine.library_collectives import (
     Cost,
     Costs,
@@ -67,7 +67,7 @@ class Transfers:
     def split_send(self, degree: Column, stride: Column, m: Column) -> tuple[Column, Column]:
         """Compute seconds of a message to the next PE of a ring: start-up, and bytes."""
         (path,) = self._cost(_cost_path, self.fabric.messages, degree, stride)
-        return path.startup, m * path.beta
+        return np.asarray(path.startup), np.asarray(m * path.beta)
 
     def send_to_all(
         self, degree: Column, stride: Column, m: Column, messages: int, alike: float = 1.0
@@ -78,8 +78,7 @@ class Transfers:
         network = self.fabric.stated if is_measured else self.fabric.layers
         network = _resize_levels(_select_machines(network, self.machine), self.spans)
         ring = Ring(*(1.0 * number for number in (degree, stride, self.pes)))
-        seconds: Column = time_all_to_all(network, ring, m, messages, alike)
-        return seconds
+        return np.asarray(time_all_to_all(network, ring, m, messages, alike))
 
     def cost_gather(self, degree: Column, stride: Column | int) -> Costs:
         """List the costs of an all-gather by each algorithm."""
@@ -103,8 +102,7 @@ class Transfers:
 
     def time(self, costs: Costs, m: Column) -> Column:
         """Compute seconds of one collective by its fastest algorithm."""
-        seconds: Column = time_fastest(costs, m, 1.0)
-        return seconds
+        return np.asarray(time_fastest(costs, m, 1.0))
 
     def _cost(
         self,
@@ -132,10 +130,10 @@ class Transfers:
 
 def _resize_levels(network: Network, spans: Sequence[Column]) -> Network:
     """Return the network of levels with these PEs, and of the adapters that these have."""
-    if not len(spans):
+    if not spans:
         return network
-    span = 1.0 * ops.stack(ops.broadcast_arrays(*spans))
-    links = ops.ceil(network.links_per_node * span[0] / network.pes_per_node)
+    span = 1.0 * np.stack(np.broadcast_arrays(*spans))
+    links = np.ceil(network.links_per_node * span[0] / network.pes_per_node)
     return replace(network, span=span, pes_per_node=span[0], links_per_node=links)
 
 

@@ -18,7 +18,6 @@ from paradl.kernels.columns import (
     find_largest,
     find_most,
     keep_largest,
-    ops,
     sum_kinds,
 )
 from paradl.kernels.names.parallelisms import RECOMPUTE
@@ -81,8 +80,8 @@ def sum_tensors(
     for tensor in tensors:
         again = (layouts.recompute & tensor.modules) > 0
         size = measure_tensor(tensor, layouts, training)
-        kept = kept + ops.where(again, 0, size)
-        dropped = dropped + ops.where(again, size, 0)
+        kept = kept + np.where(again, 0, size)
+        dropped = dropped + np.where(again, size, 0)
     return kept, dropped
 
 
@@ -100,7 +99,7 @@ def measure_tensor(tensor: Tensor, layouts: Layouts, training: Training) -> Colu
     items: Column | float = tensor.items
     if tensor.size == "logits":  # padded; one part of the tokens at a time
         padding = 128 * layouts.tensor
-        items = padding * ops.ceil(tensor.items / padding) / training.loss_parts
+        items = padding * np.ceil(tensor.items / padding) / training.loss_parts
     if tensor.size == "scores":
         items = tensor.items * count_keys(training.length, tensor.window)
     size: Column = SIZES[tensor.size](training) * items * training.count_tokens(layouts)
@@ -130,7 +129,7 @@ SIZES: Mapping[str, Callable[[Training], float]] = {
 # Ranks that share a tensor.
 DIVISORS: Mapping[str, Callable[[Layouts, int], Column | float]] = {
     # With more PEs than KV heads, some PEs hold copies of a head.
-    "tensor": lambda layouts, parts: ops.minimum(layouts.tensor, parts),
+    "tensor": lambda layouts, parts: np.minimum(layouts.tensor, parts),
     "sequence": lambda layouts, parts: layouts.sigma,
     # Tokens sent to an expert: all etp PEs of the expert hold them.
     "dispatched": lambda layouts, parts: layouts.tensor / layouts.etp,
@@ -150,7 +149,7 @@ def measure_stage(
     flying = count_in_flight(layouts, training, stage.number)
     # Logits are freed after each micro-batch, unless all forward passes come first.
     late = SCHEDULES[training.schedule].is_late & (layouts.pipeline > 1)
-    scored = ops.where(late, training.count_micro_batches(layouts), 1)
+    scored = np.where(late, training.count_micro_batches(layouts), 1)
     front, back = ends
     kept, again = measure_activations(stage.counts, layouts, blocks, flying)
     if net.memory:  # one copy for all blocks that read it
@@ -182,9 +181,9 @@ def hold_parameters(
 def share_states(held: Parameters, layouts: Layouts, training: Training) -> list[Column]:
     """Compute bytes of weights, gradients and states, sharded from ZeRO stage 3, 2 and 1 on."""
     whole = held.dense + held.experts
-    shared = held.dense / layouts.shards + held.experts / ops.maximum(layouts.expert_shards, 1)
+    shared = held.dense / layouts.shards + held.experts / np.maximum(layouts.expert_shards, 1)
     sizes = zip((3, 2, 1), training.recipe[:3], strict=True)
-    return [size * ops.where(layouts.zero >= least, shared, whole) for least, size in sizes]
+    return [size * np.where(layouts.zero >= least, shared, whole) for least, size in sizes]
 
 
 def measure_gathered(
@@ -225,15 +224,15 @@ def measure_activations(
     number = counts.sum(axis=0)
     again, largest = find_largest(counts, blocks.dropped), find_largest(counts, blocks.kept)
     # Of a stage's own blocks; 1 of stages that a layout does not have.
-    r = ops.maximum(ops.ceil(ops.sqrt(number)), 1)
+    r = np.maximum(np.ceil(np.sqrt(number)), 1)
     full = (layouts.recompute & RECOMPUTE["full"]) > 0
-    fewer = ops.where(full, ops.ceil(number / r) / ops.maximum(number, 1), 1)
+    fewer = np.where(full, np.ceil(number / r) / np.maximum(number, 1), 1)
     kept = sum_kinds(counts, blocks.kept) * fewer * flying
-    return kept, ops.where(full, r * (again + largest) - largest, again)
+    return kept, np.where(full, r * (again + largest) - largest, again)
 
 
 def count_updated(held: Parameters, layouts: Layouts) -> Column:
     """Count parameters that the optimizer of a rank updates."""
-    shards = (ops.where(layouts.zero > 0, n, 1) for n in (layouts.shards, layouts.expert_shards))
+    shards = (np.where(layouts.zero > 0, n, 1) for n in (layouts.shards, layouts.expert_shards))
     # From stage 1 on, a rank updates the parameters whose states it holds.
     return add(number / n for number, n in zip(held, shards, strict=True))

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from paradl.kernels.arrays import Cells
-from paradl.kernels.columns import Column, ops
+from paradl.kernels.columns import Column
 from paradl.kernels.machine.rates import StackFacts
 from paradl.kernels.work.layouts import ALL_COLUMNS, Layouts
 from paradl.kernels.work.schedules import Stage
@@ -46,7 +46,8 @@ class BlockWork:
         batch: B, flushes: A, of an iteration. A `micro` of 0 is all of a flush or, with stages, one
         of its segments. whole: round it up where it is no whole number, for rules that divide it.
         """
-        layouts = settle_micro(self.divided, batch, flushes, segments, whole=whole)
+        given = map(np.asarray, (batch, flushes, segments))
+        layouts = settle_micro(self.divided, *given, whole=whole)
         named = ((name, getattr(layouts, name)) for name in ALL_COLUMNS)
         return replace(self, columns={name: col for name, col in named if col is not None})
 
@@ -58,7 +59,7 @@ class BlockWork:
     @property
     def divided(self) -> Layouts:
         """The layouts of cells as columns that broadcast."""
-        return Layouts(**self.columns)
+        return Layouts(**{name: np.asarray(column) for name, column in self.columns.items()})
 
     @property
     def layouts(self) -> Layouts:
@@ -72,7 +73,7 @@ def settle_micro(
     layouts: Layouts, batch: Column, flushes: Column, segments: Column, *, whole: bool
 ) -> Layouts:
     """Return layouts with batch, flushes and micro-batches, as in `BlockWork.settle`."""
-    usual = batch / (layouts.data * flushes * ops.where(layouts.pipeline > 1, segments, 1))
-    usual = ops.maximum(ops.ceil(usual) if whole else usual, 1)
-    micro = ops.where(layouts.micro > 0, layouts.micro, usual)
+    usual = batch / (layouts.data * flushes * np.where(layouts.pipeline > 1, segments, 1))
+    usual = np.maximum(np.ceil(usual) if whole else usual, 1)
+    micro = np.where(layouts.micro > 0, layouts.micro, usual)
     return replace(layouts, micro=micro, batch=batch, flushes=flushes)

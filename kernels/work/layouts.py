@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from paradl.kernels.columns import Column, ops
+from paradl.kernels.columns import Column
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_DEGREES
 
 # In row order, which also breaks ties between layouts.
@@ -72,14 +72,7 @@ class Layouts:
     def shard_over(self, ranks: Column) -> "Layouts":
         """Layouts whose ZeRO shards over this many ranks [layouts]; 0 or all ranks: 0."""
         is_part = (self.zero > 0) & (ranks != self.data * self.context)
-        return replace(self, shard=ops.where(is_part, ranks, 0))
-
-    def round_batch(self) -> "Layouts":
-        """Layouts of the nearest whole batch, for rules that divide it."""
-        if self.batch is None or self.batch.dtype.kind == "i":
-            return self
-        batch, micro = (np.rint(number).astype(int) for number in (self.batch, self.micro))
-        return replace(self, batch=batch, micro=micro)
+        return replace(self, shard=np.where(is_part, ranks, 0))
 
     def select(self, rows: Column) -> "Layouts":
         """Select layouts of a list, by mask or by row number."""
@@ -125,22 +118,22 @@ class Layouts:
     @property
     def sigma(self) -> Column:
         """Ranks that share norms and dropout: t with sequence parallelism, else 1."""
-        return ops.where(self.sequence > 0, self.tensor, 1)
+        return np.where(self.sequence > 0, self.tensor, 1)
 
     @property
     def etp(self) -> Column:
         """Tensor-parallel degree of each expert."""
-        return ops.where(self.expert_tensor > 0, self.expert_tensor, self.tensor)
+        return np.where(self.expert_tensor > 0, self.expert_tensor, self.tensor)
 
     @property
     def passes(self) -> Column:
         """N: consecutive micro-batches per chunk."""
-        return ops.where(self.group > 0, self.group, self.pipeline)
+        return np.where(self.group > 0, self.group, self.pipeline)
 
     @property
     def shards(self) -> Column:
         """Ranks that shard the states of all parameters but routed experts."""
-        return ops.where(self.shard > 0, self.shard, self.data * self.context)
+        return np.where(self.shard > 0, self.shard, self.data * self.context)
 
     @property
     def expert_replicas(self) -> Column:
@@ -153,5 +146,5 @@ class Layouts:
     def expert_shards(self) -> Column:
         """Ranks that shard the states of routed experts: their replicas, at most `shard`."""
         replicas = self.expert_replicas
-        shared: Column = ops.where(self.shard > 0, ops.minimum(replicas, self.shard), replicas)
+        shared: Column = np.where(self.shard > 0, np.minimum(replicas, self.shard), replicas)
         return shared

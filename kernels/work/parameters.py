@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from paradl.kernels.columns import Column, ops
+from paradl.kernels.columns import Column
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.transformer import Block, Transformer, Weights
 
@@ -20,7 +20,7 @@ def count_weights(weights: Weights, layouts: Layouts) -> Column:
     """Parameters of a layer on a PE [layouts]; PEs beyond its parts hold copies."""
     tensor = layouts.etp if weights.is_routed else layouts.tensor
     # Experts have few biases, and are divided over their width.
-    parts = ops.minimum(tensor, weights.parts) if weights.parts else ops.ones_like(tensor)
+    parts = np.minimum(tensor, weights.parts) if weights.parts else np.ones_like(tensor)
     biases = weights.biases / (parts if weights.by_columns else 1)
     held: Column = (weights.matrix / parts + biases) / (layouts.expert if weights.is_routed else 1)
     return held
@@ -39,7 +39,7 @@ def count_tables(net: Transformer, layouts: Layouts, reads: Column, last: Column
 
     reads, last: whether a stage embeds tokens, and computes logits; with tied tables, one serves.
     """
-    tables = ops.where(reads & last & net.ties, 1, reads.astype(int) + last)
+    tables = np.where(reads & last & net.ties, 1, reads.astype(int) + last)
     held: Column = tables * pad_vocabulary(net, layouts) / layouts.tensor * net.hidden
     return held
 
@@ -48,4 +48,4 @@ def pad_vocabulary(net: Transformer, layouts: Layouts) -> Column:
     """V [layouts], padded to a multiple of 128 t."""
     # Megatron-LM, arguments.py: make-vocab-size-divisible-by, for the efficiency of tensor cores.
     unit: Column = 128 * layouts.tensor
-    return unit * ops.ceil(net.vocabulary / unit)
+    return unit * np.ceil(net.vocabulary / unit)

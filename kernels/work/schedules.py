@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from paradl.kernels.columns import Column, find_distinct, ops
+from paradl.kernels.columns import Column, find_distinct
 from paradl.kernels.divisors import list_divisors
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.transformer import Training, Transformer
@@ -35,12 +35,12 @@ class Schedule(NamedTuple):
 
 SCHEDULES: Mapping[str, Schedule] = {
     "gpipe": Schedule(lambda p, i, m, v, n: m, is_late=True),
-    "1f1b": Schedule(lambda p, i, m, v, n: ops.minimum(p - i, m)),
+    "1f1b": Schedule(lambda p, i, m, v, n: np.minimum(p - i, m)),
     "interleaved": Schedule(
-        lambda p, i, m, v, n: ops.minimum(2 * (p - 1 - i) + (v - 1) * n + 1, m * v) / v
+        lambda p, i, m, v, n: np.minimum(2 * (p - 1 - i) + (v - 1) * n + 1, m * v) / v
     ),
-    "zb1p": Schedule(lambda p, i, m, v, n: ops.minimum(p, m), bubble=1 / 3),
-    "zbv": Schedule(lambda p, i, m, v, n: ops.minimum(p, m), is_folded=True, bubble=0.0),
+    "zb1p": Schedule(lambda p, i, m, v, n: np.minimum(p, m), bubble=1 / 3),
+    "zbv": Schedule(lambda p, i, m, v, n: np.minimum(p, m), is_folded=True, bubble=0.0),
 }
 # The schedule that becomes interleaved with several chunks per stage.
 INTERLEAVES = "1f1b"
@@ -95,7 +95,7 @@ def count_in_flight(layouts: Layouts, training: Training, stage: Column | int) -
         for name in (training.schedule, "interleaved")
     )
     # Without stages there is nothing to schedule: a backward pass follows its forward pass.
-    return ops.where(p == 1, 1, ops.where(v > 1, interleaved, plain))
+    return np.where(p == 1, 1, np.where(v > 1, interleaved, plain))
 
 
 def count_stage_blocks(
@@ -127,7 +127,7 @@ def count_stage_blocks(
 def count_parts(pipeline: Column, chunks: Column, training: Training) -> Column:
     """Count the parts that stages divide the blocks into; a V has two chunks per stage."""
     folded = SCHEDULES[training.schedule].is_folded & (pipeline > 1)
-    parts: Column = pipeline * ops.where(folded, 2, chunks)
+    parts: Column = pipeline * np.where(folded, 2, chunks)
     return parts
 
 
@@ -177,5 +177,5 @@ def find_ends(pipeline: Column, training: Training, number: Column) -> tuple[Col
 def count_bubbles(layouts: Layouts, training: Training) -> Column:
     """Idle time of a stage per iteration, in micro-batches [layouts]."""
     p, v = layouts.pipeline, layouts.chunks
-    idle: Column = ops.where(v > 1, 1 / v, SCHEDULES[training.schedule].bubble) * (p - 1)
+    idle: Column = np.where(v > 1, 1 / v, SCHEDULES[training.schedule].bubble) * (p - 1)
     return idle

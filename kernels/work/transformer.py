@@ -171,7 +171,7 @@ class Training:
     def count_micro_batches(self, layouts: Layouts) -> Column:
         """Micro-batches m per flush [layouts]; a part of one for a batch between whole numbers."""
         batch, least = self.find_batch(layouts), self.count_least(layouts)
-        # Programs, and slopes, have batches between whole numbers.
+        # Those of cells are no integers: a slope in the batch looks between whole numbers.
         is_whole = isinstance(batch, int) or batch.dtype.kind == "i"
         micro_batches: Column = batch // least if is_whole else batch / least
         return micro_batches
