@@ -5,12 +5,12 @@ own methods: a pipeline has both; filter, channel, spatial and placement divide 
 context, expert and data blocks. What replicas of layers send each other is in
 `kernels.oracle.exchanges`.
 
-To add one of layers: a file NAME.py here with `PARALLELISM` (a PE's share of each layer, what it holds, the
-exchanges of a step, what may hide them), and a row of `KINDS` in `kernels.names.parallelisms`;
-strategies, settings, axes of its degree and products follow. If it divides layers in a new way:
-`Divided` there, and `place` of `grids.inputs.placement`. Its colour: `sweep.plots.looks`; formulas
-of its own: `sweep.explanation.formulas`. Once more, independently, in tests/helpers/:
-reference_machine.py, reference_products.py. Tests: tests/test_machine_agreement.py,
+To add one of layers: a file NAME.py here with `PARALLELISM` (a PE's share of each layer, what it
+holds, the exchanges of a step, what may hide them), and a row of `KINDS` in
+`kernels.names.parallelisms`; strategies, settings, axes of its degree and products follow. If it
+divides layers in a new way: `Divided` there, and `place` of `grids.inputs.placement`. Its colour:
+`sweep.plots.looks`; formulas of its own: `sweep.explanation.formulas`. Once more, independently, in
+tests/helpers/: reference_machine.py, reference_products.py. Tests: tests/test_machine_agreement.py,
 tests/test_products.py.
 
 To add a degree of blocks: a file with `PARALLELISM`, its row of `_COLUMNS` in
