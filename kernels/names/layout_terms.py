@@ -84,6 +84,7 @@ LAYOUT_TERMS: dict[str, Term] = {
     ),
     "pipeline_bubble": replace(
         TERMS["pipeline_bubble"],
+        per="iteration",
         symbols="A (q_p-1)/v of a micro-batch's time on the slowest stage; zb1p a third, zbv 0",
         numbers=SECONDS,
     ),

@@ -63,7 +63,7 @@ class Terms:
             kind="work",
             why="PEs spend most of their time on arithmetic",
             symbols="b sum s_l, of a PE's own part of each layer",
-            numbers="{b:g} x {work:.6g} s",
+            numbers="{batch:g} x {forward_backward:.6g} s",
         ),
     ]
     pipeline_bubble: Annotated[
@@ -76,7 +76,7 @@ class Terms:
             why="stages wait for their first and after their last segment; more segments would "
             "shorten that",
             symbols="(p2-1)/S b (max FW_Gi + max BW_Gi)",
-            numbers="({p2:g}-1)/{segments:g} x {b:g} x {work:.6g} s",
+            numbers="({group:g}-1)/{segments:g} x {batch:g} x {forward_backward:.6g} s",
         ),
     ]
     weight_update: Annotated[
@@ -192,7 +192,7 @@ class Terms:
             why="PEs that divide samples exchange borders at every layer with a kernel",
             symbols="max(0, 4 n alpha + 2 b a sum (halo(x) + halo(dL/dy)) beta - overlap b "
             "sum s_l)",
-            numbers="4 x {halos:g} x {halo_latency:.4g} s + 2 x {halo_bytes:.6g} B / "
+            numbers="4 x {halo_exchanges:g} x {halo_latency:.4g} s + 2 x {halo_bytes:.6g} B / "
             "{halo_bandwidth:.4g} B/s, {seconds:.6g} s exposed",
         ),
     ]
@@ -243,7 +243,7 @@ class Terms:
             kind="bottleneck",
             why="PEs open log files at each exchange, one after another",
             symbols="(2 L_c + [p1 > 1] 1/A) p tau",
-            numbers="(2 x {logged:g} + {across:g}) x {p:g} x {log_open:.4g} s",
+            numbers="(2 x {logged:g} + {across:g}) x {pe:g} x {log_open:.4g} s",
         ),
     ]
     straggler_wait: Annotated[

@@ -11,13 +11,9 @@ from paradl.grids.grid import Grid, Index
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import read_parameter
 from paradl.kernels.machine.machines import Machines
-from paradl.kernels.machine.rates import Rates
-from paradl.kernels.machine.reached import Fabric
-from paradl.kernels.oracle.answer import find_limits
 from paradl.kernels.oracle.blocks import add_seconds, answer_layouts, total_exchanges
 from paradl.kernels.parallelism.layout import explain_broken
 from paradl.kernels.search.stacks import find_unsupported
-from paradl.kernels.work.block_memory import measure_memory
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.transformer import Training, Transformer
 from paradl.sweep.answers.numbers import number
@@ -49,25 +45,11 @@ class LayoutCell:
         return replace(self.case.blocks.training, batch=int(batch), reserved=reserved)
 
     @cached_property
-    def _machines(self) -> Machines:
+    def machines(self) -> Machines:
+        """Rates of its PEs, and the network between them."""
         case = self.case
         parts = case.pe, case.network, case.software, case.blocks.facts
         return Machines.from_parts(*parts, rank=np.ndim(case.run.p))
-
-    @property
-    def rates(self) -> Rates:
-        """Rates of its PEs."""
-        return self._machines.rates
-
-    @property
-    def fabric(self) -> Fabric:
-        """The network between them."""
-        return self._machines.fabric
-
-    @cached_property
-    def limit(self) -> int:
-        """Its flags."""
-        return int(np.ravel(find_limits(self.case))[0])
 
     @property
     def is_unsupported(self) -> bool:
@@ -87,14 +69,9 @@ class LayoutCell:
         parts = ("data", *self.strategy.parts)
         return {name: int(getattr(self.layout, name)[0]) for name in names if name in parts}
 
-    def measure_parts(self) -> dict[str, float]:
-        """Memory of the fullest PE by part [B]."""
-        parts, _ = measure_memory(self.net, self.layout, self.training)
-        return {name: float(part[0]) for name, part in parts.items() if part[0]}
-
     def find_times(self) -> dict[str, float]:
         """Seconds of an iteration: total, compute and communication."""
-        answers = answer_layouts(self.net, self.layout, self.training, self.rates, self.fabric)
+        answers = answer_layouts(self.net, self.layout, self.training, *self.machines[:2])
         compute, communication = (float(part[0]) for part in add_seconds(answers.seconds))
         return {
             "iteration_time": compute + communication,
@@ -106,7 +83,7 @@ class LayoutCell:
         """Seconds of an iteration's communication by term, hidden or not; none without a time."""
         if self.list_obstacles():  # a layout that does not divide has no time
             return {}
-        totals = total_exchanges(self.net, self.layout, self.training, self.rates, self.fabric)
+        totals = total_exchanges(self.net, self.layout, self.training, *self.machines[:2])
         return {name: float(seconds[0]) for name, seconds in totals.items()}
 
     def list_obstacles(self) -> list[str]:

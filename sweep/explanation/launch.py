@@ -1,81 +1,107 @@
 """Describe how to launch a configuration: processes, ranks and their groups.
 
 Ranks are numbered as the oracle lays out PEs (docs/machine.md, Network): node by node, with the PEs
-of a replica adjacent, so that groups stay inside a node if they fit.
+of the innermost parallelism adjacent, so that groups stay inside a node if they fit.
 """
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from paradl.grids.grid import Grid
-from paradl.grids.inputs.groups import Groups
 from paradl.kernels.configuration.case import Case
-from paradl.kernels.names.parallelisms import KINDS
-
-Row = dict[str, Any]
+from paradl.kernels.names.parallelisms import DATA, KINDS
+from paradl.kernels.oracle.formulas import count_segments
+from paradl.sweep.answers.numbers import number
+from paradl.sweep.explanation.facts import Row, WorkFacts
 
 # Most groups, and ranks of a group, that are listed one by one.
 MOST_LISTED = 3
+# Parallelisms whose PEs hold the same weights, and so reduce gradients together, as replicas do.
+ALIKE = ("context", *(name for name, kind in KINDS.items() if kind.splits == "rows"))
+# Divides the PEs of other parallelisms once more.
+FOLDED = "expert"
+
+
+def describe_processes(pes: int, most: int) -> Row:
+    """Describe the processes of a run, one per PE, on nodes that have room for `most` each."""
+    # torchrun takes one number for all nodes; the last node may run fewer.
+    per_node = min(pes, most)
+    nodes = math.ceil(pes / per_node)
+    return {
+        "command": f"torchrun --nnodes={nodes} --nproc-per-node={per_node}",
+        "world_size": pes,
+        "nnodes": nodes,
+        "nproc_per_node": per_node,
+        "last_node": pes - (nodes - 1) * per_node,
+    }
+
+
+def note_last_node(processes: Mapping[str, Any]) -> list[str]:
+    """Note how to start the last node if it runs fewer processes than the others."""
+    last = processes["last_node"]
+    is_short = last < processes["nproc_per_node"]
+    return [f"on the last node --nproc-per-node={last}"] if is_short else []
 
 
 @dataclass(frozen=True)
-class Processes:
-    """Processes of a run on nodes that have room for `most` each: one per PE."""
+class RankMesh:
+    """Ranks in a grid. sizes: degrees of parallelisms, the outermost first."""
 
-    pes: int
-    most: int
+    sizes: Mapping[str, int]
 
-    @property
-    def per_node(self) -> int:
-        """Processes of each node but the last; torchrun takes one number for all nodes."""
-        return min(self.pes, self.most)
+    @cached_property
+    def strides(self) -> dict[str, int]:
+        """Ranks from one PE of a parallelism to the next: the product of the degrees inside it."""
+        sizes = [*self.sizes.values()]
+        return {name: math.prod(sizes[at + 1 :]) for at, name in enumerate(self.sizes)}
 
-    @property
-    def nodes(self) -> int:
-        """Nodes that the processes fill, the last one perhaps in part."""
-        return math.ceil(self.pes / self.per_node)
+    def describe(self, of: str, task: str, *names: str) -> Iterator[Row]:
+        """Yield a row for the groups of ranks that differ in some parallelisms; none of one rank.
 
-    @property
-    def last(self) -> int:
-        """Processes of the last node."""
-        return self.pes - (self.nodes - 1) * self.per_node
-
-    @property
-    def command(self) -> str:
-        """The start of a line that starts them, before the script."""
-        return f"torchrun --nnodes={self.nodes} --nproc-per-node={self.per_node}"
-
-
-@dataclass(frozen=True)
-class Ranks:
-    """`count` groups of `size` ranks that are `stride` apart.
-
-    near: of groups that have several ranks in each replica, how many of them.
-    """
-
-    size: int
-    count: int
-    stride: int
-    near: int | None = None
-
-    def describe(self, of: str, task: str) -> Row:
-        """Describe the groups: what their ranks are `of`, and the task of each rank."""
-        # All ranks of the first two groups and the last, or their ranks in the first replica.
-        size, step = self.near or self.size, self.stride
-        numbers = range(self.count) if self.count <= MOST_LISTED else (0, 1, self.count - 1)
-        # Groups interleave: `step` of them share a block of size x step ranks.
-        starts = [n // step * self.size * step + n % step for n in numbers]
-        texts = [_write_ranks(range(start, start + size * step, step)) for start in starts]
-        if self.count > MOST_LISTED:
+        of: name of the groups; task: what each rank has.
+        """
+        inside = [name for name in self.sizes if name in names and self.sizes[name] > 1]
+        if not inside:
+            return
+        size = math.prod(self.sizes[name] for name in inside)
+        count, step = math.prod(self.sizes.values()) // size, self.strides[inside[-1]]
+        # Ranks that are evenly apart, from the innermost parallelism outwards.
+        near = 1
+        for name in reversed(inside):
+            near *= self.sizes[name] if self.strides[name] == near * step else 1
+        # All ranks of the first two groups and the last, or the evenly spaced ones in each.
+        numbers = range(count) if count <= MOST_LISTED else (0, 1, count - 1)
+        firsts = [self._find_first(group, inside) for group in numbers]
+        texts = [_write_ranks(range(first, first + near * step, step)) for first in firsts]
+        if count > MOST_LISTED:
             texts[-1] = f"... {texts[-1]}"
-        ranks = "; ".join(texts)
-        return {
-            **{"of": of, "size": self.size, "count": self.count, "stride": step},
-            **{"ranks": ranks, "each": task},
+        others = "; the first replica's, and the others' alike" if near < size else ""
+        yield {
+            "of": of,
+            "size": size,
+            "count": count,
+            "stride": step,
+            "ranks": "; ".join(texts),
+            "each": f"{task}{others}",
         }
+
+    def _find_first(self, group: int, inside: list[str]) -> int:
+        """Find the first rank of a group of ranks that differ in the parallelisms `inside`."""
+        apart = [name for name in self.sizes if name not in inside]
+        at = np.unravel_index(group, [self.sizes[name] for name in apart])
+        return sum(int(n) * self.strides[name] for n, name in zip(at, apart, strict=True))
+
+    def write_replica(self) -> str:
+        """Write the replica of a rank as a Python expression."""
+        replicas, count = self.sizes.get(DATA, 1), math.prod(self.sizes.values())
+        inside = self.strides[DATA] if replicas > 1 else count
+        replica = "rank" if inside == 1 else f"rank // {inside}"
+        return replica if inside * replicas == count else f"{replica} % {replicas}"
 
 
 def _write_ranks(ranks: range) -> str:
@@ -87,32 +113,28 @@ def _write_ranks(ranks: range) -> str:
     return f"{ranks[0]},{ranks[1]}..{ranks[-1]}"
 
 
-def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> Row:
+def describe_launch(grid: Grid, case: Case, facts: WorkFacts, predicted: Row) -> Row:
     """Describe the processes of a configuration, its groups of ranks, and their samples.
 
-    groups: those of the case, with choices settled. Keys include world_size [ranks]; local_batch:
-    samples per replica and pass; micro_batch: samples per segment of a pass.
+    Keys include world_size [ranks]; local_batch: samples per replica and pass; micro_batch: samples
+    per segment of a pass.
     """
-    p, p2, degrees = predicted["pe"], predicted["group"], predicted["degrees"]
-    processes = Processes(p, grid.systems[0].pes_per_node)
+    processes = describe_processes(predicted["pe"], grid.systems[0].pes_per_node)
+    sizes = {name: n for name, n in predicted["degrees"].items() if name != FOLDED}
+    mesh = RankMesh(sizes)
     # A single stage does not cut its passes into segments.
-    is_cut = any(KINDS[name].segmented and degrees[name] > 1 for name in groups.strategy.parts)
-    segments = predicted["segments"] if is_cut else 1
-    accumulate = int(predicted["parameters"]["accumulate"])
+    segments = predicted["segments"] if number(count_segments(case)) > 1 else 1
+    accumulate = int(number(case.run.accumulate))
     return {
-        "command": f"{processes.command} train.py",
-        "world_size": p,
-        "nnodes": processes.nodes,
-        "nproc_per_node": processes.per_node,
-        "last_node": processes.last,
+        **processes,
+        "command": f"{processes['command']} train.py",
         # In a device mesh, ranks increase fastest along the last dimension.
-        "mesh": degrees,
-        "groups": [*_list_model_groups(groups, predicted), *_list_rings(case, predicted)],
-        # The replica of a rank, as a Python expression.
-        "sampler": {
-            "num_replicas": predicted["replicas"],
-            "rank": "rank" if p2 == 1 else f"rank // {p2}",
-        },
+        "mesh": sizes,
+        "groups": [
+            *_list_model_groups(mesh, facts),
+            *_list_gradient_groups(mesh, facts, case.options.allreduce == "hierarchical"),
+        ],
+        "sampler": {"num_replicas": predicted["replicas"], "rank": mesh.write_replica()},
         "local_batch": predicted["batch"],
         "micro_batch": predicted["batch"] / segments,
         "micro_batches": segments * accumulate,
@@ -121,45 +143,25 @@ def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> R
     }
 
 
-def _list_model_groups(groups: Groups, predicted: Row) -> list[Row]:
-    """Return rows for the groups of each parallelism that shares a replica."""
-    rows, stride = [], 1
-    # The innermost first: the stride of a parallelism is the product of those inside it.
-    for name in reversed(groups.strategy.parts):
-        size = predicted["degrees"][name]
-        if size > 1:
-            task = KINDS[name].part
-            if KINDS[name].splits == "rows":
-                factors = np.asarray(groups.place()[0].factors).reshape(3, -1)[:, 0]
-                parts = " x ".join(f"{factor:.0f}" for factor in factors)
-                task += f", {parts} parts (depth, height, width)"
-            ranks = Ranks(size, predicted["pe"] // size, stride)
-            rows.append(ranks.describe(name if groups.strategy.several else "model", task))
-        stride *= size
-    return rows
+def _list_model_groups(mesh: RankMesh, facts: WorkFacts) -> Iterator[Row]:
+    """Yield rows for the groups of each parallelism that shares a replica, the innermost first."""
+    names = [name for name in mesh.sizes if name != DATA]
+    for name in reversed(names):
+        of = name if len(names) > 1 else "model"
+        yield from mesh.describe(of, facts.tasks[name], name)
+    for name in facts.experts:
+        if name in facts.tasks and name not in mesh.sizes:
+            yield from RankMesh(facts.experts).describe(name, facts.tasks[name], name)
 
 
-def _list_rings(case: Case, predicted: Row) -> list[Row]:
-    """Return rows for the groups that reduce gradients, in the order of the steps."""
-    p, p1, p2 = predicted["pe"], predicted["replicas"], predicted["group"]
-    degrees: dict[str, int] = predicted["degrees"]
-    # PEs that only divide rows hold the same weights. They reduce gradients together: with the same
-    # rank of other replicas, and among themselves.
-    alike = [name for name in degrees if name in KINDS and KINDS[name].splits == "rows"]
-    near = math.prod(degrees[name] for name in alike)
-    rings = [Ranks(p1, p2, p2)]
-    if near > 1 and case.options.allreduce == "hierarchical":
-        rings = [Ranks(p2, p1, 1), *rings]
-    elif near > 1 and near == p2:
-        rings = [Ranks(p, 1, 1)]
-    elif near > 1:
-        names = [*degrees]
-        inside = math.prod(degrees[name] for name in names[names.index(alike[0]) + 1 :])
-        rings = [Ranks(p1 * near, p2 // near, inside, near)]
-    shared = f", shared by ZeRO {case.options.zero}" if case.options.zero else ""
-    others = "; the first replica's, and the others' alike"
-    return [
-        ring.describe("gradient", f"the same weights{shared}{others if ring.near else ''}")
-        for ring in rings
-        if ring.size > 1
-    ]
+def _list_gradient_groups(mesh: RankMesh, facts: WorkFacts, in_two: bool) -> Iterator[Row]:
+    """Yield rows for the groups that reduce gradients, in the order of the steps.
+
+    in_two: inside replicas first, then across them.
+    """
+    among = f" over at most {facts.shard} ranks" if facts.shard else ""
+    sharing = f", shared by ZeRO {facts.zero}{among}" if facts.zero else ""
+    for names in [ALIKE, (DATA,)] if in_two else [(DATA, *ALIKE)]:
+        yield from mesh.describe("gradient", f"the same weights{sharing}", *names)
+    if facts.experts:
+        yield from RankMesh(facts.experts).describe("gradient", f"the same experts{sharing}", DATA)

@@ -10,20 +10,13 @@ from paradl.grids.inputs.groups import Groups
 from paradl.grids.models.layers import LayerTable
 from paradl.kernels.arrays import PerLayer, xp
 from paradl.kernels.compiled import compiled
-from paradl.kernels.names.arrays import Integers
 from paradl.kernels.oracle.formulas import hold_layers, time_part
 from paradl.kernels.parallelism.layout import find_layout
 from paradl.kernels.work.division import Division, Placement
 from paradl.kernels.work.group import share
-from paradl.sweep.cases.memory_parts import take_leading
+from paradl.sweep.explanation.group_memory import take_leading
 
 Row = dict[str, Any]
-
-# Amounts of one PE, in the order of their keys.
-AMOUNTS = (
-    *("seconds_per_sample", "forward", "backward", "overhead"),
-    *("gathered_items", "halo_items"),
-)
 
 
 def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
@@ -39,26 +32,22 @@ def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
     flat = {name: np.asarray(values).reshape(len(table)) for name, values in amounts.items()}
     # As the oracle adds them: kept tensors once per sample, states once.
     memory = gamma * (batch * flat.pop("kept") + flat.pop("states"))
-    split = flat.pop("split") > 0
-    where = _find_pes(placement, len(table), groups.strategy)
-    return [
-        {
-            "layer": table.names[n],
-            "kind": table.kinds[n],
-            "output": _list_extents(table, n),
-            "x": table.x[n],
-            "y": table.y[n],
-            "weights": table.w[n],
-            "biases": table.bias[n],
-            # A multiply-accumulate is two operations; element-wise layers have none.
-            "macs": table.flops[n] / 2 if table.multiplying[n] else 0.0,
-            **{name: int(numbers[n]) for name, numbers in where.items()},
-            "split": bool(split[n]),
-            **{name: float(flat[name][n]) for name in AMOUNTS},
-            "memory": float(memory[n]),
-        }
-        for n in range(len(table))
-    ]
+    columns = {
+        "layer": table.names,
+        "kind": table.kinds,
+        "output": [_list_extents(table, n) for n in range(len(table))],
+        "x": table.x,
+        "y": table.y,
+        "weights": table.w,
+        "biases": table.bias,
+        # A multiply-accumulate is two operations; element-wise layers have none.
+        "macs": np.where(table.multiplying, np.asarray(table.flops) / 2, 0.0).tolist(),
+        **_find_pes(placement, len(table), groups.strategy),
+        "split": (flat.pop("split") > 0).tolist(),
+        **{name: values.astype(float).tolist() for name, values in flat.items()},
+        "memory": memory.astype(float).tolist(),
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 @compiled(numpy=True)
@@ -95,12 +84,14 @@ def _list_extents(table: LayerTable, layer: int) -> list[int]:
     return shape if items == known else [*shape, items // known]
 
 
-def _find_pes(placement: Placement, layers: int, strategy: Strategy) -> dict[str, Integers]:
+def _find_pes(placement: Placement, layers: int, strategy: Strategy) -> dict[str, list[int]]:
     """Return `stage` of each layer of a pipeline, or `device` of each placed layer, from 1."""
     if placement.placed is not None:
         runs = np.asarray(placement.placed.runs)
-        return {"device": runs.reshape(*runs.shape[:2], -1)[..., 0].argmax(axis=0) + 1}
+        devices = runs.reshape(*runs.shape[:2], -1)[..., 0].argmax(axis=0)
+        return {"device": (devices + 1).tolist()}
     if not strategy.segmented:
         return {}
     ends = take_leading(placement.ends)
-    return {"stage": np.searchsorted(ends, np.arange(layers), side="right") + 1}
+    stages = np.searchsorted(ends, np.arange(layers), side="right")
+    return {"stage": (stages + 1).tolist()}

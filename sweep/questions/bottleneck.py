@@ -14,13 +14,13 @@ from paradl.sweep.answers.numbers import find_range, name_percentiles, name_rang
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.degrees import list_degrees
 from paradl.sweep.cases.draws import draw_terms
-from paradl.sweep.cases.memory_parts import list_memory_parts
-from paradl.sweep.cases.row_cases import answer_expected, build_row_case, find_row_cell, read_choice
+from paradl.sweep.cases.row_cases import answer_expected, build_row_case, read_choice
 from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, take_cell, thin_axis, write_cell
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.explanation.formulas import describe_largest
+from paradl.sweep.explanation.kinds import list_memory_parts
 
 Row = dict[str, Any]
 
@@ -160,9 +160,6 @@ def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
 
 def _list_parts(space: Space, index: Index, row: Row) -> Row:
     """Degrees of a row, and its memory by part [B]."""
-    if space.grid.strategy(index).laid:
-        parts = find_row_cell(space.grid, row).measure_parts()
-        return list_degrees(space.grid, row) | {"memory_parts": parts}
     case = build_row_case(space.grid, row)
     degrees = list_degrees(space.grid, row, read_choice(case, space.grid.strategy(index)))
-    return degrees | {"memory_parts": list_memory_parts(space.grid, case, index[2])["memory_parts"]}
+    return degrees | {"memory_parts": list_memory_parts(space.grid, case, index)["memory_parts"]}

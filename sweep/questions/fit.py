@@ -29,9 +29,9 @@ from paradl.kernels.work.schedules import INTERLEAVES, PLAIN
 from paradl.kernels.work.transformer import Training, Transformer
 from paradl.sweep.answers.types.fitting import FitAnswer
 from paradl.sweep.cases.layout_words import parse_layout, parse_recompute
-from paradl.sweep.explanation.layout_launch import write_launch
-from paradl.sweep.explanation.layout_memory import explain_memory
-from paradl.sweep.explanation.layout_run import LayoutRun
+from paradl.sweep.explanation.block_memory import explain_memory
+from paradl.sweep.explanation.launch_lines import write_launch
+from paradl.sweep.explanation.launch_run import LayoutRun
 from paradl.sweep.questions.fit_candidates import Candidates, LayoutTimes, Target
 
 LEAST_BATCH = 1024  # sequences: about what GPT-3 and Llama 2 were trained with

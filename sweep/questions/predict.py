@@ -22,7 +22,6 @@ from paradl.sweep.answers.types.prediction import Prediction
 from paradl.sweep.cases.fits import find_smallest_group
 from paradl.sweep.cases.intervals import list_intervals
 from paradl.sweep.cases.layout_cells import find_cell
-from paradl.sweep.cases.memory_parts import list_memory_parts
 from paradl.sweep.cases.row_cases import parameters
 from paradl.sweep.cells.design_space import (
     ONLY,
@@ -34,6 +33,7 @@ from paradl.sweep.cells.design_space import (
 from paradl.sweep.cells.memory_cube import compute_cells
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.explanation.kinds import list_memory_parts
 
 
 def predict(
@@ -147,13 +147,17 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
         "limit": name_limits(flags),
         **describe_basis(grid),
         "terms": {name: finite(number(value)) for name, value in vars(answer.terms).items()},
-        **(
-            _describe_layout(grid, case, answer)
-            if case.in_numpy
-            else _describe_group(grid, case, answer)
-        ),
+        **(_describe_layout if case.in_numpy else _describe_group)(grid, case, answer),
         **list_intervals(grid, answer),
     }
+
+
+def _list_memory(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
+    """Memory by part [B]; None where the configuration cannot exist and so has no memory."""
+    memory = list_memory_parts(grid, case, ONLY)
+    if math.isfinite(number(answer.memory)):
+        return memory
+    return memory | {"memory_parts": dict.fromkeys(memory["memory_parts"])}
 
 
 def _describe_group(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
@@ -161,38 +165,30 @@ def _describe_group(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
     strategy = grid.strategy(ONLY)
     data = {"data": case.run.replicas} if strategy.replicated else {}
     degrees = data | list_degrees(strategy.parts, case.run)
-    memory = list_memory_parts(grid, case)
     return {
         "degrees": {name: int(number(degree)) for name, degree in degrees.items()},
-        **memory,
-        "memory_parts": _mask_parts(memory["memory_parts"], answer),
+        **_list_memory(grid, case, answer),
         "parameters": parameters(case),
     }
-
-
-def _mask_parts(parts: Mapping[str, float], answer: Answer) -> dict[str, float | None]:
-    """Parts of the memory [B]; None where the configuration cannot exist and so has no memory."""
-    exists = math.isfinite(number(answer.memory))
-    return {name: part if exists else None for name, part in parts.items()}
 
 
 def _describe_layout(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
     """The same of a transformer's layout; its largest micro-batch is no question of the batch."""
     cell = find_cell(grid, case, ONLY)
     iterations = number(answer.iterations)
+    limit = name_limits(int(number(answer.limit)))
     # A layout has times even if its PEs are not those of the cell.
     exists = math.isfinite(number(answer.epoch_time))
     exchanges = cell.measure_exchanges() if exists else {}
     return {
         # Of an epoch, over its iterations, they would have another last bit.
         **(cell.find_times() if exists else {}),
-        **({"limit": [*name_limits(cell.limit), UNSUPPORTED]} if cell.is_unsupported else {}),
+        **({"limit": [*limit, UNSUPPORTED]} if cell.is_unsupported else {}),
         "layout": cell.words,
         "exchanges": {name: seconds * iterations for name, seconds in exchanges.items()},
         "bubble_share": finite(number(answer.terms.pipeline_bubble / answer.epoch_time)),
         "degrees": cell.degrees,
-        "memory_parts": _mask_parts(cell.measure_parts(), answer),
-        "largest_batch": None,
+        **_list_memory(grid, case, answer),
         "parameters": cell.list_parameters(),
         "obstacles": cell.list_obstacles(),
     }

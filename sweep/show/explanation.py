@@ -8,16 +8,15 @@ from paradl.grids.entries.strategy_names import LIMIT
 from paradl.grids.inputs.factors import divisors
 from paradl.grids.reading.errors import format_count
 from paradl.sweep.answers.reasons import keep_reasons
+from paradl.sweep.explanation.launch import note_last_node
 from paradl.sweep.show.columns import format_cell
 from paradl.sweep.show.data import Format, Row
 from paradl.sweep.show.rows import show, show_sections
 from paradl.sweep.show.tables import print_record, print_table
 
-TOP = (
+RECORD = (
     *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments"),
     *("batch", "global_batch"),
-)
-SUMS = (
     *("epoch_time", "comp_time", "comm_time", "epochs", "train_time"),
     *("bubble_share", "exchanges", "memory", "memory_parts", "largest_batch"),
     *("smallest_group", "iterations", "feasible", "limit", "oracle", "precision", "software"),
@@ -42,24 +41,36 @@ def show_explanation(explanation: dict[str, Any], form: Format, layers: bool = F
 def _print(explanation: dict[str, Any]) -> None:
     if explanation["sentence"]:
         print(explanation["sentence"], end="\n\n")
-    print_record({key: explanation[key] for key in (*TOP, *SUMS) if key in explanation})
+    print_record({key: explanation[key] for key in RECORD if key in explanation})
     print_record(explanation["parameters"], "Parameters", "parameters")
     if not explanation["formulas"]:  # no such configuration exists
         return
-    terms = [_lay_out_formula(row) for row in explanation["formulas"]]
-    print_table(terms, "Terms (the numbers: one iteration)")
-    hidden = [_lay_out_formula(row) for row in explanation["hidden"]]
-    if hidden:
-        print_table(hidden, "Hidden: no part of the time")
-    parts = [_lay_out_part(row) for row in explanation["memory_formulas"]]
-    print_table(parts, "Memory of the fullest PE")
+    _print_formulas(explanation["formulas"], "Terms (the numbers: one iteration)")
+    _print_formulas(explanation["hidden"], "Hidden: no part of the time")
+    _print_formulas(explanation["memory_formulas"], "Memory of the fullest PE")
     print_table(list(map(_lay_out_symbol, explanation["symbols"])), "Symbols")
-    if explanation["launch"] is None:
-        print("Launch lines, and layouts near it: paradl fit --layout")
-        return
     launch = list_launch_lines(explanation["launch"])
     print_table([{"": key, "value": text} for key, text in launch], "Launch")
-    print(f"{format_count(len(explanation['layers']), 'layer')}: --layers-table")
+    if layers := explanation["layers"]:
+        print(f"{format_count(len(layers), 'layer')}: --layers-table")
+    else:
+        print("Launch lines of Megatron-LM and others, and layouts near it: paradl fit --layout")
+
+
+def _print_formulas(rows: list[Row], title: str) -> None:
+    """Print the formulas of terms, or of parts of the memory, if there are any."""
+    if rows:
+        print_table(list(map(_lay_out_formula, rows)), title)
+
+
+def _lay_out_formula(row: Row) -> Row:
+    """Make a line for a formula, in symbols and below in numbers, with its share in percent."""
+    share = "share" if "share" in row else "part"
+    line = {key: value for key, value in row.items() if key != "numbers"}
+    return line | {
+        "formula": (row["formula"], f"= {row['numbers']}"),
+        share: f"{row[share]:.1%}",
+    }
 
 
 def show_layers(explanation: dict[str, Any], form: Format) -> None:
@@ -68,7 +79,9 @@ def show_layers(explanation: dict[str, Any], form: Format) -> None:
     if form != "table":
         show(rows, form)
         return
-    if not rows:  # the command says why
+    if not rows:
+        if explanation["feasible"]:  # else the command says why
+            print("a layout divides blocks: it has no table of layers")
         return
     labels = [str(explanation[key]) for key in ("model", "dataset", "system", "strategy")]
     batch = format_cell(explanation["batch"])
@@ -82,25 +95,17 @@ def show_layers(explanation: dict[str, Any], form: Format) -> None:
 
 def list_launch_lines(launch: Row) -> list[tuple[str, Any]]:
     """List what to launch: the command, device mesh, process groups and data loader."""
-    last = launch["last_node"]
-    # The last node may run fewer processes.
-    note = f"on the last node --nproc-per-node={last}"
-    command = (launch["command"], *([note] if last < launch["nproc_per_node"] else []))
+    # The arguments of PyTorch's `init_device_mesh`.
+    sizes, names = tuple(launch["mesh"].values()), tuple(launch["mesh"])
+    mesh = f"{sizes}, mesh_dim_names={names}".replace("'", '"')
     return [
-        ("command", command),
+        ("command", (launch["command"], *note_last_node(launch))),
         ("world_size", format_cell(launch["world_size"])),
-        *([("device_mesh", _describe_mesh(launch["mesh"]))] if launch["mesh"] else []),
+        *([("device_mesh", mesh)] if launch["mesh"] else []),
         *((f"{row['of']}_groups", _describe_groups(row)) for row in launch["groups"]),
         ("sampler", _describe_sampler(launch)),
         ("global_batch", format_cell(launch["global_batch"])),
     ]
-
-
-def _describe_mesh(mesh: dict[str, int]) -> str:
-    """Write the arguments of PyTorch's `init_device_mesh`."""
-    sizes, names = ", ".join(map(str, mesh.values())), ", ".join(f'"{name}"' for name in mesh)
-    comma = "," if len(mesh) == 1 else ""
-    return f"({sizes}{comma}), mesh_dim_names=({names}{comma})"
 
 
 def _describe_sampler(launch: Row) -> tuple[str, ...]:
@@ -117,31 +122,7 @@ def _describe_sampler(launch: Row) -> tuple[str, ...]:
 def _describe_groups(row: Row) -> tuple[str, ...]:
     """Describe process groups: their ranks, and what each rank does."""
     count = f"{row['count']:,} groups of {row['size']}" if row["count"] > 1 else f"of {row['size']}"
-    return (
-        f"ranks {row['ranks']} ({count})",
-        f"each rank: {row['each']}",
-    )
-
-
-def _lay_out_formula(row: dict[str, Any]) -> dict[str, Any]:
-    """Make a line for a term: its formula in symbols, and below it in numbers."""
-    return {
-        "term": row["term"],
-        "formula": (row["formula"], f"= {row['numbers']}"),
-        "seconds_per_iteration": row["seconds_per_iteration"],
-        "seconds_per_epoch": row["seconds_per_epoch"],
-        "part": f"{row['part']:.1%}",
-    }
-
-
-def _lay_out_part(row: dict[str, Any]) -> dict[str, Any]:
-    """Make a line for a part of the memory."""
-    return {
-        "part": row["part"],
-        "formula": (row["formula"], f"= {row['numbers']}"),
-        "bytes": row["bytes"],
-        "share": f"{row['share']:.1%}",
-    }
+    return f"ranks {row['ranks']} ({count})", f"each rank: {row['each']}"
 
 
 def _lay_out_symbol(row: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import paradl
+from paradl.kernels.names.parallelisms import DATA
 
 PER_NODE = 4  # of ABCI
 
@@ -17,11 +18,10 @@ def launch(strategy: str, pe: int, batch: int = 32, **settings: object) -> dict[
 
 
 def enumerate_groups(row: dict[str, Any], pe: int) -> list[list[int]]:
-    """Each group's ranks, of what is told of all."""
-    size, stride = row["size"], row["stride"]
-    if stride == 1:
-        return [list(range(start, start + size)) for start in range(0, pe, size)]
-    return [list(range(start, pe, stride)) for start in range(row["count"])]
+    """Each group's ranks, of what is told of all: `stride` groups interleave."""
+    stride, block = row["stride"], row["size"] * row["stride"]
+    starts = [first + n for first in range(0, pe, block) for n in range(stride)]
+    return [list(range(start, start + block, stride)) for start in starts]
 
 
 @pytest.mark.parametrize("strategy", ["data+filter:group=4", "data+pipeline:group=8"])
@@ -96,3 +96,45 @@ def test_one_rank_has_no_groups():
     fed = launch("serial", 1)["launch"]
     assert fed["groups"] == []
     assert fed["mesh"] == {}
+
+
+LLAMA, MIXTRAL = "llama2_7b", "mixtral_8x7b"
+FOUR = "data+tensor+context+pipeline:tensor=2,context=2,pipeline=2,micro=1,zero=1"
+FOLDED = (
+    "data+tensor+expert+pipeline:tensor=2,expert=4,pipeline=2,micro=1,expert_tensor=1,sequence=on"
+)
+
+
+@pytest.mark.parametrize(("model", "strategy"), [(LLAMA, FOUR), (MIXTRAL, FOLDED)])
+def test_groups_of_a_layout_differ_in_what_they_are_of(model, strategy):
+    """Megatron's order: tensor inside, then context and data, stages outside; experts anew."""
+    answer = paradl.explain(model, strategy, 32, 8, dataset="pile", system="dgx-h100")
+    fed, degrees = answer["launch"], answer["degrees"]
+    names = [name for name in ("tensor", "context", DATA, "pipeline") if name in degrees]
+    assert [*fed["mesh"]] == names[::-1]
+    places = []
+    for rank in range(32):
+        rest, place = rank, {}
+        for name in names:
+            rest, place[name] = divmod(rest, degrees[name])
+        places.append(place | {"expert": rank % degrees.get("expert", 1)})
+    weights, *experts = (row for row in fed["groups"] if row["of"] == "gradient")
+    rows = {row["of"]: {row["of"]} for row in fed["groups"] if row["of"] in names}
+    for of, differ in (*rows.items(), ("gradient", {DATA, "context"})):
+        row = weights if of == "gradient" else next(r for r in fed["groups"] if r["of"] == of)
+        for group in enumerate_groups(row, 32):
+            for name in names:
+                held = {places[rank][name] for rank in group}
+                assert len(held) == (degrees[name] if name in differ else 1)
+    for row in experts:  # each has the same experts of its stage
+        for group in enumerate_groups(row, 32):
+            assert len({(places[n]["expert"], places[n]["pipeline"]) for n in group}) == 1
+    replicas = {eval(fed["sampler"]["rank"], {"rank": n}) - places[n][DATA] for n in range(32)}
+    assert replicas == {0}
+    assert weights["each"].endswith("shared by ZeRO 1") == ("zero" in strategy)
+
+
+def test_a_stage_has_neighbours_for_what_divides_its_layers():
+    stages = launch("data+filter+pipeline:filter=2,pipeline=2", 8)["launch"]
+    assert [row["of"] for row in stages["groups"]] == ["filter", "pipeline", "gradient"]
+    assert [row["stride"] for row in stages["groups"]] == [1, 2, 4]

@@ -1,4 +1,4 @@
-"""A layout to run: its numbers as stacks need them, and the script that starts it."""
+"""A layout to run: its numbers as stacks need them, what they refuse, and the script."""
 
 from dataclasses import dataclass
 
@@ -12,19 +12,9 @@ from paradl.kernels.work.schedules import count_parts, counts_ends
 from paradl.kernels.work.transformer import Training, Transformer
 from paradl.sweep.answers.types.fitting import LaunchFile, LayoutRow
 from paradl.sweep.cases.layout_words import parse_recompute
-from paradl.sweep.explanation.launch import Processes
+from paradl.sweep.explanation.launch import describe_processes, note_last_node
 
-SCRIPT = "launch.sh"
-
-
-def refuse(stack: str, *rules: tuple[bool, str, str]) -> None:
-    """Raise InputError for the first broken rule.
-
-    rules: whether it is broken, what the stack does not run, and what to change.
-    """
-    for broken, what, advice in rules:
-        if broken:
-            raise InputError(f"{stack} does not run {what}", where="launch", advice=advice)
+Refusal = tuple[bool, str, str]  # whether it holds, what does not run, and what to change
 
 
 @dataclass(frozen=True)
@@ -43,11 +33,6 @@ class LayoutRun:
         recompute = parse_recompute(self.row["recompute"])
         columns = {name: value for name, value in self.row.items() if isinstance(value, int)}
         return Layouts.from_names([columns | {"recompute": recompute}])
-
-    @property
-    def pes(self) -> int:
-        """All PEs."""
-        return int(self.layout.pes[0])
 
     @property
     def stages(self) -> int:
@@ -79,15 +64,23 @@ class LayoutRun:
         """The ZeRO stage; 0 if there is a single rank, which divides nothing."""
         return int(find_zero_stage(self.layout)[0])
 
+    @property
+    def drops_logits(self) -> Refusal:
+        """Whether the loss keeps fewer logits than stacks do, which would need more memory."""
+        part = self.training.loss_parts > 1 or self.training.logit_bytes == 0
+        return part, "a chunked or fused loss without logits", "take --loss whole"
+
 
 def _describe_refusals(run: LayoutRun) -> dict[str, tuple[str, str]]:
-    """What stacks do not run of a layout, and what to change, by the reasons of STACKS."""
+    """Describe what stacks do not run of a layout, and what to change, by reasons of STACKS."""
     layout, by, blocks = run.layout, run.training.context_by, run.net.blocks
     names = ("tensor", "context", "pipeline", "data", "expert", "chunks", "etp", "passes", "shards")
     t, c, p, d, e, chunks, etp, passes, shards = (int(getattr(layout, name)[0]) for name in names)
     modules = ", ".join(name for name in run.modules if name != "blocks")
     folded = t if etp == 1 else 1
     whole = folded * (shards if run.zero else c)
+    even = f"{blocks} blocks in {run.parts} even parts"
+    divides = f"take a multiple of {folded * c} that divides {whole}"
     return {
         "zero_with_stages": (f"zero{run.zero} with pp{p}", "take zero1, or pp1"),
         "schedule": (f"the schedule {run.training.schedule}", "take --schedule 1f1b"),
@@ -101,15 +94,9 @@ def _describe_refusals(run: LayoutRun) -> dict[str, tuple[str, str]]:
         "shard_of_context": (f"shard{shards} with cp{c}", f"take a shard that cp{c} divides"),
         "all_to_all": ("--context all_to_all", "take ring or all_gather"),
         "zb1p": ("the schedule zb1p", "take zbv or 1f1b"),
-        "uneven": (
-            f"{blocks} blocks in {run.parts} even parts",
-            f"take stages that divide {blocks}",
-        ),
+        "uneven": (even, f"take stages that divide {blocks}"),
         "expert_tensor": (f"etp{etp} with tp{t}", f"take etp1 or etp{t}"),
-        "experts": (
-            f"ep{e} over cp{c} and tp{t}",
-            f"take a multiple of {folded * c} that divides {whole}",
-        ),
+        "experts": (f"ep{e} over cp{c} and tp{t}", divides),
         "chunks": (f"v{chunks}: interleaved chunks", "take v1"),
         "no_all_to_all": (f"--context {by}", "take all_to_all (Ulysses)"),
         "context_with_stages": (f"cp{c} with pp{p}", "take cp1, or pp1"),
@@ -119,35 +106,22 @@ def _describe_refusals(run: LayoutRun) -> dict[str, tuple[str, str]]:
     }
 
 
-def refuse_layout(name: str, stack: str, run: LayoutRun) -> None:
-    """Raise InputError for the first rule of STACKS[stack] that the layout breaks.
+def refuse(name: str, *rules: Refusal) -> None:
+    """Raise InputError for the first rule that holds. name: the stack's in messages."""
+    for broken, what, advice in rules:
+        if broken:
+            raise InputError(f"{name} does not run {what}", where="launch", advice=advice)
 
-    name: the stack's in messages.
-    """
+
+def refuse_run(name: str, stack: str, run: LayoutRun, *more: Refusal) -> None:
+    """Raise InputError for the first rule of STACKS[stack], or of `more`, that a run breaks."""
     rules, words = STACKS[stack](run.net, run.layout, run.training), _describe_refusals(run)
-    refuse(name, *((bool(mask.any()), *words[reason]) for reason, mask in rules.items()))
+    refuse(name, *((bool(mask.any()), *words[reason]) for reason, mask in rules.items()), *more)
 
 
 def write_torchrun(run: LayoutRun, *arguments: str) -> LaunchFile:
     """Write the script of each node, with one flag per line."""
-    processes = Processes(run.pes, run.machine.pes_per_node)
-    is_short = processes.last < processes.per_node
-    notes = [f"# on the last node --nproc-per-node={processes.last}"] if is_short else []
-    line = " \\\n  ".join([processes.command, *arguments])
-    return {"file": SCRIPT, "text": "\n".join([*notes, line])}
-
-
-def write_flags(flags: dict[str, object]) -> list[str]:
-    """Write one line per flag: True has no value, and None and False have no line."""
-    return [
-        f"--{name}" if value is True else f"--{name} {value}"
-        for name, value in flags.items()
-        if value is not None and value is not False
-    ]
-
-
-def refuse_loss(stack: str, run: LayoutRun) -> None:
-    """Raise InputError for a loss that keeps fewer logits than the stack does."""
-    # Its memory would be too small: the stack runs, but keeps all logits.
-    part = run.training.loss_parts > 1 or run.training.logit_bytes == 0
-    refuse(stack, (part, "a chunked or fused loss without logits", "take --loss whole"))
+    processes = describe_processes(int(run.layout.pes[0]), run.machine.pes_per_node)
+    lines = " \\\n  ".join([processes["command"], *arguments])
+    notes = [f"# {note}" for note in note_last_node(processes)]
+    return {"file": "launch.sh", "text": "\n".join([*notes, lines])}

@@ -1,0 +1,89 @@
+"""Formulas, with numbers, for the parts of a layout's memory on its fullest stage."""
+
+import numpy as np
+
+from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.work.block_memory import (
+    hold_parameters,
+    measure_blocks,
+    measure_memory,
+    sum_tensors,
+)
+from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.schedules import Stage, count_in_flight, make_stage
+from paradl.kernels.work.transformer import Training, Transformer
+from paradl.sweep.answers.types.fitting import PartRow
+from paradl.sweep.explanation.facts import RESERVED, Formula
+
+SHARDED = {"weights": 3, "gradients": 2, "states": 1}  # first ZeRO stage that shards them
+WORDS = {
+    "gathered": "bytes of a weight x parameters of two blocks",
+    "recomputed": "what one block computes again",
+    "embedding": "in flight x what embeddings keep",
+    "logits": "inputs of the last norm and matrix, and logits, of a micro-batch",
+    "reserved": RESERVED,
+}
+
+
+def measure_parts(net: Transformer, layout: Layouts, training: Training) -> dict[str, float]:
+    """Measure the parts of a layout's fullest stage that are not empty [B]."""
+    parts, _ = measure_memory(net, layout, training)
+    return {name: float(part[0]) for name, part in parts.items() if part[0]}
+
+
+def explain_memory(net: Transformer, layout: Layouts, training: Training) -> list[PartRow]:
+    """List the parts of a layout's fullest stage that are not empty, as products of numbers."""
+    _, fullest = measure_memory(net, layout, training)
+    stage = make_stage(net, layout.pipeline, layout.chunks, training, fullest)
+    explained = _write_states(net, layout, training, stage)
+    explained |= _write_activations(net, layout, training, stage)
+    rows: list[PartRow] = []
+    for name, size in measure_parts(net, layout, training).items():
+        words, numbers = explained.get(name, (WORDS.get(name, ""), _write(size)))
+        rows.append({"part": name, "memory": size, "formula": words, "numbers": numbers})
+    return rows
+
+
+def _write(number: float) -> str:
+    """Write a whole number in full, and others with three decimals."""
+    return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.3f}"
+
+
+def _write_states(
+    net: Transformer, layout: Layouts, training: Training, stage: Stage
+) -> dict[str, Formula]:
+    """Write states: bytes per parameter times parameters; experts apart if shared by others."""
+    blocks = measure_blocks(net, layout, training)
+    held = hold_parameters(net, layout, blocks.parameters, stage)
+    dense, experts = float(held.dense[0]), float(held.experts[0])
+    whole = ("bytes x parameters on a PE", _write(dense + experts))
+    shared = f"({_write(dense)} / {layout.shards[0]}"
+    shared += f" + {_write(experts)} / {layout.expert_shards[0]})" if experts else ")"
+    formulas = {}
+    # A recipe starts with the bytes of these three.
+    for (name, least), size in zip(SHARDED.items(), training.recipe[:3], strict=True):
+        divided = (f"{whole[0]} / ranks of ZeRO", shared)
+        words, count = whole if layout.zero[0] < least else divided
+        formulas[name] = (words, f"{size} x {count}")
+    return formulas
+
+
+def _write_activations(
+    net: Transformer, layout: Layouts, training: Training, stage: Stage
+) -> dict[str, Formula]:
+    """Write activations: micro-batches in flight times what blocks and embeddings keep of one."""
+    flying = _write(float(count_in_flight(layout, training, stage.number)[0]))
+    front = sum_tensors(net.front.tensors, layout, training)[0]
+    formulas = {"embedding": (WORDS["embedding"], f"{flying} x {_write(float(front[0]))}")}
+    # Blocks that are run again in square-root parts keep no fixed sum per block.
+    if layout.recompute[0] & RECOMPUTE["full"]:
+        return formulas
+    counts, kept = stage.counts[:, 0], measure_blocks(net, layout, training).kept
+    numbers = zip(counts.tolist(), kept, strict=True)
+    terms = [f"{number} x {_write(float(size[0]))}" for number, size in numbers if number]
+    if net.memory:
+        reads = np.array([block.reads_memory for block in net.kinds])
+        if np.any(counts[reads] > 0):
+            terms.append(_write(float(sum_tensors([net.memory], layout, training)[0][0])))
+    words = "in flight x blocks x bytes that a block keeps of a micro-batch"
+    return formulas | {"activations": (words, f"{flying} x ({' + '.join(terms)})")}

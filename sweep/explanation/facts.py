@@ -1,0 +1,40 @@
+"""Facts of a configuration from which its explanation is written, the same for layers and blocks.
+
+`group_facts` finds those of groups that divide layers, `block_facts` those of layouts.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from paradl.kernels.names.terms import Term
+
+Row = dict[str, Any]
+Formula = tuple[str, str]  # in symbols, and with numbers
+
+# What a PE holds beside tensors (docs/machine.md, Memory per PE).
+RESERVED = "reserved: context and workspaces, an assumption"
+
+
+@dataclass(frozen=True)
+class WorkFacts:
+    """Formulas of a configuration's work, and the numbers in them.
+
+    terms: name, formulas, and seconds per epoch; those of part hidden overlap compute. passes: as
+    many as the terms' formulas leave out. algorithm: of collectives, where formulas are for
+    another. memory: by part. values: numbers beside those of the answer, by their names in
+    templates and in the legend. tasks: what each PE of a parallelism has. zero, shard: the stage of
+    ZeRO, and the ranks that it divides over, 0 for all. experts: degrees that divide a layout's PEs
+    anew among its experts. layers: rows.
+    """
+
+    terms: Sequence[tuple[str, Term, float]]
+    memory: Mapping[str, Formula]
+    values: Mapping[str, Any]
+    tasks: Mapping[str, str]
+    passes: float = 1.0
+    algorithm: str = ""
+    zero: int = 0
+    shard: int = 0
+    experts: Mapping[str, int] = field(default_factory=dict)
+    layers: Sequence[Row] = ()

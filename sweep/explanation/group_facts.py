@@ -1,0 +1,107 @@
+"""Facts of a group that divides layers: terms, the numbers in them, memory and layers."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from paradl.grids.grid import Grid
+from paradl.grids.inputs.groups import Groups
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.names.parallelisms import KINDS
+from paradl.kernels.oracle.exchanges import count_sent
+from paradl.kernels.parallelism.layout import count_steps
+from paradl.kernels.work.group import GroupWork
+from paradl.sweep.answers.numbers import finite, number
+from paradl.sweep.cells.design_space import ONLY
+from paradl.sweep.explanation.facts import Row, WorkFacts
+from paradl.sweep.explanation.formulas import select_terms
+from paradl.sweep.explanation.group_memory import write_memory
+from paradl.sweep.explanation.layer_rows import list_layers
+
+# Sums of a case's work that formulas name.
+SUMS = (
+    *("forward_backward", "update", "fixed", "launches"),
+    *("gathers", "halo_exchanges", "path_messages"),
+)
+# Fields of a case's work that are not numbers to be summed.
+APART = ("sent", "touched", "row_states", "gathered_weights")
+
+
+def find_group_facts(grid: Grid, case: Case, predicted: Row) -> WorkFacts:
+    """Find the facts of a group that divides layers."""
+    # A case only has sums over layers: divide the layers again, with the choices settled.
+    strategy = grid.strategy(ONLY).settle(predicted | predicted["degrees"])
+    groups = grid.groups(ONLY, strategy=strategy)
+    assert groups is not None  # it has a time
+    terms = select_terms(strategy.parts, case.options.zero, case.options.oracle)
+    # Only Table III has a factor for buffer reuse; the machine counts tensors.
+    gamma = number(case.run.gamma) if case.options.oracle == "paper" else 1.0
+    algorithm = grid.options.algorithm
+    return WorkFacts(
+        terms=[(name, term, predicted["terms"][name]) for name, term in terms.items()],
+        memory=write_memory(grid, case, groups, predicted),
+        values=_list_values(case, predicted),
+        tasks=_list_tasks(groups),
+        passes=predicted["parameters"]["accumulate"],
+        algorithm=algorithm if algorithm != "ring" else "",
+        zero=case.options.zero,
+        layers=list_layers(groups, predicted["batch"], gamma),
+    )
+
+
+def _list_tasks(groups: Groups) -> dict[str, str]:
+    """Return what each PE of a parallelism has."""
+    tasks = {name: KINDS[name].part for name in groups.strategy.parts}
+    for name in tasks:
+        if KINDS[name].splits == "rows":
+            factors = np.asarray(groups.place()[0].factors).reshape(3, -1)[:, 0]
+            parts = " x ".join(f"{factor:.0f}" for factor in factors)
+            tasks[name] += f", {parts} parts (depth, height, width)"
+    return tasks
+
+
+def _list_values(case: Case, predicted: Row) -> dict[str, Any]:
+    """Return all numbers that formulas name, beside those of the answer."""
+    parameters: dict[str, float] = predicted["parameters"]
+    sums, item_bytes = _add_up(case), predicted["batch"] * parameters["delta"]
+    machine = vars(case.software) | {"staging_bandwidth": case.network.staging_bandwidth}
+    values = {
+        **{name: finite(number(value)) for name, value in machine.items()},
+        **parameters,
+        **{name: sums[name] for name in SUMS},
+        # Gradients cross replicas once in all passes, and a formula is for one pass.
+        "across": 1 / parameters["accumulate"] if predicted["replicas"] > 1 else 0.0,
+        "halo_bytes": item_bytes * sums["halo_items"],
+        "split_bytes": item_bytes * sums["split_items"],
+        "stage_bytes": item_bytes / parameters["segments"] * sums["stage_items"],
+    }
+    if case.options.oracle == "paper":
+        # Weights that all PEs of a group hold are reduced over all PEs, others over replicas.
+        return values | {
+            "ring": predicted["pe"] if sums["replicated"] else predicted["replicas"],
+            "gathered_bytes": item_bytes * sums["gathered"],
+            "gradient_bytes": parameters["delta"] * sums["gradient"],
+        }
+    return values | {
+        "steps": number(count_steps(case)),
+        "gathers": sums["messages"],
+        "gathered_bytes": item_bytes * sums["items"],
+        "gradient_bytes": parameters["gradient_delta"] * count_sent(case),
+        "logged": sums["logged"] if predicted["group"] > 1 else 0.0,
+        "path_bytes": item_bytes * sums["path_items"],
+    }
+
+
+def _add_up(case: Case) -> Mapping[str, float]:
+    """Sum the numbers in a case's work over stages and messages; 0 for absent ones."""
+    work = case.work
+    parts = [work, *work.sent.values()] if isinstance(work, GroupWork) else [work]
+    fields = {name: values for part in parts for name, values in vars(part).items()}
+    numbers = {
+        name: float(np.sum(np.asarray(values)))
+        for name, values in fields.items()
+        if name not in APART
+    }
+    return defaultdict(float, numbers)

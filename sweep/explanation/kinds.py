@@ -1,0 +1,28 @@
+"""Choose how a configuration is explained: by layers, or by blocks. No other module does."""
+
+from paradl.grids.grid import Grid, Index
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.work.block_work import BlockWork
+from paradl.sweep.cases.layout_cells import find_cell
+from paradl.sweep.explanation import block_memory, group_memory
+from paradl.sweep.explanation.block_facts import find_block_facts
+from paradl.sweep.explanation.facts import Row, WorkFacts
+from paradl.sweep.explanation.group_facts import find_group_facts
+
+
+def find_facts(grid: Grid, case: Case, predicted: Row) -> WorkFacts:
+    """Find the facts of the one configuration of a grid. predicted: the answer for it."""
+    find = find_block_facts if isinstance(case.work, BlockWork) else find_group_facts
+    return find(grid, case, predicted)
+
+
+def list_memory_parts(grid: Grid, case: Case, index: Index) -> Row:
+    """`memory_parts` [B] of the fullest PE by name, and `largest_batch`: the most samples per
+    replica that fit, 0 if none do; None where any number does, and for layouts.
+    """
+    if isinstance(case.work, BlockWork):
+        cell = find_cell(grid, case, index)
+        parts = block_memory.measure_parts(cell.net, cell.layout, cell.training)
+        return {"memory_parts": parts, "largest_batch": None}
+    parts, largest = group_memory.measure_parts(grid, case, index[2])
+    return {"memory_parts": parts, "largest_batch": largest}
