@@ -209,10 +209,11 @@ class Grid:
         """All strategies, as any network takes them."""
         return tuple(dict.fromkeys(chain(*map(self.resolve_all, range(len(self.models))))))
 
-    @property
-    def laid(self) -> bool:
-        """True if layouts answer for all cells."""
-        return all(strategy.laid for strategy in self.resolved)
+    @cached_property
+    def blocks(self) -> "set[Transformer | None]":
+        """The blocks that strategies divide, with None if any of them divides layers."""
+        places = product(range(len(self.models)), range(len(self.strategies)))
+        return {self.find_blocks((model, 0, 0, at)) for model, at in places}
 
     @cached_property
     def transformers(self) -> "tuple[Transformer | None, ...]":
@@ -222,6 +223,10 @@ class Grid:
         from paradl.grids.models.transformers import find_transformer  # late: imports numpy
 
         return tuple(find_transformer(model, self.datasets) for model in self.models)
+
+    def find_blocks(self, index: Index) -> "Transformer | None":
+        """The blocks that the strategy of an index divides; None if it divides layers."""
+        return None if self.strategies[index[3]].divides_layers else self.transformers[index[0]]
 
     def find_alone(self, index: Index) -> Strategy:
         """The strategy of one PE, whose time is what speedups and efficiencies divide by."""

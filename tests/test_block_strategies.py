@@ -63,7 +63,7 @@ def test_a_pipeline_takes_the_pes_of_a_node_or_all():
 
 
 def test_layers_take_one_stage_of_zero():
-    assert make_grid("vit_b_16", "data", {"zero": [0, 1]}).laid
+    assert None not in make_grid("vit_b_16", "data", {"zero": [0, 1]}).blocks
     with pytest.raises(InputError, match=r"^axes\.zero: 'data' .*'data:zero=1'"):
         make_grid("resnet50", ["data:zero=2", "data"], {"zero": [0, 1]})
 

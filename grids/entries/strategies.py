@@ -33,12 +33,7 @@ LAYERS: dict[str, Which] = {"default": "default", "all": "all"}
 ZERO: dict[str, Zero] = {"0": 0, "1": 1, "2": 2, "3": 3}
 SCHEDULES: dict[str, Schedule] = {"gpipe": "gpipe", "1f1b": "1f1b"}
 # Of layouts, whose default is the one that interleaves chunks.
-LAYOUT_SCHEDULES: dict[str, Schedule] = {
-    "1f1b": "1f1b",
-    "gpipe": "gpipe",
-    "zb1p": "zb1p",
-    "zbv": "zbv",
-}
+LAYOUT_SCHEDULES: dict[str, Schedule] = {"1f1b": "1f1b", **SCHEDULES, "zb1p": "zb1p", "zbv": "zbv"}
 Chosen = TypeVar("Chosen")
 Size = int | Literal["best"] | None  # None: left open
 
@@ -54,14 +49,13 @@ class Strategy:
 
     group: PEs of a group, "best" for the fastest, None for a node's PEs (hybrids only). segments:
     "best" for the fastest power of two; None: of a pipeline, for the parameter of that name, of a
-    placement, for a step that is not cut.
-    dims: spatial dimensions to split, None for those with the least halo. layers: which layers are
-    split, those of the oracle's conventions ("default") or "all" (s_l = 1 throughout).
-    degrees: of several parallelisms those that are fixed, by name, in the order of writing; of a
-    layout's own words all settings, as numbers. zero: the stage of ZeRO, among replicas; None is
-    that of the parameter. schedule: of a pipeline. laid: whether layouts of blocks answer. micro:
-    samples of each of a flush's passes; None: all, or a segment. recomputes: all is run again.
-    written: its label, if that is of a layout that `undo_layout` undid.
+    placement, for a step that is not cut. dims: spatial dimensions to split, None for those with
+    the least halo. layers: which layers are split, those of the oracle's conventions ("default") or
+    "all" (s_l = 1 throughout). degrees: of several parallelisms those that are fixed, by name, in
+    the order of writing; of a layout's own words all settings, as numbers. zero: the stage of ZeRO,
+    among replicas; None is that of the parameter. schedule: of a pipeline. laid: whether layouts of
+    blocks answer. micro: samples of each of a flush's passes; None: all, or a segment. recomputes:
+    all is run again. written: its label, if that is of a layout that `undo_layout` undid.
     """
 
     base: str
@@ -102,6 +96,11 @@ class Strategy:
     def in_layout_words(self) -> bool:
         """True if only layouts know these words, and not if `lay_out` made it one."""
         return _is_layout(self.base, dict(self.degrees))
+
+    @property
+    def divides_layers(self) -> bool:
+        """True if it divides layers themselves, or places operators, and so leaves no block."""
+        return any(KINDS[name].divides != "layers" for name in self.parts if name in KINDS)
 
     @property
     def several(self) -> bool:
@@ -156,6 +155,11 @@ class Strategy:
         return tuple(name for name in CHOICES if sizes.get(name) == "best")
 
     @property
+    def searched(self) -> bool:
+        """True if each cell takes the best of all its layouts, found before any case is built."""
+        return "best" in self.stated.values() and not self.choices
+
+    @property
     def _sizes(self) -> dict[str, Size]:
         return {"group": self.group, **dict(self.degrees), "segments": self.segments}
 
@@ -181,9 +185,7 @@ class Strategy:
         """The strategy with what was chosen in the place of each `best`; a layout as it is."""
         if self.laid:
             return self
-        sizes = {
-            name: chosen[name] if size == "best" else size for name, size in self._sizes.items()
-        }
+        sizes = {n: chosen[n] if size == "best" else size for n, size in self._sizes.items()}
         return replace(
             self,
             group=sizes["group"],
@@ -193,7 +195,7 @@ class Strategy:
 
     def lay_out(self) -> "Strategy":
         """The layout that it is of a network with blocks; one that divides a layer, as it is."""
-        if self.laid or any(KINDS[name].divides != "layers" for name in self.parts):
+        if self.laid or self.divides_layers:
             return self
         return replace(self, laid=True, schedule=self.schedule if self.parts else "1f1b")
 

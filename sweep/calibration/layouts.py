@@ -140,8 +140,8 @@ class LayoutRuns:
 def is_layout(run: MeasuredRun) -> bool:
     """True if layouts answer for a run."""
     strategy = parse_strategy(run.strategy, f"{run.where}: strategy")
-    if strategy.laid or not strategy.lay_out().laid:
-        return strategy.laid
+    if strategy.divides_layers:
+        return False
     with name_column(run):
         dataset = find("dataset", run.dataset, Path())
         return find_transformer(find("model", run.model, Path()), (dataset,)) is not None

@@ -5,7 +5,7 @@ This is plain arithmetic without JAX, unless the kernels choose the group (`best
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paradl.grids.entries.parameters import DEFAULTS
 from paradl.grids.entries.strategies import Strategy
@@ -17,6 +17,9 @@ from paradl.sweep.answers.types.fitting import UNSUPPORTED
 from paradl.sweep.cells.selection import locate_row
 from paradl.sweep.cells.space import list_row_values
 from paradl.sweep.cube.variables import name_limits
+
+if TYPE_CHECKING:
+    from paradl.sweep.cases.layout_cells import LayoutCell
 
 Row = Mapping[str, Any]
 
@@ -32,10 +35,10 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
     `degrees` by name are added if several parallelisms divide a replica; `segment_count` is None if
     nothing is cut. chosen: the group and segments of `best` if known, else the kernels choose.
     """
+    if cell := find_layout(grid, row):
+        return _list_layout(grid, row, cell)
     index = locate_row(grid, row)
     strategy = grid.strategy(index)
-    if strategy.laid:
-        return _list_layout(grid, row)
     if not {*strategy.choices} <= {*(chosen or {})}:
         from paradl.sweep.cases.row_cases import choose_row  # late: imports JAX
 
@@ -65,11 +68,19 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
     }
 
 
-def _list_layout(grid: Grid, row: Row) -> dict[str, Any]:
-    """The same of a transformer's layout, with its words."""
-    from paradl.sweep.cases.row_cases import find_row_cell  # late: JAX comes with it
+def find_layout(grid: Grid, row: Row) -> "LayoutCell | None":
+    """Find the layout of a row's cell; None if its strategy divides layers, not blocks."""
+    index = locate_row(grid, row)
+    if not grid.find_blocks(index):
+        return None
+    from paradl.sweep.cases.layout_cells import find_cell  # late: JAX comes with it
+    from paradl.sweep.cases.row_cases import build_row_case
 
-    cell = find_row_cell(grid, row)
+    return find_cell(grid, build_row_case(grid, {name: row[name] for name in grid.dims}), index)
+
+
+def _list_layout(grid: Grid, row: Row, cell: "LayoutCell") -> dict[str, Any]:
+    """The same of a transformer's layout, with its words."""
     degrees = cell.degrees
     return {
         "replicas": degrees["data"],
@@ -134,12 +145,10 @@ def mark_batch(grid: Grid, row: Row, global_batch: float) -> list[str]:
 
 def mark_software(grid: Grid, row: Row) -> list[str]:
     """Mark of a row whose layout the named software does not run, or none."""
-    index = locate_row(grid, row)
-    if not grid.strategy(index).laid or grid.systems[index[2]].software == UNKNOWN:
+    if grid.systems[locate_row(grid, row)[2]].software == UNKNOWN:
         return []
-    from paradl.sweep.cases.row_cases import find_row_cell  # late: JAX comes with it
-
-    return [UNSUPPORTED] if find_row_cell(grid, row).is_unsupported else []
+    cell = find_layout(grid, row)
+    return [UNSUPPORTED] if cell and cell.is_unsupported else []
 
 
 def mark_cell(grid: Grid, row: Row) -> list[str]:

@@ -101,7 +101,7 @@ def find_smallest_group(grid: Grid, index: Index) -> int | None:
     machine's size.
     """
     strategy = grid.strategy(index)
-    if len(strategy.parts) != 1 or strategy.laid:
+    if len(strategy.parts) != 1 or grid.find_blocks(index):
         return None
     # The grid has one configuration, and so one PE count.
     found = {*divisors(int(grid.axes["pe"][0]))}

@@ -33,8 +33,8 @@ def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
     if answer.spread is None:  # Table III
         return {"calibration": None, "intervals": None, "extrapolation": []}
     calibration = grid.calibrations.get(grid.systems[0].name)
-    laid = grid.strategy(ONLY).laid
-    if calibration and not (calibration.layouts if laid else calibration.parameters):
+    blocks = grid.find_blocks(ONLY)
+    if calibration and not (calibration.layouts if blocks else calibration.parameters):
         calibration = None  # its runs were of the other kind
     compute, communication = answer.compute, answer.communication
     times = {
@@ -49,16 +49,18 @@ def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
             for name, (time, sigma) in times.items()
         }
         | _list_training(answer),
-        "extrapolation": [*_list_extrapolation(grid, answer), *_list_far_batches(grid, answer)],
+        "extrapolation": [
+            # Rates of blocks hold for any machine.
+            *(() if blocks else _list_extrapolation(grid, answer)),
+            *_list_far_batches(grid, answer),
+        ],
     }
 
 
 def _list_extrapolation(grid: Grid, answer: Answer) -> list[str]:
     """Notes on how a configuration exceeds the calibrated runs."""
-    workload = grid.workload(0, 0, 0)
-    if workload is None or grid.strategy(ONLY).laid:  # whose rates hold for any machine
-        return []
-    system = grid.systems[0]
+    workload, system = grid.workload(0, 0, 0), grid.systems[0]
+    assert workload is not None  # there is an answer
     if workload.calibrated is None:
         return [
             f"no calibrated run of {system.machine} in {system.precision} with software "

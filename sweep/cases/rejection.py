@@ -67,10 +67,8 @@ def find_batch(grid: Grid, index: Index, cell: Cell) -> int | None:
         # The half above n is 2 n or 2 n + 1, and was forbidden.
         most = below[-1] / step
         return _bisect_batch(grid, index, cell, (most, min(2 * most + 1, count)), step)
-    # Micro-batches of layouts keep any batch in memory, and replicas are few.
-    most = 10 if grid.strategy(index).laid else 20
     # Below one step is half of one.
-    doubles = np.array([max(count, 0.5) * 2.0**n for n in range(1, most + 1)])
+    doubles = np.array([max(count, 0.5) * 2.0**n for n in range(1, 21)])
     above = list_allowed(grid, index, cell, "batch", step * doubles)
     if not above.size:
         return None
@@ -80,14 +78,14 @@ def find_batch(grid: Grid, index: Index, cell: Cell) -> int | None:
 
 def _find_batch_step(grid: Grid, index: Index, cell: Cell) -> float:
     """Number of which allowed batches are multiples: of a layout's micro-batches, else 1."""
-    strategy = grid.strategy(index)
-    if not strategy.laid:
+    if not grid.find_blocks(index):
         return 1.0
     axes = {name: np.array([value], float) for name, value in cell.items()}
     case = grid.build(build_nearest_case, index, axes, None)
     assert case is not None  # its samples fit
     layout = case.blocks.layouts
     replicas = layout.data * layout.flushes if grid.spec.scaling == "strong" else 1
+    strategy = grid.strategy(index)
     if "micro" not in {*strategy.stated, *cell, *grid.spec.parameters}:
         given = cell.get("segments", grid.spec.parameters.get("segments", DEFAULTS["segments"]))
         segments = strategy.segments or np.where(layout.pipeline > 1, given, 1)
@@ -128,9 +126,9 @@ def find_pe(grid: Grid, index: Index, cell: Cell) -> int | None:
         grid, index, cell, "pe", known[(known <= most) & (known % 1 == 0) & (known >= 1)]
     )
     nearest = _take_nearest(allowed, count)
-    strategy = grid.strategy(index)
-    # Each PE count has groups of its own to choose from, which is slow.
-    if "group" in strategy.choices or strategy.laid or nearest is None:
+    # Each PE count has groups or layouts of its own to choose from, which is slow.
+    is_slow = "group" in grid.strategy(index).choices or grid.find_blocks(index)
+    if is_slow or nearest is None:
         return nearest
     near = abs(nearest - count)
     between = np.arange(max(1, count - near), min(most, count + near) + 1, dtype=float)

@@ -18,7 +18,6 @@ from paradl.kernels.oracle.answer import answer_case, settle_choices
 from paradl.kernels.oracle.formulas import find_links
 from paradl.kernels.parallelism.layout import list_degrees
 from paradl.sweep.answers.numbers import finite, number
-from paradl.sweep.cases.layout_cells import LayoutCell, find_cell
 from paradl.sweep.cells.reader import CHOSEN
 from paradl.sweep.cells.selection import locate_row
 
@@ -37,29 +36,18 @@ def build_row_case(grid: Grid, row: Row) -> Case:
     return settle_choices(case)
 
 
-def find_row_cell(grid: Grid, row: Row) -> LayoutCell:
-    """The layout of a row's cell, of a strategy that layouts answer for."""
-    case = build_row_case(grid, {name: row[name] for name in grid.dims})
-    return find_cell(grid, case, locate_row(grid, row))
-
-
 def choose_row(grid: Grid, row: Row) -> dict[str, int]:
-    """Group, degrees and segments that `best` chooses in a row's cell."""
+    """Group, degrees and segments that `best` chooses in a row's cell, by name."""
     strategy = grid.strategy(locate_row(grid, row))
-    case = build_row_case(grid, {name: row[name] for name in grid.dims})
-    return read_choice(case, strategy)
+    run = build_row_case(grid, {name: row[name] for name in grid.dims}).run
+    degrees = list_degrees(strategy.parts, run)
+    numbers = {"group": run.group, **degrees, "segments": run.segments}
+    return {name: int(number(value)) for name, value in numbers.items()}
 
 
 def answer_expected(case: Case) -> Answer:
     """Answer of the oracle without draws of uncertain parameters."""
     return answer_case(replace(case, uncertainty=None))
-
-
-def read_choice(case: Case, strategy: Strategy) -> dict[str, int]:
-    """Group, segments and degrees of a case of one cell, by name."""
-    degrees = list_degrees(strategy.parts, case.run)
-    numbers = {"group": case.run.group, **degrees, "segments": case.run.segments}
-    return {name: int(number(value)) for name, value in numbers.items()}
 
 
 def _settle_known(strategy: Strategy, row: Row) -> Strategy:

@@ -14,7 +14,7 @@ from typing import Any
 from paradl.grids.axes import expand_axis, read_item
 from paradl.grids.entries.names import split_labels
 from paradl.grids.entries.parameters import PARAMETERS
-from paradl.grids.entries.strategies import Size, Strategy, parse_strategy
+from paradl.grids.entries.strategies import Strategy, parse_strategy
 from paradl.grids.entries.strategy_names import TABLE_III
 from paradl.grids.grid import Grid, Index
 from paradl.grids.outputs import MAIN_OUTPUTS
@@ -94,7 +94,7 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
             if options.strategy is None
             # `data` alone is a layout, too, whose micro-batches are searched.
             else [
-                _open_choices(each.lay_out() if each.base == DATA else each, parameters)
+                _open_choices(each, parameters, has_blocks=each.base == DATA)
                 for each in grid.strategies
             ]
         )
@@ -147,20 +147,19 @@ def _list_layouts(experts: bool, parameters: Mapping[str, object]) -> list[str]:
     return opened
 
 
-def _open_choices(strategy: Strategy, parameters: Mapping[str, object]) -> str:
+def _open_choices(
+    strategy: Strategy, parameters: Mapping[str, object], has_blocks: bool = False
+) -> str:
     """Label of a strategy whose group, degrees and segments are searched unless given."""
-    missing = [name for name in strategy.parts if name not in parameters]
-    if strategy.laid:
-        names = [name for name in (*missing, "micro") if name not in parameters]
-        return replace(strategy, degrees=strategy.complete(dict.fromkeys(names, "best"))).label
+    cut = ("micro",) if has_blocks or strategy.in_layout_words else ()
+    missing = [name for name in (*strategy.parts, *cut) if name not in parameters]
     # The degree of a hybrid's only parallelism is the size of its groups, too.
     if strategy.hybrid and strategy.group is None and missing and "group" not in parameters:
         strategy = replace(strategy, group="best")
-    if strategy.several:
-        sizes: dict[str, Size] = {**dict.fromkeys(missing, "best"), **dict(strategy.degrees)}
-        degrees = tuple((name, sizes[name]) for name in strategy.parts if name in sizes)
-        strategy = replace(strategy, degrees=degrees)
-    if strategy.cut_by_axis and strategy.segments is None and "segments" not in parameters:
+    if cut or strategy.several:
+        strategy = replace(strategy, degrees=strategy.complete(dict.fromkeys(missing, "best")))
+    is_cut = strategy.cut_by_axis and not cut
+    if is_cut and strategy.segments is None and "segments" not in parameters:
         strategy = replace(strategy, segments="best")
     return strategy.label
 
@@ -169,7 +168,7 @@ def _search_batches(grid: Grid) -> Grid:
     """Add batches in powers of two up to one epoch per iteration, and that largest batch."""
     samples = max(dataset.samples for dataset in grid.datasets)
     stated = grid.spec.parameters.get("max_global_batch")
-    largest = MOST_SEQUENCES if grid.laid else MOST_BATCH
+    largest = MOST_BATCH if None in grid.blocks else MOST_SEQUENCES
     most = max(1, min(samples, largest) if stated is None else int(min(stated, samples)))
     grid = _change(grid, "batch", [{"pow2": [1, most]}, most])
     if "max_global_batch" in (*grid.spec.parameters, *grid.spec.axes.swept):

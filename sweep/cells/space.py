@@ -88,18 +88,17 @@ class Space:
         """
         labels, places = self.grid.labels, self.places
         for model in places["model"]:
-            taken = self.grid.resolve_all(model)
-            kinds = [
-                [labels["strategy"][at] for at in places["strategy"] if taken[at].laid == laid]
-                for laid in (False, True)
-            ]
+            layouts, others = list[str](), list[str]()
+            for at in places["strategy"]:
+                kind = layouts if self.grid.find_blocks((model, 0, 0, at)) else others
+                kind.append(labels["strategy"][at])
             tables = (self.grid.table(model, dataset) for dataset in places["dataset"])
-            if all(kinds) and any(table is not None for table in tables):
-                others, layouts = (shorten(", ".join(names)) for names in kinds)
+            if layouts and others and any(table is not None for table in tables):
                 return (
-                    f"{labels['model'][model]}: times of {others} and of layouts {layouts} rest on "
-                    "different rates, and do not compare (docs/transformers.md)",
-                    kinds[0][0],
+                    f"{labels['model'][model]}: times of {shorten(', '.join(others))} and of "
+                    f"layouts {shorten(', '.join(layouts))} rest on different rates, and do not "
+                    "compare (docs/transformers.md)",
+                    others[0],
                 )
         return None
 

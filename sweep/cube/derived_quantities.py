@@ -23,7 +23,7 @@ from paradl.grids.reading.errors import InputError
 from paradl.kernels import batches
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.names.layout_terms import EVERY_TERM, LAYOUT_TERMS
-from paradl.kernels.names.parallelisms import LAYOUT_DEGREES
+from paradl.kernels.names.parallelisms import KINDS, LAYOUT_DEGREES
 from paradl.kernels.names.stored import name_elasticity
 from paradl.kernels.names.terms import TERMS
 from paradl.sweep.cube.dimensions import expect_flags, expect_laws, read_design
@@ -159,9 +159,10 @@ class Paradl:
         The parts are the terms if the cube has all of its strategies, otherwise compute and
         communication.
         """
-        labels = set(np.atleast_1d(self._get("strategy").values).tolist())
-        laid = {strategy.laid for strategy in self.grid.resolved if strategy.label in labels}
-        wanted = {*(TERMS if False in laid else ()), *(LAYOUT_TERMS if True in laid else ())}
+        labels, grid = {*np.atleast_1d(self._get("strategy").values).tolist()}, self.grid
+        chosen = [at for at, label in enumerate(grid.labels["strategy"]) if label in labels]
+        blocks = [grid.find_blocks((n, 0, 0, at)) for n in range(len(grid.models)) for at in chosen]
+        wanted = {*(TERMS if None in blocks else ()), *(LAYOUT_TERMS if any(blocks) else ())}
         terms = [
             name
             for part in ("compute", "communication")
@@ -235,14 +236,14 @@ class Paradl:
     def _look_up_group(self, strategy: Strategy) -> xr.DataArray | float:
         """Return the PEs in a group of a hybrid. InputError: chosen by the sweep and not stored."""
         stated = dict(strategy.degrees)
-        # Experts of a layout divide the PEs of its other degrees again.
-        parts = [name for name in strategy.parts if not strategy.laid or name in LAYOUT_DEGREES]
+        # Experts divide the PEs of the other degrees again.
+        parts = [name for name in strategy.parts if name in (*KINDS, *LAYOUT_DEGREES)]
         if "best" in (strategy.group, *map(stated.get, parts)):
             raise InputError(
                 f"this cube does not store the groups that {strategy.label!r} chose",
                 advice="add 'replicas' to the spec's outputs",
             )
-        if strategy.laid or strategy.several:
+        if not strategy.hybrid:
             sizes: Any = (stated.get(name) or self._look_up_given(name) for name in parts)
             group: xr.DataArray | float = reduce(mul, sizes, 1.0)
             return group

@@ -71,7 +71,7 @@ def estimate_duration(
 
 def _count_mean_layouts(grid: Grid, plan: Plan) -> float:
     """Return the layouts that a cell is answered from, the mean of all cells or of some of many."""
-    if not any(strategy.laid for strategy in grid.resolved):
+    if not any(grid.transformers):
         return 0.0
     if plan.cells <= COUNTED:
         cells = [*np.ndindex(plan.shape)]
@@ -99,7 +99,5 @@ def _count_of_cell(grid: Grid, cell: tuple[int, ...]) -> float:
 def _count_lists(grid: Grid) -> int:
     """Count the lists of candidates, which batches of as many bits share."""
     bits = np.unique(np.frexp(grid.axes["batch"])[1]).size
-    searched = sum(
-        "best" in strategy.stated.values() for strategy in grid.resolved if strategy.laid
-    )
+    searched = sum(strategy.searched for strategy in grid.resolved)
     return len(grid.fitting) * len(grid.systems) * searched * grid.axes["pe"].size * bits

@@ -31,7 +31,7 @@ def has_few_cells(grid: Grid, plan: Plan) -> bool:
     """True if numpy answers the whole cube before programs for it would be compiled."""
     places = prod(plan.shape[: len(LABELS)])
     # Numpy has no derivatives, but layouts come with theirs.
-    derived = not grid.laid and any(map(split_elasticity, grid.spec.outputs))
+    derived = None in grid.blocks and any(map(split_elasticity, grid.spec.outputs))
     return places <= FEW_PLACES and plan.cells <= FEW_CELLS and not derived
 
 

@@ -128,7 +128,7 @@ def _count_segments(grid: Grid, strategy: Strategy) -> int:
 
 def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
     """Bytes for the stages of pipelines: one reduction at a time, and partitions that are kept."""
-    pipelines = [one for one in grid.resolved if one.cut_by_axis and not one.laid]
+    pipelines = [one for one in grid.resolved if one.cut_by_axis and one.segmented]
     if not pipelines:
         return 0
     segments = max(_count_segments(grid, strategy) for strategy in pipelines)

@@ -4,6 +4,8 @@ from paradl.grids.grid import Grid, Index
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.work.block_work import BlockWork
 from paradl.sweep.cases.layout_cells import find_cell
+from paradl.sweep.cases.row_cases import build_row_case
+from paradl.sweep.cells.selection import locate_row
 from paradl.sweep.explanation import block_memory, group_memory
 from paradl.sweep.explanation.block_facts import find_block_facts
 from paradl.sweep.explanation.facts import Row, WorkFacts
@@ -26,3 +28,10 @@ def list_memory_parts(grid: Grid, case: Case, index: Index) -> Row:
         return {"memory_parts": parts, "largest_batch": None}
     parts, largest = group_memory.measure_parts(grid, case, index[2])
     return {"memory_parts": parts, "largest_batch": largest}
+
+
+def measure_row_parts(grid: Grid, row: Row) -> dict[str, float]:
+    """Measure the memory of the fullest PE of a row's cell by part [B]."""
+    case = build_row_case(grid, row)
+    parts: dict[str, float] = list_memory_parts(grid, case, locate_row(grid, row))["memory_parts"]
+    return parts

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 from paradl.kernels.names.layout_terms import EVERY_TERM
-from paradl.kernels.names.parallelisms import KINDS
 from paradl.kernels.names.terms import Part
 from paradl.sweep.cells.design_space import ONLY
 from paradl.sweep.measured.evidence import (
@@ -162,9 +161,8 @@ def _suspect_compute(run: PredictedRun, deviation: Deviation) -> str:
     """Blame layers that were not divided as predicted, or the speed of each PE."""
     group, strategy = run.answer["group"], run.grid.strategy(ONLY)
     # Several parallelisms, or those of layouts, divide layers in more ways than one share tells.
-    divided = len(strategy.parts) == 1 and not strategy.laid
-    splits = KINDS[strategy.parts[0]].splits if divided else None
-    if deviation.part == "comp" and splits and group > 1:
+    is_split = strategy.splits("rows") or strategy.splits("weights")
+    if deviation.part == "comp" and is_split and len(strategy.parts) == 1 and group > 1:
         return _suspect_division(run, deviation, group)
     # Nothing is split that could be split worse: what is left is the speed of a PE.
     pace = "slower" if deviation.slower else "faster"

@@ -8,7 +8,6 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from paradl.sweep.cells.design_space import ONLY
 from paradl.sweep.measured.predicted_runs import Deviation, PredictedRun, identify_case
 from paradl.sweep.measured.runs import PARTS
 
@@ -69,7 +68,7 @@ def collect_evidence(
 def _identify_series(run: PredictedRun) -> tuple[Hashable, Hashable]:
     """Return a run's pool and series; without division a serial run belongs to data parallelism."""
     model, dataset, _, strategy, batch = run.row.series
-    undivided = run.answer["group"] == 1 and not run.grid.strategy(ONLY).laid
+    undivided = run.answer["group"] == 1 and "layout" not in run.answer
     way = "" if undivided else strategy
     return (run.answer["system"], way), (model, dataset, batch)
 

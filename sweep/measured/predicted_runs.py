@@ -83,7 +83,7 @@ class PredictedRun:
         calibrated = workload.calibrated if workload else None
         if calibrated is None:
             return False
-        if strategy.laid and calibrated.file.layouts:
+        if "layout" in self.answer and calibrated.file.layouts:
             return None  # files count runs of layouts
         return calibrated.was_fitted(strategy, self.row.p, self.row.samples_per_replica)
 

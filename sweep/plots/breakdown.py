@@ -9,13 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from paradl.grids.grid import LABELS
 from paradl.grids.reading.units import format_quantity
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.layout_terms import EVERY_TERM
-from paradl.kernels.names.terms import list_terms
-from paradl.kernels.oracle.answer import answer_case
-from paradl.sweep.cells.selection import Selection, locate_row
+from paradl.sweep.cases.row_cases import answer_expected
+from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import find_allowed
@@ -36,8 +34,6 @@ from paradl.sweep.plots.slices import (
 
 if TYPE_CHECKING:
     import xarray as xr
-
-SUMMED = (*list_terms("compute"), *list_terms("communication"))
 
 
 @dataclass(frozen=True)
@@ -63,31 +59,21 @@ class Breakdown:
 
 
 def describe_breakdown(source: Source, selection: Selection | None = None) -> Breakdown:
-    """Read the terms of a slice with one strategy, or compute them if the cube lacks any.
+    """Compute the terms of a slice with one strategy.
 
     InputError: an axis other than pe has several values. NothingFeasibleError: no PE count.
     """
-    cells = read_fastest(open_slice(source, selection, SUMMED), ("pe",))
+    cells = read_fastest(open_slice(source, selection), ("pe",))
     limit = cells["limit"].values.reshape(-1)
     allowed = np.flatnonzero(find_allowed(limit))
     title, strategy = write_title(cells, shown=("pe", "strategy")), str(cells["strategy"].item())
     expect_any(allowed, name_reasons(limit))
     line = cells.isel(pe=allowed)
-    grid = Paradl(line).grid
-    parsed = grid.strategy(locate_row(grid, {dim: str(line[dim].item()) for dim in LABELS}))
-    # Layouts have terms of their own; and iterations follow from a number of replicas, which a cube
-    # may lack where groups are searched.
-    counted = "replicas" in line or parsed.group != "best"
-    if counted and not parsed.laid and all(name in line for name in SUMMED):
-        # Cubes store seconds per epoch.
-        derived = Paradl(line).iterations
-        iterations = derived.broadcast_like(line["limit"]).values.reshape(-1)
-        terms = {name: line[name].values.astype(float).reshape(-1) / iterations for name in SUMMED}
-    else:
-        # Each PE count may have a layout of its own.
-        parts = [line.isel(pe=[at]) for at in range(line.sizes["pe"])] if parsed.laid else [line]
-        computed = list(map(_compute_terms, parts))
-        terms = {name: np.concatenate([part[name] for part in computed]) for name in computed[0]}
+    # Each PE count may have a layout of its own.
+    varies = any("pe" in line[dim].dims for dim in Paradl(line).grid.rows)
+    parts = [line.isel(pe=[at]) for at in range(line.sizes["pe"])] if varies else [line]
+    computed = list(map(_compute_terms, parts))
+    terms = {name: np.concatenate([part[name] for part in computed]) for name in computed[0]}
     return Breakdown(
         title,
         strategy,
@@ -100,7 +86,7 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
 
 def _compute_terms(line: "xr.Dataset") -> dict[str, Floats]:
     grid = Paradl(line).grid
-    answer = answer_case(build_case(grid, line))
+    answer = answer_expected(build_case(grid, line))
     shape = tuple(line[name].size for name in grid.axes)
 
     def spread(values: object) -> Floats:

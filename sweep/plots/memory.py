@@ -14,19 +14,18 @@ from numpy.typing import NDArray
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.units import format_quantity
 from paradl.kernels.names.flags import FORBIDS, Limit
-from paradl.kernels.oracle.answer import settle_choices
 from paradl.sweep.cases.rejection import look_up_capacity
 from paradl.sweep.cells.selection import Selection, locate_row
 from paradl.sweep.cells.source import Source
 from paradl.sweep.cells.space import thin_axis
 from paradl.sweep.cube.derived_quantities import Paradl
-from paradl.sweep.explanation.kinds import list_memory_parts
+from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.explanation.kinds import measure_row_parts
 from paradl.sweep.plots.bars import MOST_BARS, draw_bars, make_keys, split_parts, write_totals
 from paradl.sweep.plots.figures import add_legend, styled
 from paradl.sweep.plots.looks import MEMORY_LOOKS, shorten_names
 from paradl.sweep.plots.slices import (
     BEYOND,
-    build_case,
     expect_any,
     find_beyond,
     list_by_cause,
@@ -130,11 +129,9 @@ def _name_bar(grid: Grid, cell: "xr.Dataset", by: str) -> str:
 def _make_bar(grid: Grid, name: str, cell: "xr.Dataset") -> Bar:
     row = read_row(grid, cell)
     index, axes = locate_row(grid, row), {axis: row[axis] for axis in grid.axes}
-    # A group that is searched has the memory of the best one.
-    case = settle_choices(build_case(grid, cell))
-    parts = list_memory_parts(grid, case, index)["memory_parts"]
+    keep_programs()
     fits = not int(cell["limit"].item()) & Limit.MEMORY
-    return Bar(name, parts, look_up_capacity(grid, index, axes), fits)
+    return Bar(name, measure_row_parts(grid, row), look_up_capacity(grid, index, axes), fits)
 
 
 @styled

@@ -13,7 +13,7 @@ from paradl.grids.reading.units import format_quantity
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.flags import FORBIDS, STOPS, Limit
 from paradl.sweep.answers.reasons import rank_limits
-from paradl.sweep.cases.row_cases import find_row_cell
+from paradl.sweep.cases.degrees import find_layout
 from paradl.sweep.cells.selection import (
     SHOWN,
     Selection,
@@ -73,13 +73,7 @@ def read_fastest(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":
 def _list_layout_rows(cells: "xr.Dataset") -> list[str]:
     """List the axis of rows with several layouts; a parameter of the machine is no choice."""
     grid = Paradl(cells).grid
-    if not all(strategy.laid for strategy in grid.resolved):
-        return []
-    return [
-        dim
-        for dim in grid.rows
-        if cells.sizes[dim] > 1 and not list_given(grid, grid.rows[dim].columns)
-    ]
+    return [dim for dim in grid.rows if cells.sizes[dim] > 1 and not list_given(grid, [dim])]
 
 
 def expect_single(cells: "xr.Dataset", kept: Collection[str]) -> None:
@@ -191,14 +185,13 @@ def format_number(axis: str, value: float) -> str:
 
 def write_choice(grid: Grid, row: Mapping[str, Any], axes: Iterable[str]) -> str:
     """Write what a cell chooses along some axes; of a layout's rows, its words."""
-    laid = grid.strategy(locate_row(grid, row)).laid
+    layout = find_layout(grid, row)
     values = [
         f"{name_axis(grid, axis)} = {format_number(axis, row[axis])}"
         for axis in axes
-        if not (laid and axis in grid.rows)
+        if not (layout and axis in grid.rows)
     ]
-    cell = {dim: row[dim] for dim in grid.dims}
-    return ", ".join([*values, *([find_row_cell(grid, cell).words] if laid else [])])
+    return ", ".join([*values, *([layout.words] if layout else [])])
 
 
 def read_row(grid: Grid, cell: "xr.Dataset") -> dict[str, Any]:

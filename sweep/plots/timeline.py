@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any, NamedTuple, NoReturn
 
 import matplotlib as mpl
@@ -14,14 +14,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from paradl.grids.entries.strategies import Strategy
-from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError, format_count
 from paradl.grids.reading.units import format_quantity
 from paradl.kernels.machine.rates import BACKWARD as BACKWARD_SHARE
-from paradl.kernels.oracle.block_times import TERMS
 from paradl.kernels.work.schedules import SCHEDULES
-from paradl.sweep.cases.degrees import list_degrees
-from paradl.sweep.cases.row_cases import find_row_cell
+from paradl.sweep.cases.degrees import find_layout, list_degrees
+from paradl.sweep.cases.layout_cells import LayoutCell
 from paradl.sweep.cells.selection import Selection, locate_row
 from paradl.sweep.cells.source import Source
 from paradl.sweep.cube.derived_quantities import Paradl
@@ -90,11 +88,12 @@ def describe_timeline(source: Source, selection: Selection | None = None) -> Tim
         name: float(seconds[0])
         for name, seconds in describe_breakdown(source, selection).terms.items()
     }
-    pipeline, busy = _find_pipeline(grid, row, strategy, terms)
+    layout = find_layout(grid, row)
+    pipeline, busy = _find_pipeline(strategy, list_degrees(grid, row), layout, terms)
     title = f"{strategy.label}: {write_title(cells, shown=('strategy',))}"
-    if strategy.laid:
+    if layout:
         place = write_title(cells, shown=("strategy", *grid.rows))
-        title = f"{strategy.base}: {place}, {find_row_cell(grid, row).words}"
+        title = f"{strategy.base}: {place}, {layout.words}"
     passes = [*list_passes(pipeline)]
     chunks = max(pipeline.chunks - 1, 1)
     spans = [
@@ -127,19 +126,20 @@ def describe_timeline(source: Source, selection: Selection | None = None) -> Tim
 
 
 def _find_pipeline(
-    grid: Grid, row: Mapping[str, Any], strategy: Strategy, terms: Mapping[str, float]
+    strategy: Strategy,
+    degrees: Mapping[str, Any],
+    layout: LayoutCell | None,
+    terms: Mapping[str, float],
 ) -> tuple[PipelineRun, float]:
     """Find a cell's pipeline, and the seconds in which its slowest stage is busy."""
-    degrees, names = list_degrees(grid, row), ["forward_backward"]
     sizes = degrees.get("degrees") or dict.fromkeys(strategy.parts, degrees["group_size"])
-    stages, number = sizes.get("pipeline", 1), degrees["segment_count"] or 1
-    chunks, follow, schedule = 1, 0, str(strategy.schedule)
-    if strategy.laid:
-        cell = find_row_cell(grid, row)
-        chunks, follow = int(cell.layout.chunks[0]), int(cell.layout.passes[0])
-        # The terms before the bubble are those of a stage's passes.
-        schedule, names = cell.training.schedule, list(TERMS[: TERMS.index("pipeline_bubble")])
-    busy, again = sum(terms.get(name, 0.0) for name in names), terms.get("recomputation", 0.0)
+    stages, number, chunks, follow = sizes.get("pipeline", 1), degrees["segment_count"] or 1, 1, 0
+    schedule = strategy.schedule
+    if layout:
+        chunks, follow = int(layout.layout.chunks[0]), int(layout.layout.passes[0])
+    # The terms before the bubble are those of a stage's passes.
+    busy = sum(terms[name] for name in takewhile(lambda name: name != "pipeline_bubble", terms))
+    again = terms.get("recomputation", 0.0)
     most = MOST_PASSES // (stages * chunks)
     if stages == 1:
         _refuse(f"{strategy.label} has one stage here", "choose a pipeline of several PEs")

@@ -103,16 +103,15 @@ def describe_map(
     winners, feasible = times.argmin(axis=0), np.isfinite(times).any(axis=0)
     # Objects, since an array of texts cuts longer ones.
     words = np.full(feasible.shape, "", dtype=object)
-    has_choices = bool(free) or any(strategy.laid for strategy in grid.resolved)
-    for row, column in np.argwhere(feasible & has_choices):
+    for row, column in np.argwhere(feasible):
         at = (winners[row, column], row, column, *best[:, winners[row, column], row, column])
         cell = ordered.isel(dict(zip(("strategy", y, x, *free), at, strict=True)))
         words[row, column] = write_choice(grid, read_row(grid, cell), free)
     note = [f"each {write_axis(dim)} is another machine" for dim in (x, y) if dim in given]
     if free:
         note.append(f"each strategy at its best {' and '.join(map(write_axis, free))}")
-    if has_choices and len({*words[feasible]}) == 1:
-        note.append(f"everywhere {words[feasible][0]}")
+    if len({*words[feasible]}) == 1 and (same := words[feasible][0]):
+        note.append(f"everywhere {same}")
         words[:] = ""
     return Map(
         title=write_title(cells, shown=("strategy", x, y)),

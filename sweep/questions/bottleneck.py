@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from paradl.grids.grid import Index
+from paradl.grids.grid import Grid, Index
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.names.layout_terms import EVERY_TERM
@@ -14,13 +14,13 @@ from paradl.sweep.answers.numbers import find_range, name_percentiles, name_rang
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.degrees import list_degrees
 from paradl.sweep.cases.draws import draw_terms
-from paradl.sweep.cases.row_cases import answer_expected, build_row_case, read_choice
+from paradl.sweep.cases.row_cases import answer_expected
 from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, take_cell, thin_axis, write_cell
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.explanation.formulas import describe_largest
-from paradl.sweep.explanation.kinds import list_memory_parts
+from paradl.sweep.explanation.kinds import measure_row_parts
 
 Row = dict[str, Any]
 
@@ -86,7 +86,7 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
                 row |= _list_ranges(row, {name: times[at] for name, times in drawn.items()})
             rows.append(row)
     exist = [row for row in rows if row["binds"] is not None]
-    return [row | _list_parts(space, index, row) for row in exist]
+    return [row | _list_parts(space.grid, row) for row in exist]
 
 
 def _thin_axes(space: Space, index: Index) -> dict[str, Floats]:
@@ -158,8 +158,7 @@ def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
     }
 
 
-def _list_parts(space: Space, index: Index, row: Row) -> Row:
+def _list_parts(grid: Grid, row: Row) -> Row:
     """Degrees of a row, and its memory by part [B]."""
-    case = build_row_case(space.grid, row)
-    degrees = list_degrees(space.grid, row, read_choice(case, space.grid.strategy(index)))
-    return degrees | {"memory_parts": list_memory_parts(space.grid, case, index)["memory_parts"]}
+    degrees = list_degrees(grid, row)
+    return degrees | {"memory_parts": measure_row_parts(grid, row | degrees)}

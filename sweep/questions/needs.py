@@ -131,9 +131,8 @@ def _need_memory(space: Space, index: Index, cell: Cell) -> Row:
 
 def _need_batch(space: Space, index: Index, cell: Cell) -> Row:
     """Largest batch that fits, whatever that of the cell."""
-    laid = space.grid.strategy(index).laid
     # The search begins at the batch of a cell, and first looks below it.
-    most = MOST_BATCH if laid else MOST_SAMPLES
+    most = MOST_BATCH if space.grid.find_blocks(index) else MOST_SAMPLES
     largest = {**cell, "batch": float(most)}
     batch = find_batch(space.grid, index, {name: largest[name] for name in space.grid.axes})
     present = int(cell["batch"]) if "batch" in cell else None

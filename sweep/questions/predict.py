@@ -125,6 +125,10 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
     comp, comm = number(answer.compute), number(answer.communication)
     flags = int(number(answer.limit))
     epochs = None if answer.epochs is None else number(answer.epochs)
+    describe = _describe_layout if grid.find_blocks(ONLY) else _describe_group
+    details = describe(grid, case, answer)
+    if not math.isfinite(number(answer.memory)):  # what cannot exist has no memory
+        details["memory_parts"] = dict.fromkeys(details["memory_parts"])
     return {
         "replicas": int(number(answer.replicas)),
         "group": int(number(answer.group)),
@@ -147,27 +151,19 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
         "limit": name_limits(flags),
         **describe_basis(grid),
         "terms": {name: finite(number(value)) for name, value in vars(answer.terms).items()},
-        **(_describe_layout if case.in_numpy else _describe_group)(grid, case, answer),
+        **details,
         **list_intervals(grid, answer),
     }
 
 
-def _list_memory(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
-    """Memory by part [B]; None where the configuration cannot exist and so has no memory."""
-    memory = list_memory_parts(grid, case, ONLY)
-    if math.isfinite(number(answer.memory)):
-        return memory
-    return memory | {"memory_parts": dict.fromkeys(memory["memory_parts"])}
-
-
-def _describe_group(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
+def _describe_group(grid: Grid, case: Case, _: Answer) -> dict[str, Any]:
     """The degrees of a group, its memory by part, and what formulas were evaluated with."""
     strategy = grid.strategy(ONLY)
     data = {"data": case.run.replicas} if strategy.replicated else {}
     degrees = data | list_degrees(strategy.parts, case.run)
     return {
         "degrees": {name: int(number(degree)) for name, degree in degrees.items()},
-        **_list_memory(grid, case, answer),
+        **list_memory_parts(grid, case, ONLY),
         "parameters": parameters(case),
     }
 
@@ -188,7 +184,7 @@ def _describe_layout(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
         "exchanges": {name: seconds * iterations for name, seconds in exchanges.items()},
         "bubble_share": finite(number(answer.terms.pipeline_bubble / answer.epoch_time)),
         "degrees": cell.degrees,
-        **_list_memory(grid, case, answer),
+        **list_memory_parts(grid, case, ONLY),
         "parameters": cell.list_parameters(),
         "obstacles": cell.list_obstacles(),
     }
@@ -213,10 +209,9 @@ def describe_basis(grid: Grid) -> dict[str, Any]:
 
 def _name_times(grid: Grid, workload: Workload | None) -> str:
     """Where the times of one PE come from."""
-    system = grid.systems[0]
-    if workload is not None and grid.strategy(ONLY).laid:
-        recipe, family = find_recipe(system), workload.transformer.family
-        return describe_times(system, recipe, family, workload.layout_time)
+    system, blocks = grid.systems[0], grid.find_blocks(ONLY)
+    if workload is not None and blocks:
+        return describe_times(system, find_recipe(system), blocks.family, workload.layout_time)
     return "measured" if workload is not None and workload.seconds is not None else "roofline"
 
 

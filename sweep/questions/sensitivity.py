@@ -151,10 +151,10 @@ def build_stages(grid: Grid, index: Index, row: Row) -> tuple[Case, Division | N
 
     None in place of a division of blocks, which are not summed ahead.
     """
-    if grid.strategy(index).laid:
-        return build_row_case(grid, row), None
     chosen = list_degrees(grid, row)
     case = build_row_case(grid, row | chosen)
+    if grid.find_blocks(index):
+        return case, None
     sizes = {"group": chosen["group_size"], "segments": chosen["segment_count"] or 1}
     strategy = grid.strategy(index).settle(sizes | chosen.get("degrees", {}))
     groups = grid.groups(

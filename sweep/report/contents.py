@@ -238,7 +238,7 @@ def _describe_basis(reader: "Reader", space: Space) -> dict[str, str]:
     )
     batch = {"weak": "samples per replica", "strong": "samples of a whole mini-batch"}
     # Layouts of transformers have Adam's states, whatever the spec says (docs/transformers.md).
-    training = [] if grid.laid else [f"optimizer {spec.optimizer}"]
+    training = [f"optimizer {spec.optimizer}"] if None in grid.blocks else []
     training += ["the forward pass is run again"] if spec.recompute == "full" else []
     fixed = (f"{name} = {write_value(name, value)}" for name, value in spec.parameters.items())
     basis = {

@@ -36,7 +36,7 @@ def read_columns(
     In one go for all cells: to find them one by one takes 2.5 ms each.
     """
     index = locate_row(grid, place)
-    if not grid.strategy(index).laid:
+    if not grid.find_blocks(index):
         return None
     axes = {
         axis: np.atleast_1d(cells[axis].values if axis in dims else place[axis]).astype(float)
@@ -64,8 +64,8 @@ def describe_layout(columns: Columns, at: tuple[int, ...]) -> dict[str, str]:
 
 def list_settings(points: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     """List the words of each column in which the layouts of points differ."""
-    laid = [point for point in points if SETTINGS[0] in point]
-    words = {name: {point[name] for point in laid} for name in SETTINGS}
+    layouts = [point for point in points if SETTINGS[0] in point]
+    words = {name: {point[name] for point in layouts} for name in SETTINGS}
     return {
         name: sorted(values, key=lambda word: (len(word), word))
         for name, values in words.items()

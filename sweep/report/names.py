@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from paradl.grids.grid import Grid
+from paradl.sweep.cases.degrees import find_layout
 from paradl.sweep.cells.reader import CHOSEN
 from paradl.sweep.cells.selection import locate_row
 from paradl.sweep.questions.limits import END
@@ -42,11 +43,9 @@ def name_cell(grid: Grid, row: Mapping[str, Any], chosen: Mapping[str, Any]) -> 
 
     chosen: group_size, degrees and segment_count where a strategy takes the best.
     """
+    if layout := find_layout(grid, row):
+        return layout.words
     strategy = grid.strategy(locate_row(grid, row))
-    if strategy.laid:
-        from paradl.sweep.cases.row_cases import find_row_cell  # late: imports JAX
-
-        return find_row_cell(grid, row).words
     degrees = chosen.get("degrees") or {}
     known = {
         name: chosen.get(CHOSEN.get(name, name), degrees.get(name)) for name in strategy.choices

@@ -78,7 +78,7 @@ def list_batches(space: SampleSpace, rows: int) -> list[list[Chunk]]:
             chunks.append(Chunk(problem, number, first, count, size))
         number += share
     # Networks differ in their numbers of layers, which rows of a layered space sum, and in blocks.
-    is_alone = space.layered or any(strategy.laid for strategy in space.grid.resolved)
+    is_alone = space.layered or any(space.grid.transformers)
     together = 1 if is_alone else min(CHUNK // size, len(chunks))
     return [chunks[first : first + together] for first in range(0, len(chunks), together)]
 

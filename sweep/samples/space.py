@@ -159,7 +159,7 @@ def _make_space(
     axes = spec.axes.model_copy(update=largest)
     grid = Grid.from_spec(spec.model_copy(update={"axes": axes}), base, where)
     for strategy in grid.resolved:
-        if strategy.laid and "best" in strategy.stated.values():
+        if strategy.searched:
             raise InputError(
                 f"samples do not choose layouts: {shorten(strategy.label)}",
                 where=where(("axes", "strategy")),

@@ -15,11 +15,10 @@ import jax
 import numpy as np
 
 from paradl.grids.entries.strategies import Strategy
-from paradl.grids.grid import Grid
+from paradl.grids.grid import Grid, Index
 from paradl.grids.inputs.case import (
     Divided,
     Setup,
-    build_case,
     choose_formulas,
     divide_layers,
     divide_rows,
@@ -48,17 +47,18 @@ OF_MACHINE = ("run", "network", "pe", "software")
 OF_NETWORK = ("uncertainty", "training", "layer_slopes")
 
 
-def build_table(
-    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
-) -> Points:
+def build_table(grid: Grid, index: Index, axes: Mapping[str, Floats]) -> Points:
     """Return the cells of the outer product of `axes`, in C order along one dimension, with their
-    layers, which are reduced again for each point.
+    layers, which are reduced again for each point. Blocks are summed with each point anyway.
     """
-    shape, choices = tuple(values.size for values in axes.values()), len(strategy.choices)
-    case = _flatten(build_case(workload, strategy, axes, settings), shape, choices)
-    if case.in_numpy:  # blocks are summed with each point
+    shape, case = tuple(values.size for values in axes.values()), grid.case(index, axes)
+    assert case is not None  # the data set of a problem fits its model
+    case = _flatten(case, shape, len(case.choices))
+    if grid.find_blocks(index):
         return Points(case)
-    return _add_layers(case, divide_rows(workload, strategy, axes, settings), shape)
+    divided = grid.build(divide_rows, index, axes, None)
+    assert divided is not None
+    return _add_layers(case, divided, shape)
 
 
 class SharedTables:
@@ -89,9 +89,8 @@ class SharedTables:
         indices = [
             (model, dataset, machine, strategy) for machine in range(len(self._grid.systems))
         ]
-        if self._grid.strategy(indices[0]).laid:
-            tables = [self._grid.build(build_table, index, self._axes, None) for index in indices]
-            return [table for table in tables if table is not None]
+        if self._grid.find_blocks(indices[0]):
+            return [build_table(self._grid, index, self._axes) for index in indices]
         alike = defaultdict[object, list[Divided]](list)
         for index in indices:
             divided = self._grid.build(self._divide, index, self._axes, None)

@@ -58,7 +58,7 @@ def propose_pairs(grid: "Grid") -> tuple[str, ...]:
 
     Placements need the machine oracle, no recomputing, and an even number of PEs per node.
     """
-    if grid.laid:
+    if grid.transformers[0]:
         return LAYOUT_PAIRS
     even = grid.systems[0].pes_per_node % 2 == 0
     may_place = even and (grid.spec.oracle, grid.spec.recompute) == ("machine", "none")
@@ -109,7 +109,7 @@ def _read_hybrid(text: str, speedups: Mapping[int, float]) -> Contender:
     strategy = parse_strategy(text, "strategies")
     # Experts divide the same PEs again, so they form no groups.
     grouped = bool(strategy.parts) and {*strategy.parts} <= {*LAYOUT_DEGREES}
-    if not (strategy.hybrid or (strategy.laid and grouped)):
+    if not (strategy.hybrid or (strategy.replicated and grouped)):
         raise InputError(
             f"expected a hybrid, got {shorten(text)}",
             where="strategies",
@@ -118,7 +118,7 @@ def _read_hybrid(text: str, speedups: Mapping[int, float]) -> Contender:
         )
     group = _find_group(strategy)
     if group is None or group < 2:
-        sizes = ",".join(f"{name}=2" for name in strategy.parts) if strategy.laid else "group=2"
+        sizes = "group=2" if strategy.hybrid else ",".join(f"{n}=2" for n in strategy.parts)
         raise InputError(
             f"expected the size of its groups, 2 or more, got {shorten(text)}",
             where="strategies",
@@ -130,7 +130,7 @@ def _read_hybrid(text: str, speedups: Mapping[int, float]) -> Contender:
 def _find_group(strategy: Strategy) -> int | None:
     """Return the PEs of a hybrid's groups; None if the strategy leaves them open."""
     degrees = dict(strategy.degrees)
-    sizes = [degrees.get(name) for name in strategy.parts] if strategy.laid else [strategy.group]
+    sizes = [strategy.group] if strategy.hybrid else [degrees.get(n) for n in strategy.parts]
     known = [size for size in sizes if isinstance(size, int)]
     return prod(known) if len(known) == len(sizes) else None
 

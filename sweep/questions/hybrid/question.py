@@ -137,9 +137,8 @@ def _refuse_mixture(grid: "Grid", timed: Sequence[Contender]) -> None:
 
     Times of layouts rest on rates of their own, so SU^M would compare the rates.
     """
-    data, *others = grid.resolve_all(0)
-    for contender, strategy in zip(timed[1:], others, strict=True):
-        if contender.split is None and data.laid and not strategy.laid:
+    for contender, strategy in zip(timed, grid.strategies, strict=True):
+        if contender.split is None and grid.transformers[0] and strategy.divides_layers:
             raise InputError(
                 f"times of {contender.label} and of data parallelism of "
                 f"{shorten(grid.labels['model'][0])} rest on different rates, and do not compare",
@@ -192,8 +191,8 @@ def _leave_out(lines: Sequence[SpeedupLine]) -> tuple[list[SpeedupLine], list[st
 
 def _advise_memory(data: SpeedupLine, grid: "Grid") -> list[str]:
     """Return advice for a transformer whose data parallelism fits in memory on no PE count."""
-    lacking = grid.laid and not data.expected.any() and data.find_forbidding() & Limit.MEMORY
-    if not lacking or "zero" in grid.spec.parameters:
+    lacking = not data.expected.any() and data.find_forbidding() & Limit.MEMORY
+    if not (grid.transformers[0] and lacking) or "zero" in grid.spec.parameters:
         return []
     return ["data does not fit in memory: set the parameter zero to 1, 2 or 3 to divide its states"]
 

@@ -82,8 +82,7 @@ def _time_strategy(grid: Grid, position: int, most: int) -> ContenderTimes:
     times, limits, samples = map(np.asarray, fetch(_time_expected(expected)))
     # Table III has no uncertainty: one draw, without error.
     seconds, error = times[None, :most], np.zeros(most)
-    group = int(np.max(case.run.group)) if case.in_numpy else grid.strategies[position].group
-    drawn = list_drawn(group if isinstance(group, int) else 1, most)
+    drawn = list_drawn(int(np.max(case.run.group)), most)
     unsure = build(drawn)
     if unsure.uncertainty is not None:
         logs, errors = map(np.asarray, fetch(_time_draws(settle_choices(unsure))))
