@@ -6,7 +6,7 @@ size 1 there (`kernels.arrays`).
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from operator import mul
 from typing import Protocol, runtime_checkable
 
@@ -160,7 +160,7 @@ class Case:
         """True if only numpy computes the answers, however many cells there are."""
         return isinstance(self.work, BlockWork)
 
-    @property
+    @cached_property  # once, so that rules are checked once
     def blocks(self) -> BlockWork:
         """The work of a case that is answered by blocks, with the batch of each cell."""
         assert isinstance(self.work, BlockWork)

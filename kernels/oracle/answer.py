@@ -16,6 +16,7 @@ from paradl.kernels.compiled import compiled, fetch
 from paradl.kernels.configuration.answers import Answer, Spread
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.run import Times, extend_to_epoch
+from paradl.kernels.machine.machines import Machines
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.exchanges import Paths
 from paradl.kernels.oracle.formulas import (
@@ -40,12 +41,13 @@ SAME = 1 + 1e-9
 class Invariants:
     """Part of stage two that has few dimensions and is computed once, before the cells.
 
-    exists: whether a configuration can exist. paths: costs of the machine oracle's exchanges.
+    exists: whether a configuration can exist. paths: costs of the machine oracle's exchanges; of
+    blocks the machines.
     """
 
     exists: Flags
     flags: InvariantFlags
-    paths: Paths | None
+    paths: Paths | Machines | None
 
 
 def find_invariants(case: Case) -> Invariants:
@@ -154,7 +156,7 @@ def _pick_choice(choices: Answer) -> AnyArray:
 
     With a law of epochs the fastest has the least time to the target.
     """
-    time = choices.epoch_time if choices.epochs is None else choices.train_time
+    time = choices.objective
     # `argmin` treats NaN as the least, so configurations that do not exist become infinitely slow.
     # The flags may vary along more dimensions than the time.
     time, _ = xp.broadcast_arrays(xp.where(xp.isnan(time), xp.inf, time), choices.limit)

@@ -109,13 +109,16 @@ def find_flags(case: Case) -> InvariantFlags:
     return find_invariant_flags(case.bounds, case.run, case.network, count_segments(case))
 
 
-def time_iteration(case: Case, paths: Paths | None = None) -> Times:
-    """Compute the times of an iteration: stage two. paths: if already computed."""
+def time_iteration(case: Case, paths: Paths | Machines | None = None) -> Times:
+    """Compute the times of an iteration: stage two. paths: if already computed; of blocks the
+    machines.
+    """
     if isinstance(case.work, TableWork):
         return add_terms(accumulate_passes(table_iii.time_pass(case, case.work), case.run))
     if isinstance(case.work, BlockWork):
-        return _time_blocks(case)
-    terms = exchange(case, time_computing(case), paths or find_paths(case))
+        return _time_blocks(case, paths if isinstance(paths, Machines) else None)
+    known = paths if isinstance(paths, Paths) else find_paths(case)
+    terms = exchange(case, time_computing(case), known)
     times = add_terms(accumulate_passes(terms, case.run))
     # Last: hosts prepare samples during all of an iteration, so only what exceeds it is waited for.
     if not case.options.waits_for_input:
@@ -123,9 +126,9 @@ def time_iteration(case: Case, paths: Paths | None = None) -> Times:
     return wait_for_input(times, time_feed(case))
 
 
-def _time_blocks(case: Case) -> Times:
+def _time_blocks(case: Case, machines: Machines | None) -> Times:
     work, parts = case.blocks, (case.pe, case.network, case.software)
-    machines = Machines.from_parts(*parts, work.facts, xp.ndim(case.run.p))
+    machines = machines or Machines.from_parts(*parts, work.facts, xp.ndim(case.run.p))
     seconds = blocks.time_cells(work, machines)
     compute, communication = blocks.add_seconds(seconds)
     return Times(BlockTerms(*seconds), xp.zeros(()), compute, communication)

@@ -23,7 +23,7 @@ MOST = 2**16
     data_fields=("columns",),
     meta_fields=("net", "training", "facts"),
 )
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BlockWork:
     """Blocks of a transformer as the layout of each cell divides them.
 
@@ -68,8 +68,14 @@ class BlockWork:
 
     def list_layouts(self, shape: tuple[int, ...], part: slice) -> Layouts:
         """List the layouts of a part of cells of this shape (C order)."""
+        # Of columns with all cells `ravel` copies nothing.
         whole = {name: np.broadcast_to(column, shape) for name, column in self.columns.items()}
-        return Layouts(**{name: column.flat[part] for name, column in whole.items()})
+        return Layouts(
+            **{
+                name: (column.ravel() if column.flags.c_contiguous else column.flat)[part]
+                for name, column in whole.items()
+            }
+        )
 
     def list_parts(self, shape: tuple[int, ...]) -> Iterator[tuple[int, Layouts]]:
         """Yield lists of at most MOST layouts of cells of this shape, with the first's position."""
