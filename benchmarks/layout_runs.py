@@ -25,16 +25,16 @@ from paradl.grids.entries.transformer_rates import (
     find_efficiency,
 )
 from paradl.grids.inputs.draws import DRAWS
-from paradl.grids.inputs.layout_machine import NOTHING, read_fabric, read_rates
-from paradl.grids.inputs.layout_uncertainty import draw_factors
-from paradl.grids.inputs.machine import Machine
-from paradl.grids.inputs.values import RowValues
+from paradl.grids.inputs.machine import Machine, Stack
+from paradl.grids.inputs.uncertainty import DRAWN_OF_BLOCKS, draw_logarithms
+from paradl.grids.inputs.values import NOTHING, RowValues
 from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import read_transformer
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.oracle.block_times import time_iteration
+from paradl.kernels.oracle.uncertainty import PARTS
 from paradl.kernels.parallelism.layout import find_reasons
 from paradl.kernels.work.block_memory import measure_memory
 from paradl.kernels.work.layouts import COLUMNS, Layouts
@@ -184,16 +184,21 @@ def predict_columns(run: Run, values: Mapping[str, Logs]) -> Logs:
 @cache
 def find_drawn_spread(run: Run) -> float:
     """Spread of the logarithm of a run's time over draws of the parameters."""
-    factors = draw_factors(Machine(run.system), NOTHING)
-    given = {"host_pause": 0.0 if run.stack in NEVER_PAUSES else FITTED["host_pause"]}
-    return float(np.log(_time_columns(run, RowValues(given, factors), DRAWS)).std())
+    machine = Machine(run.system)
+    logs = draw_logarithms(run.system, None, NOTHING, DRAWN_OF_BLOCKS)
+    usual = {name: machine.look_up(name, NOTHING).item() for name in logs}
+    usual["host_pause"] = 0.0 if run.stack in NEVER_PAUSES else FITTED["host_pause"]
+    drawn = {name: usual[name] * np.exp(log) for name, log in logs.items()}
+    # Shares stay within 1, as in cases (`kernels.oracle.uncertainty`).
+    drawn |= {name: np.minimum(drawn[name], 1.0) for name in PARTS}
+    return float(np.log(_time_columns(run, RowValues(drawn), DRAWS)).std())
 
 
 def _time_columns(run: Run, values: RowValues, count: int) -> Logs:
     """Seconds of an iteration with each of some rows of parameters [rows]."""
-    machine = Machine(run.system)
-    rates = read_rates(machine, run.precision, values, STACKS[run.stack])
+    stack = Stack(Machine(run.system), run.precision, software=STACKS[run.stack])
+    rates, fabric, *_ = stack.find_machines(values)
     alike = replace(run.layout.select(np.zeros(count, int)), machine=np.arange(count))
-    terms = time_iteration(run.net, alike, run.training, rates, read_fabric(machine, values))
+    terms = time_iteration(run.net, alike, run.training, rates, fabric)
     seconds: Logs = np.sum([*terms.values()], axis=0)
     return seconds

@@ -17,11 +17,10 @@ from benchmarks.first import run_command
 from benchmarks.memory import read_peak
 from benchmarks.report import Effort, Row, at_least, at_most
 from paradl.grids.entries.precision import RECIPES
-from paradl.grids.inputs.layout_machine import find_reserved, read_fabric, read_rates
-from paradl.grids.inputs.machine import Machine
+from paradl.grids.inputs.machine import Machine, Stack
 from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
-from paradl.kernels.oracle.blocks import answer_layouts
+from paradl.kernels.oracle.blocks import sum_memory, time_layouts
 from paradl.kernels.search.candidates import make_space
 from paradl.kernels.search.search import FITS, LARGE, Search
 from paradl.kernels.work.transformer import Training
@@ -40,11 +39,11 @@ def make_search(model: str, sets: int, capacity: float | None = None) -> Search:
     system = find("system", "dgx-h100", Path())
     machine = Machine(system)
     net = read_transformer(find("model", model, Path()))
-    training = Training(BATCH, LENGTH, RECIPES["bf16"], reserved=find_reserved(machine))
+    training = Training(BATCH, LENGTH, RECIPES["bf16"], reserved=machine.reserved)
     space = make_space(net, PES, BATCH, {"recompute": range(sets), "group": (0,)})
     return Search(
         *(net, space, training, capacity or system.pe.memory_capacity, system.pes_per_node),
-        speeds=(read_rates(machine, "bf16"), read_fabric(machine)),
+        speeds=Stack(machine, "bf16").find_machines()[:2],
         most=1000,
     )
 
@@ -104,7 +103,8 @@ def _time_directly(model: str) -> float:
     layouts = replace(search, speeds=None, most=SAMPLE).run().best.layouts
     assert search.speeds
     start = time.process_time()
-    answer_layouts(search.net, layouts, search.training, *search.speeds)
+    time_layouts(search.net, layouts, search.training, *search.speeds)
+    sum_memory(search.net, layouts, search.training)
     return len(layouts) / (time.process_time() - start)
 
 

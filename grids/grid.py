@@ -118,9 +118,9 @@ class Grid:
             with add_place(where(("axes", "zero"))):
                 refuse_zero_axis(chosen, spec)
         with add_place(where(("axes", "strategy"))):
-            expect_slopes(resolved, spec.outputs)
+            expect_slopes(grid.layouts, spec.outputs)
         with add_place(where(("axes", "system"))):
-            expect_rates(resolved, systems)
+            expect_rates(grid.layouts, resolved, systems)
         # By label, since two files, or two ways to write a strategy, may share one.
         for dim, labels in grid.labels.items():
             with add_place(where(("axes", dim))):
@@ -216,6 +216,11 @@ class Grid:
         return {self.find_blocks((model, 0, 0, at)) for model, at in places}
 
     @cached_property
+    def layouts(self) -> tuple[Strategy, ...]:
+        """The strategies whose cells layouts answer for."""
+        return tuple(strategy for strategy in self.resolved if strategy.laid)
+
+    @cached_property
     def transformers(self) -> "tuple[Transformer | None, ...]":
         """The blocks of each model; None without any, and for Table III, which has no layouts."""
         if self.spec.oracle == "paper":
@@ -231,8 +236,8 @@ class Grid:
     def find_alone(self, index: Index) -> Strategy:
         """The strategy of one PE, whose time is what speedups and efficiencies divide by."""
         # Rates of layouts differ from those of other strategies, so they need one of their own.
-        laid = any(strategy.laid for strategy in self.resolve_all(index[0]))
-        return parse_strategy(ALONE) if laid else Strategy("serial")
+        is_layout = {*self.layouts} & {*self.resolve_all(index[0])}
+        return parse_strategy(ALONE) if is_layout else Strategy("serial")
 
     @property
     def dims(self) -> tuple[str, ...]:

@@ -54,9 +54,8 @@ def list_warnings(grid: Grid) -> list[str]:
         *(text for entry in (*grid.models, *grid.convergences.values()) for text in entry.warnings),
         *_list_unsplit(grid),
         *_list_unused(grid),
-        *_list_unused_choices(grid.resolved, grid.spec),
-        *_list_silent_calibrations(grid),
-        *_list_old_calibrations(grid),
+        *_list_unused_choices(grid),
+        *_list_calibrations(grid),
         *_list_misfits(grid),
     ]
 
@@ -85,8 +84,9 @@ def _list_misfits(grid: Grid) -> Iterator[str]:
                 yield f"{name} does not take the samples of {dataset}: {reason}"
 
 
-def _list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[str]:
+def _list_unused_choices(grid: Grid) -> Iterator[str]:
     """Notes on a group, or segments, that no strategy of the spec takes."""
+    strategies, spec = grid.resolved, grid.spec
     # A strategy whose label sets a key does not read it.
     takers = {
         "group": (
@@ -102,7 +102,7 @@ def _list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator
             for name in (*DEGREES, *TRANSFORMERS)
         },
         **{
-            name: (any(strategy.laid for strategy in strategies), "layout of a transformer")
+            name: (bool(grid.layouts), "layout of a transformer")
             for name in (*LAYOUT_SETTINGS, *(row.name for row in BLOCK_ROWS))
         },
         "zero": (
@@ -115,7 +115,7 @@ def _list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator
         if name in given and not is_used:
             yield f"{name} is not used: no strategy is a {kind} whose label does not set {name}"
     # Beside layouts, other strategies would use these keys.
-    if all(strategy.laid for strategy in strategies):
+    if grid.layouts == grid.resolved:
         for name in given:
             if name in PARAMETERS and name not in {*takers, *TAKEN}:
                 yield f"{name} is not used by layouts (docs/transformers.md)"
@@ -124,27 +124,17 @@ def _list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator
                 yield f"{name} is not used by layouts: {reason}"
 
 
-def _list_silent_calibrations(grid: Grid) -> Iterator[str]:
-    """Notes on calibrations that the spec names and that say nothing about its layouts."""
-    # `auto` promises no more than what the catalogue has.
-    if grid.spec.calibration == ("auto",) or not any(strategy.laid for strategy in grid.resolved):
-        return
-    given = grid.calibrations.values()
-    for name in dict.fromkeys(file.name for file in given if file.layouts is None):
-        yield (
-            f"calibration {shorten(name)} was fitted to no run of a layout: times of layouts are "
-            "uncalibrated"
-        )
-
-
-def _list_old_calibrations(grid: Grid) -> Iterator[str]:
-    """Notes on calibrations that were fitted with earlier formulas of layouts."""
-    if any(strategy.laid for strategy in grid.resolved):
-        for name in dict.fromkeys(
-            file.name
-            for file in grid.calibrations.values()
-            if file.layouts and file.layouts.formulas < LAYOUT_FORMULAS
-        ):
+def _list_calibrations(grid: Grid) -> Iterator[str]:
+    """Yield notes on calibrations that say nothing about layouts of the spec, or what was so."""
+    files = grid.calibrations.values() if grid.layouts else ()
+    for name, layouts in {file.name: file.layouts for file in files}.items():
+        # `auto` promises no more than what the catalogue has.
+        if layouts is None and grid.spec.calibration != ("auto",):
+            yield (
+                f"calibration {shorten(name)} was fitted to no run of a layout: times of layouts "
+                "are uncalibrated"
+            )
+        if layouts and layouts.formulas < LAYOUT_FORMULAS:
             yield (
                 f"calibration {shorten(name)} was fitted with earlier formulas of layouts, whose "
                 "times have changed: calibrate again"
@@ -154,7 +144,7 @@ def _list_old_calibrations(grid: Grid) -> Iterator[str]:
 def has_old_layouts(grid: Grid, versions: Mapping[str, object]) -> bool:
     """True for a store of layouts by earlier formulas; versions: that wrote it, empty of none."""
     is_old = versions and versions.get("layouts") != str(LAYOUT_FORMULAS)
-    return bool(is_old) and any(strategy.laid for strategy in grid.resolved)
+    return bool(is_old and grid.layouts)
 
 
 def list_store_warnings(grid: Grid, versions: Mapping[str, object]) -> Iterator[str]:
@@ -171,7 +161,7 @@ def _list_open(strategy: Strategy) -> list[str]:
     if strategy.hybrid:
         return [] if strategy.group is not None else [*strategy.parts]
     stated = strategy.stated
-    several = strategy.several or strategy.laid
+    several = strategy.several or strategy.replicated
     return [name for name in strategy.parts if several and name not in stated]
 
 

@@ -81,7 +81,7 @@ def read_strategies(spec: Spec) -> tuple[Strategy, ...]:
     """Return the strategies of a spec. InputError: one leaves open how it divides PEs."""
     strategies = tuple(map(parse_strategy, spec.axes.strategy))
     for strategy in strategies:
-        (_expect_layout if strategy.laid else _expect_degrees)(strategy, spec)
+        _expect_degrees(strategy, spec)
     return strategies
 
 
@@ -92,7 +92,7 @@ def refuse_idle_settings(strategies: Iterable[Strategy], spec: Spec) -> None:
         number = stated.get(
             need, None if need in spec.axes.swept else spec.parameters.get(need, none)
         )
-        if strategy.laid and stated.get(name) and number == none:
+        if stated.get(name) and number == none:
             raise InputError(
                 f"{shorten(strategy.label)}: {name} divides nothing with {need} {none}",
                 advice=f"write '{need}={none + 1}', or leave {name} out",
@@ -101,7 +101,8 @@ def refuse_idle_settings(strategies: Iterable[Strategy], spec: Spec) -> None:
 
 def refuse_zero_axis(strategies: Iterable[Strategy], spec: Spec) -> None:
     """Raise InputError for an axis of stages of ZeRO if networks of layers have to take it."""
-    takers = (one for one in strategies if one.takes_zero and not one.laid and one.zero is None)
+    layered = (strategy.undo_layout() for strategy in strategies)
+    takers = (one for one in layered if one.takes_zero and one.zero is None)
     if "zero" in spec.axes.swept and (taker := next(takers, None)):
         raise InputError(
             f"{shorten(taker.label)} of a network without blocks takes one stage of ZeRO",
@@ -109,26 +110,28 @@ def refuse_zero_axis(strategies: Iterable[Strategy], spec: Spec) -> None:
         )
 
 
-def expect_slopes(strategies: Iterable[Strategy], outputs: Sequence[str]) -> None:
+def expect_slopes(layouts: Sequence[Strategy], outputs: Sequence[str]) -> None:
     """Raise InputError if an elasticity is in a parameter that layouts do not have."""
     unknown = [name for name in list_sloped(outputs) if name not in SLOPED]
-    laid = [strategy for strategy in strategies if strategy.laid]
-    if unknown and laid:
+    if unknown and layouts:
         raise InputError(
-            f"no elasticity in {unknown[0]} is computed of {shorten(laid[0].label)}",
+            f"no elasticity in {unknown[0]} is computed of {shorten(layouts[0].label)}",
             advice=f"leave it out; there are those in {', '.join(SLOPED)}",
         )
 
 
-def expect_rates(strategies: Iterable[Strategy], systems: Iterable[System]) -> None:
+def expect_rates(
+    layouts: Sequence[Strategy], strategies: Iterable[Strategy], systems: Iterable[System]
+) -> None:
     """Raise InputError if a strategy is not answered in a system's precision."""
-    for system, strategy in product(systems, strategies):
-        if strategy.laid:
+    other = next((strategy for strategy in strategies if strategy not in layouts), None)
+    for system in systems:
+        if layouts:
             find_peaks(system, find_recipe(system))
-        elif system.precision in NARROW:
+        if other and system.precision in NARROW:
             raise InputError(
                 f"{system.name}: only layouts of transformers compute in {system.precision}, and "
-                f"{strategy.label} is none",
+                f"{other.label} is none",
                 advice="write 'precision=bf16' behind the system's name",
             )
 
@@ -139,8 +142,8 @@ def expect_blocks(
     datasets: Iterable[Dataset],
 ) -> None:
     """Raise InputError if a strategy is a layout, and a network has no blocks."""
-    laid = next((strategy for strategy in strategies if strategy.undo_layout().laid), None)
-    if laid is None:
+    layout = next((strategy for strategy in strategies if strategy.needs_blocks), None)
+    if layout is None:
         return
     from paradl.grids.models.transformers import find_blocks  # late: few specs have layouts
 
@@ -148,50 +151,38 @@ def expect_blocks(
         if isinstance(model, Architecture) and model.rank != len(dataset.shape) - 1:
             continue  # a pair that does not fit
         # Samples that do not fit are told by a warning, or marked.
-        with suppress(ShapeError), add_place(shorten(laid.label)):
+        with suppress(ShapeError), add_place(shorten(layout.label)):
             find_blocks(model, dataset)
 
 
-def _expect_layout(strategy: Strategy, spec: Spec) -> None:
-    """Raise InputError if a layout leaves a degree open, or lacks a parallelism with a degree."""
-    given = {*spec.parameters, *spec.axes.swept}
-    missing = [name for name in strategy.parts if name not in {*dict(strategy.degrees), *given}]
-    if missing:
-        raise InputError(
-            f"{shorten(strategy.label)}: no degree of {' and '.join(missing)}",
-            advice=f"write it as '{missing[0]}=8' or '{missing[0]}=best', a parameter or an axis",
-        )
-    more = [name for name in TRANSFORMERS if name in given and name not in strategy.parts]
-    if more:
-        parts = [name for name in WRITTEN if name in (*strategy.parts, more[0])]
-        raise InputError(
-            f"{shorten(strategy.label)} has no {more[0]} parallelism, of which a degree is given",
-            advice=f"write {'+'.join([DATA, *parts])!r}, or leave {more[0]} out",
-        )
-
-
 def _expect_degrees(strategy: Strategy, spec: Spec) -> None:
-    """Raise InputError if a product of parallelisms leaves open how PEs divide among them.
+    """Raise InputError if a strategy leaves open how PEs divide, or lacks a given parallelism.
 
     A degree is a setting of the strategy, a parameter or an axis. Without data parallelism one may
     be left open, and gets the remaining PEs.
     """
-    if not strategy.several:
-        return
-    if spec.oracle == "paper":
+    if strategy.several and spec.oracle == "paper":
         raise InputError(
             f"{shorten(strategy.label)} is no strategy of Table III, which divides a replica in "
             "one way; write 'oracle: machine'",
         )
-    given = {*dict(strategy.degrees), *spec.parameters, *spec.axes.swept}
-    missing = [name for name in strategy.parts if name not in given]
-    if len(missing) > (0 if strategy.replicated else 1):
-        stated = dict(strategy.degrees) | dict.fromkeys(missing, 2)
-        degrees = ((name, stated.get(name)) for name in strategy.parts)
+    stated, given = dict(strategy.degrees), {*spec.parameters, *spec.axes.swept}
+    missing = [name for name in strategy.parts if name not in {*stated, *given}]
+    # Groups of a node are the usual ones of a single parallelism.
+    is_open = strategy.several or strategy.in_layout_words
+    if is_open and len(missing) > (0 if strategy.replicated else 1):
+        degrees = ((name, stated.get(name, 2)) for name in strategy.parts)
         example = replace(strategy, degrees=tuple(degrees))
         raise InputError(
             f"{shorten(strategy.label)}: no degree of {' and '.join(missing)}",
-            advice=f"write {example.label!r}, or a parameter or an axis of that name",
+            advice=f"write {example.label!r}, '{missing[0]}=best', or a parameter or an axis",
+        )
+    more = [name for name in TRANSFORMERS if name in given and name not in strategy.parts]
+    if strategy.in_layout_words and more:
+        parts = [name for name in WRITTEN if name in (*strategy.parts, more[0])]
+        raise InputError(
+            f"{shorten(strategy.label)} has no {more[0]} parallelism, of which a degree is given",
+            advice=f"write {'+'.join([DATA, *parts])!r}, or leave {more[0]} out",
         )
 
 

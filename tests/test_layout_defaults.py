@@ -86,6 +86,16 @@ def test_losers_state_the_least_memory_that_lets_a_layout_in() -> None:
     assert row["rejection"]["changes"]["pe"] == 16
 
 
+def test_the_best_layout_is_none_that_a_larger_batch_forbids() -> None:
+    """More replicas have a larger batch: the fastest layout on 64 PEs takes 512 samples."""
+    place: dict[str, Any] = {"dataset": "pile:length=1024", "system": "dgx-h100"}
+    most = {"max_global_batch": 256}
+    answer = predict("llama2_7b", "megatron", 64, 16, parameters=most, **place)
+    assert answer["feasible"]
+    assert answer["global_batch"] <= 256
+    assert predict("llama2_7b", "megatron", 64, 16, **place)["global_batch"] > 256
+
+
 def test_the_nearest_layout_breaks_the_fewest_limits() -> None:
     """The batch is too small for 64 passes; in some layouts stages are more than blocks, too."""
     strategy = "data+tensor+pipeline:tensor=best,pipeline=best,micro=64"

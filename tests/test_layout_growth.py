@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from paradl.grids.entries.precision import RECIPES
-from paradl.grids.inputs.layout_machine import read_fabric, read_rates
-from paradl.grids.inputs.machine import Machine
+from paradl.grids.inputs.machine import Machine, Stack
 from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
@@ -35,7 +34,7 @@ def time_terms(words: str, pes: int, sequences: int) -> dict[str, float]:
     """Seconds per iteration by term. sequences: per replica."""
     layout = parse_layout(words, pes)
     training = Training(sequences * int(layout.data[0]), 4096, RECIPES["bf16"])
-    rates, fabric = read_rates(MACHINE, "bf16"), read_fabric(MACHINE)
+    rates, fabric, *_ = Stack(MACHINE, "bf16").find_machines()
     terms = time_iteration(NET, layout, training, rates, fabric)
     return {name: float(seconds[0]) for name, seconds in terms.items()}
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import paradl
 from paradl.grids.entries.precision import RECIPES
-from paradl.grids.inputs.layout_machine import read_fabric, read_rates
-from paradl.grids.inputs.machine import Machine
+from paradl.grids.inputs.machine import Machine, Stack
 from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
 from paradl.kernels.oracle.block_times import COMPUTING, time_iteration
@@ -38,9 +37,9 @@ DEEPSEEK, LLAMA_8B, LLAMA_405B = map(read, ("deepseek_v3", "llama3_8b", "llama3_
 def predict(net, layout, pes, batch, length=4096, system=H100, precision="bf16", **changes):
     """Seconds of an iteration by term. changes: of the rates."""
     training = Training(batch, length, RECIPES[precision])
-    machine = Machine(system)
-    rates = replace(read_rates(machine, precision), **changes)
-    terms = time_iteration(net, parse_layout(layout, pes), training, rates, read_fabric(machine))
+    rates, fabric, *_ = Stack(Machine(system), precision).find_machines()
+    rates = replace(rates, **changes)
+    terms = time_iteration(net, parse_layout(layout, pes), training, rates, fabric)
     return {name: float(seconds[0]) for name, seconds in terms.items()}
 
 
@@ -80,7 +79,7 @@ def test_more_experts_a_group_are_not_slower_on_a_rack():
 
 
 def count_used(layout, system=RACKS):
-    network = read_fabric(Machine(system)).stated
+    network = Stack(Machine(system), "bf16").find_machines().fabric.stated
     return [int(np.ravel(pes)[0]) for pes in count_level_pes(network, layout)]
 
 
@@ -156,7 +155,7 @@ def test_further_chunks_pay_for_their_messages():
 
 def count_seconds(net, layout, batch, length, pairs):
     """Attention's term by hand: 3.5 (1 + 32/d) FLOPs over the reached peak."""
-    rates = read_rates(Machine(H100), "bf16")
+    rates = Stack(Machine(H100), "bf16").find_machines().rates
     flops = sum(4 * heads * width * n for heads, width, n in pairs) * batch * length
     slower = 1 + 32 / pairs[0][1]
     return 3.5 * flops * slower / (layout * rates.wide_peak * rates.attention)
@@ -207,7 +206,7 @@ def test_sequence_parallelism_divides_tokens_of_whole_matrices():
         predict(DEEPSEEK, f"tp4 dp2 mb1 {sp}", 8, 64, product_moves=0.0)["products"]
         for sp in ("", "sp")
     )
-    rates = read_rates(Machine(H100), "bf16")
+    rates = Stack(Machine(H100), "bf16").find_machines().rates
     blocks = [weights for kind in DEEPSEEK.order for weights in DEEPSEEK.kinds[kind].weights]
     undivided = sum(weights.matrix for weights in blocks if not weights.parts and weights.used)
     saved = 3 * 2 * undivided * 32 * 4096 * (1 - 1 / 4) / (rates.peak * rates.reach)

@@ -12,8 +12,7 @@ import pytest
 import paradl
 from paradl.grids.entries.systems import System
 from paradl.grids.entries.yamltext import format_entry
-from paradl.grids.inputs.layout_machine import read_fabric
-from paradl.grids.inputs.machine import Machine
+from paradl.grids.inputs.machine import Machine, Stack
 from paradl.grids.library import find
 from paradl.kernels.arrays import use_numpy
 from paradl.kernels.parallelism.transfers import Transfers
@@ -64,7 +63,7 @@ def make_system(*levels) -> System:
 
 def make_transfers(system: System) -> Transfers:
     """Of a run on 64 PEs: 8 in a node, 8 nodes."""
-    return Transfers(read_fabric(Machine(system)), np.array([64]))
+    return Transfers(Stack(Machine(system), "bf16").find_machines().fabric, np.array([64]))
 
 
 @pytest.mark.parametrize(

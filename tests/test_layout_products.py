@@ -17,8 +17,7 @@ from paradl.grids.entries.transformer_rates import (
     find_recipe,
     find_usual_recipe,
 )
-from paradl.grids.inputs.layout_machine import read_fabric, read_rates
-from paradl.grids.inputs.machine import Machine
+from paradl.grids.inputs.machine import Machine, Stack
 from paradl.grids.inputs.values import RowValues
 from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
@@ -31,7 +30,7 @@ from paradl.sweep.cases.layout_words import parse_layout
 
 P, BW, R, MOVES = 1e14, 1e12, 0.6, 1.5
 DEVICE = {"peak": P, "wide_peak": P, "bandwidth": BW, "reach": R, "product_moves": MOVES}
-SYSTEM = find("system", "dgx-h100", Path())
+MACHINES = Stack(Machine(find("system", "dgx-h100", Path())), "bf16").find_machines()
 EMPTY = Block((), ())
 HUGE = 1e12  # an extent beside which the others count for nothing
 
@@ -42,9 +41,9 @@ def time_product(u, w, h, split=1, experts=0, parts=1, **rates):
     weights = Weights(size, parts=w, experts=experts, used=1 / max(experts, 1))
     net = Transformer(h, 0, (Block((weights,), ()),), (0,), EMPTY, EMPTY, 0, (1,), (1,), (1,))
     layout = parse_layout(f"tp{split} ep{parts} dp{parts} mb1", split * parts)
-    machine = replace(read_rates(Machine(SYSTEM), "bf16"), **DEVICE | rates)
+    machine = replace(MACHINES.rates, **DEVICE | rates)
     training = Training(parts, u, RECIPES["bf16"])
-    terms = time_iteration(net, layout, training, machine, read_fabric(Machine(SYSTEM)))
+    terms = time_iteration(net, layout, training, machine, MACHINES.fabric)
     return float(terms["products"][0]) / 3
 
 
@@ -121,10 +120,8 @@ def test_a_stage_without_a_layer_waits_for_no_launch(stages, waits):
     block = Block((Weights(64.0**2, parts=64),), (Tensor(64, "item", "whole"),))
     net = Transformer(64, 2**20, (block,), (0, 0), EMPTY, EMPTY, 0, (1,), (1,), (64,))
     layout = parse_layout(f"pp{stages} mb1", stages)
-    rates = replace(read_rates(Machine(SYSTEM), "bf16"), launch=1e-9)
-    terms = time_iteration(
-        net, layout, Training(4, 8, RECIPES["bf16"]), rates, read_fabric(Machine(SYSTEM))
-    )
+    rates = replace(MACHINES.rates, launch=1e-9)
+    terms = time_iteration(net, layout, Training(4, 8, RECIPES["bf16"]), rates, MACHINES.fabric)
     assert terms["logits"][0] > 0
     assert (terms["launch_wait"][0] > 0) == waits
     assert np.isfinite([*terms.values()]).all()
@@ -140,13 +137,15 @@ SOFTWARE = ("megatron", "fsdp", "deepspeed", "jax", "plain")
 
 def raise_rates(system, precision, factor):
     """Rates with a higher peak or bandwidth, of a question or, of devices of the fit, a file."""
-    machine = Machine(system)
-    yield read_rates(machine, precision, RowValues({}, {"peak_flops": factor}))
-    yield read_rates(machine, precision, RowValues({}, {"memory_bandwidth": factor}))
+    stack = Stack(Machine(system), precision)
+    usual = {"peak_flops": system.peak, "memory_bandwidth": system.pe.memory_bandwidth}
+    for name, rate in usual.items():
+        yield stack.find_machines(RowValues({name: factor * rate})).rates
     if find_family(system.pe.device) in FITTED_PEAKS:
         peaks = {name: factor * peak for name, peak in system.pe.list_tensor_peaks().items()}
         pe = system.pe.model_copy(update={"tensor_peaks": TensorPeaks(**peaks)})
-        yield read_rates(Machine(system.model_copy(update={"pe": pe})), precision)
+        machine = Machine(system.model_copy(update={"pe": pe}))
+        yield Stack(machine, precision).find_machines().rates
 
 
 @limit_examples(15)
@@ -171,10 +170,10 @@ def test_faster_devices_slow_no_answer(network, name, software, pes, length, fac
     layouts = list_candidates(net, pes, batch, {"micro": (1, 4)})
     is_ruled = find_any(find_reasons(net, layouts, training).values())
     layouts = layouts.select(np.flatnonzero(~np.broadcast_to(is_ruled, layouts.shape))[::7])
-    fabric = read_fabric(Machine(system))
+    rates, fabric, *_ = Stack(Machine(system), recipe).find_machines()
     before, *after = (
-        add(time_iteration(net, layouts, training, rates, fabric).values())
-        for rates in (read_rates(Machine(system), recipe), *raise_rates(system, recipe, factor))
+        add(time_iteration(net, layouts, training, some, fabric).values())
+        for some in (rates, *raise_rates(system, recipe, factor))
     )
     for seconds in after:
         assert np.all(seconds <= before * (1 + 1e-12))

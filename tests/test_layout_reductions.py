@@ -96,11 +96,6 @@ def test_cubes_hold_networks_of_both_kinds() -> None:
     assert (apart["llama2_7b"].paradl.efficiency <= 1).all()
 
 
-def test_table_iii_knows_no_layouts() -> None:
-    terms = ask("data", settings={"oracle": "paper"})["terms"]
-    assert "forward_backward" in terms
-
-
 @pytest.mark.parametrize(
     ("spec", "named"),
     [

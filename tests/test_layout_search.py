@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from paradl.grids.entries.precision import RECIPES
-from paradl.grids.inputs.layout_machine import read_fabric, read_rates
-from paradl.grids.inputs.machine import Machine
+from paradl.grids.inputs.machine import Machine, Stack
 from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
 from paradl.kernels.columns import add
@@ -48,7 +47,7 @@ def make_search(case, speeds=True, most=None):
         training,
         capacity,
         MACHINE.pes_per_node,
-        (read_rates(Machine(MACHINE), "bf16"), read_fabric(Machine(MACHINE))) if speeds else None,
+        Stack(Machine(MACHINE), "bf16").find_machines()[:2] if speeds else None,
         most,
     )
 

@@ -105,7 +105,7 @@ class Strategy:
     @property
     def several(self) -> bool:
         """True if several parallelisms divide a replica, each by a degree of its own."""
-        return len(self.parts) > 1 and not self.laid
+        return len(self._kinds) > 1
 
     @property
     def segmented(self) -> bool:
@@ -183,9 +183,7 @@ class Strategy:
 
     def settle(self, chosen: Mapping[str, int]) -> "Strategy":
         """The strategy with what was chosen in the place of each `best`; a layout as it is."""
-        if self.laid:
-            return self
-        sizes = {n: chosen[n] if size == "best" else size for n, size in self._sizes.items()}
+        sizes = self._sizes | {name: chosen[name] for name in self.choices}
         return replace(
             self,
             group=sizes["group"],
@@ -199,13 +197,18 @@ class Strategy:
             return self
         return replace(self, laid=True, schedule=self.schedule if self.parts else "1f1b")
 
+    @property
+    def needs_blocks(self) -> bool:
+        """True if it says what networks without blocks do not have."""
+        return self.undo_layout().laid
+
     def undo_layout(self) -> "Strategy":
         """The strategy that it is of a network without blocks; itself if it divides blocks."""
         if not self.laid:
             return self
         stated = dict(self.degrees)
         numbers = {name: row.usual for name, row in LAYOUT_COLUMNS.items()} | stated
-        needs_blocks = any(
+        divides_blocks = any(
             number != LAYOUT_COLUMNS[name].usual
             for name, number in numbers.items()
             if name not in OF_ALL
@@ -213,7 +216,7 @@ class Strategy:
         again, stages, micro = numbers["recompute"], numbers["pipeline"], stated.get("micro")
         is_open = not {*self.parts} <= {*stated} or "best" in stated.values()
         is_known = again in (0, RECOMPUTE["full"]) and self.schedule in SCHEDULES
-        if needs_blocks or is_open or not is_known:
+        if divides_blocks or is_open or not is_known:
             return self
         staged = stages != 1
         return Strategy(

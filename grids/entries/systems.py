@@ -111,11 +111,6 @@ class Level(Connection):
         "SHARP, from NVSwitch 3 on; NCCL's NVLS); by default its PEs do [s]",
     )
 
-    @property
-    def has_measurements(self) -> bool:
-        """True if any collective was measured."""
-        return self.collectives not in (None, Collectives())
-
 
 class Contention(Record):
     """phi >= 1 of flows inside a group, a factor on beta."""

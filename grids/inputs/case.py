@@ -25,7 +25,7 @@ from paradl.grids.inputs.divisions import (
 )
 from paradl.grids.inputs.groups import KEPT, STAGES, Groups, reduce_groups, reduce_in_parts
 from paradl.grids.inputs.layers import spread_layers
-from paradl.grids.inputs.layouts import build_layout_case, lay_out
+from paradl.grids.inputs.layouts import LayoutSpace
 from paradl.grids.inputs.machine import build_network, build_pe, build_software, look_up_bytes
 from paradl.grids.inputs.runs import build_run, build_training, find_contention, find_largest_batch
 from paradl.grids.inputs.uncertainty import build_uncertainty
@@ -93,14 +93,14 @@ def set_up(
 ) -> Setup:
     """Return what the case has in common with those of other networks with as many samples."""
     machine, oracle = workload.machine, settings.oracle
-    values = _look_up(strategy, axes, settings)
+    values = Values(axes, settings, len(strategy.choices))
     network = build_network(machine, values, oracle)
-    sized = thin_run = _run(strategy, values, workload, settings)
+    sized = thin_run = build_run(strategy, values, workload, settings)
     pe = thin_pe = build_pe(machine, values, oracle)
     thin_axes, positions = thin_rows(axes, settings.rows)
-    thin = _look_up(strategy, thin_axes, settings) if positions else values
+    thin = Values(thin_axes, settings, len(strategy.choices)) if positions else values
     if positions:
-        thin_run = _run(strategy, thin, workload, settings)
+        thin_run = build_run(strategy, thin, workload, settings)
         thin_pe = build_pe(machine, thin, oracle)
     # Contention follows from replicas and groups, so the run comes first.
     sized = replace(sized, phi=find_contention(strategy, values, network, sized, oracle))
@@ -171,31 +171,48 @@ def _limit_sizes(bounds: Bounds, strategy: Strategy, run: Run) -> Bounds:
     return bounds
 
 
-def build_nearest_case(
+def find_space(
     workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
-) -> Case:
-    """Build the case as `build_case` does, but of layouts with those that are nearest to fit."""
-    if not strategy.laid:
-        return build_case(workload, strategy, axes, settings)
-    space = lay_out(workload, strategy, axes, settings)
-    return build_layout_case(space, workload.convergence, nearest=True)
+) -> LayoutSpace | None:
+    """Find the layouts of a case's cells; None for one that is answered layer by layer.
+
+    No other function asks.
+    """
+    return LayoutSpace.from_workload(workload, strategy, axes, settings) if strategy.laid else None
+
+
+def count_layouts(
+    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
+) -> int:
+    """Count the layouts that the case of a strategy is answered from; 0 layer by layer."""
+    space = find_space(workload, strategy, axes, settings)
+    return space.count_layouts(math.prod(values.size for values in axes.values())) if space else 0
 
 
 def build_case(
-    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
+    workload: Workload,
+    strategy: Strategy,
+    axes: Mapping[str, Floats],
+    settings: Settings,
+    *,
+    nearest: bool = False,
 ) -> Case:
     """Build the case over the outer product of `axes`, in the grid's order with `pe` first.
 
     Its layers are reduced. Everything that may depend on p has the shape of p, so that one compiled
-    program serves all strategies. InputError: ZeRO for a network with sparse gradients.
+    program serves all strategies. nearest: of open layouts take those that are nearest to fit, not
+    the fastest. InputError: ZeRO for a network with sparse gradients.
     """
-    if strategy.laid:
-        space = lay_out(workload, strategy, axes, settings)
-        return build_layout_case(space, workload.convergence)
+    if space := find_space(workload, strategy, axes, settings):
+        return space.build_case(nearest=nearest)
     settings = choose_formulas(strategy, workload, settings)
     divided = divide_layers(workload, strategy, set_up(workload, strategy, axes, settings))
     reduced = reduce_groups(divided.groups, divided.setup.stages)
     return divided.make_case(*divided.spread(reduced))
+
+
+# For questions about limits: no time decides.
+build_nearest_case = partial(build_case, nearest=True)
 
 
 def divide_rows(
@@ -221,14 +238,6 @@ def choose_formulas(strategy: Strategy, workload: Workload, settings: Settings) 
     if strategy.recomputes:
         chosen = replace(chosen, recompute="full")
     return replace(settings, options=chosen)
-
-
-def _run(strategy: Strategy, values: Values, workload: Workload, settings: Settings) -> Run:
-    return build_run(strategy, values, workload.system, workload.samples, settings)
-
-
-def _look_up(strategy: Strategy, axes: Mapping[str, Floats], settings: Settings) -> Values:
-    return Values(axes, settings, leading=len(strategy.choices))
 
 
 def divide_layers(workload: Workload, strategy: Strategy, setup: Setup) -> Divided:

@@ -1,215 +1,261 @@
-"""Cases of layouts: the layout of every cell of a strategy of blocks.
+"""Layouts of a strategy's cells: those that it states, or the best of all allowed candidates.
 
-Settings that a strategy leaves open (`best`) are chosen for each cell: the fastest of all allowed
-candidates, as `kernels.oracle.answer` chooses groups.
+Settings that a strategy leaves open (`best`) are chosen for each cell. Candidates are answered as
+cells of a case.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from math import prod
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from paradl.grids.convergence.entry import Convergence
+from paradl.grids.entries.layout_parameters import KNOWN
+from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.strategies import Strategy
+from paradl.grids.entries.systems import System
 from paradl.grids.entries.transformer_rates import find_recipe
-from paradl.grids.inputs import values as cells
-from paradl.grids.inputs.layout_space import LayoutSpace, Numbers
-from paradl.grids.inputs.layout_uncertainty import build_layout_uncertainty
-from paradl.grids.inputs.machine import build_network, build_pe, build_software
-from paradl.grids.inputs.runs import build_training, find_largest_batch
+from paradl.grids.inputs.blocks import BlockTraining, keep_logits
+from paradl.grids.inputs.machine import Stack
+from paradl.grids.inputs.runs import find_group_size
+from paradl.grids.inputs.values import Settings, Values
 from paradl.grids.inputs.workload import Workload
-from paradl.kernels.batches import iterations
 from paradl.kernels.configuration.case import Case
-from paradl.kernels.configuration.run import Run
 from paradl.kernels.derivatives.differences import STEPS
-from paradl.kernels.machine.device import PE
-from paradl.kernels.machine.machines import Machines
-from paradl.kernels.names.arrays import Floats
-from paradl.kernels.names.flags import FORBIDS, Limit
-from paradl.kernels.names.parallelisms import LAYOUT_DEGREES
-from paradl.kernels.oracle.blocks import answer_layouts, make_work
+from paradl.kernels.names.arrays import Flags, Floats, Integers
+from paradl.kernels.names.flags import FORBIDS
+from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_PARTS, NODE, RECOMPUTE
+from paradl.kernels.oracle.answer import answer_case, find_fit
+from paradl.kernels.parallelism.alignment import count_ranks_in_node
+from paradl.kernels.search.candidates import count_candidates, list_candidates
 from paradl.kernels.search.stacks import find_unsupported
-from paradl.kernels.work.group import Bounds
 from paradl.kernels.work.layouts import COLUMNS, Layouts
+from paradl.kernels.work.transformer import Training
 
-# Layouts per call: 2**16 makes some 60 arrays of 0.5 MB.
+# Candidates per case: 2**16 make some 60 arrays of 0.5 MB.
 MOST = 2**16
+# Values of columns that a strategy does not name; data takes the PEs that are left. A `micro` of 0
+# is that of the batch and of `segments`.
+USUAL = {name: row.usual for name, row in LAYOUT_COLUMNS.items()} | {"micro": 0}
+# Parameters beside columns that the choice of a layout depends on.
+READ = ("pe", "batch", "accumulate", "segments", "max_global_batch", "memory_capacity", *KNOWN)
 
 
-def lay_out(
-    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: cells.Settings
-) -> LayoutSpace:
-    """The cells of a strategy that layouts answer for. InputError: a network without blocks."""
-    assert workload.origin
-    net, (_, data), machine = workload.transformer, workload.origin, workload.machine.for_layouts
-    values = cells.Values(axes, settings, leading=len(strategy.choices))
-    return LayoutSpace(net, data, machine, strategy, values, settings, workload.layout_time)
+@dataclass(frozen=True)
+class LayoutSpace:
+    """Cells of a strategy, for one network on one system: their layouts, and how they train."""
+
+    blocks: BlockTraining
+    strategy: Strategy
+    values: Values
+    settings: Settings
+
+    @classmethod
+    def from_workload(
+        cls, workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
+    ) -> "LayoutSpace":
+        """Find the cells of a workload. InputError: its network has no blocks."""
+        assert workload.origin
+        net, (_, data), machine = workload.transformer, workload.origin, workload.machine
+        precision = find_recipe(machine.system)
+        # Tokens of a sequence, or extents of an image.
+        length = net.length or data.shape[1]
+        training = Training(0, length, RECIPES[precision], strategy.schedule)
+        loss = machine.system.software_facts.layouts.loss
+        stack = Stack(machine.for_layouts, precision, workload.layout_time)
+        of_run = stack, data.samples, workload.convergence
+        blocks = BlockTraining(net, keep_logits(training, loss), *of_run)
+        return cls(blocks, strategy, Values(axes, settings, len(strategy.choices)), settings)
+
+    def build_case(self, *, nearest: bool = False) -> Case:
+        """Build the case of all cells; where settings are open, with the fastest allowed layouts.
+
+        nearest: with those that least forbids instead, and of these with those of the least memory.
+        """
+        # In parts: 4.5 million candidates at once took 2.1 instead of 0.3 GB, and 15.4 instead of
+        # 8.0 s of CPU (2026-11).
+        parts = [
+            self._choose(*part, nearest=nearest) if self.open else (part[0].to_rows(), part[2])
+            for part in self.list_candidates(MOST)
+        ]
+        rows, exists, *ranks = map(np.concatenate, zip(*parts, strict=True))
+        if len(parts) > 1 and self.open:  # candidates of one cell may be in several
+            best = _pick(*ranks)
+            rows, exists = rows[best], exists[best]
+        layouts = Layouts.from_rows(rows).map_columns(lambda column: column.reshape(self.shape))
+        return self._make_case(layouts, self.values, self.settings, exists.reshape(self.shape))
+
+    def _make_case(
+        self, layouts: Layouts, values: Values, settings: Settings, exists: Flags
+    ) -> Case:
+        stated = self.strategy.segments
+        own = np.full((1,) * values.rank, float(stated)) if isinstance(stated, int) else None
+        return self.blocks.make_case(layouts, values, settings, own, exists)
+
+    def _choose(
+        self, layouts: Layouts, cell: Integers, exists: Flags, *, nearest: bool
+    ) -> tuple[Integers, Flags, Integers, Integers, Floats]:
+        """Choose the best candidate of each cell in a list.
+
+        Return rows, whether degrees divide PEs, cells, how much forbids, and what is to be least.
+        """
+        values = self.values.take(READ, self.shape, cell)
+        case = self._make_case(layouts, values, replace(self.settings, draws=0), exists)
+        if nearest:
+            limit, value = map(np.asarray, find_fit(case))
+            forbidden = np.bitwise_count(limit & FORBIDS)
+        else:
+            answer = answer_case(case)
+            value, forbidden = np.asarray(answer.objective), (answer.limit & FORBIDS) > 0
+        settled, blocks = case.blocks.layouts, self.blocks
+        software = self._system.software_facts.layouts.stack
+        lacking = find_unsupported(software, blocks.net, settled, blocks.training, self.fixed)
+        forbidden = 2 * forbidden + lacking
+        best = _pick(cell, forbidden, value)
+        rows = settled.select(best).to_rows()
+        return rows, exists[best], cell[best], forbidden[best], value[best]
+
+    def count_layouts(self, cells: int) -> int:
+        """Count the layouts that the case of so many cells is answered from."""
+        # Each parameter with slopes takes the chosen layouts again at its steps.
+        slopes = self.settings.slopes
+        moved = 1 + len(STEPS) * len(slopes) if slopes else 1
+        if not self.open:
+            return moved * cells
+        return moved * cells + sum(
+            cells_of.size * max(count_candidates(self.blocks.net, pes, most, lists), 1)
+            for pes, most, lists, cells_of in self._list_sets()
+        )
+
+    @property
+    def _system(self) -> System:
+        return self.blocks.stack.machine.system
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Columns that are chosen for each cell."""
+        return tuple(name for name in USUAL if self.strategy.stated.get(name) == "best")
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the cells, by the parameters in which their layouts differ."""
+        names = ("pe", *USUAL, *(READ if self.open else ()))
+        given = [self.values.get(name).shape for name in names if name in self.values]
+        return np.broadcast_shapes(*given)
+
+    def _flatten(self, values: Floats | float) -> Integers:
+        """Return whole numbers [cells]."""
+        return np.broadcast_to(values, self.shape).ravel().astype(int)
+
+    @cached_property
+    def fixed(self) -> dict[str, Integers]:
+        """Columns of a layout that the strategy or a parameter states [cells]."""
+        strategy, values = self.strategy, self.values
+        stated, in_words = strategy.stated, strategy.in_layout_words
+        usual = {name: number for name, number in USUAL.items() if name != "data"}
+        if self.settings.options.recompute == "full":
+            usual["recompute"] = RECOMPUTE["full"]
+        # An axis of a degree that the strategy lacks belongs to other strategies of the grid. In
+        # other words than those of layouts, a group is what shares a replica.
+        others = {*LAYOUT_PARTS, *(() if in_words else ("group",))} - {*strategy.parts}
+        columns = {}
+        for name, number in usual.items():
+            size: Any = stated.get(name, number)
+            if name in strategy.parts and not in_words and name not in stated:  # stages
+                pe = values.get("pe")
+                size = find_group_size(strategy, values, self._system, pe, "machine")
+            elif name in values and name not in {*stated, *others}:
+                size = values.get(name)
+            if not isinstance(size, str):  # best
+                columns[name] = self._flatten(size)
+        return columns
+
+    def list_candidates(self, most: int) -> Iterator[tuple[Layouts, Integers, Flags]]:
+        """Yield all candidates, in parts of at most `most`: layouts, the cell of each, and whether
+        its degrees divide its PEs.
+        """
+        pe = self._flatten(self.values.get("pe"))
+        for rows, cell in _join_lists(self._expand(pe, most), most):
+            layouts = Layouts.from_rows(rows)
+            group = layouts.replica
+            ranks = pe[cell] if self.strategy.replicated else group  # one PE, whatever p is
+            exists = (ranks % group == 0) & (ranks >= group)
+            layouts = replace(layouts, data=np.where(exists, ranks // group, 1))
+            in_node = count_ranks_in_node(layouts, self._system.pes_per_node)
+            ranks = np.where(layouts.shard == NODE, in_node, layouts.shard)
+            yield layouts.shard_over(ranks), cell, exists
+
+    def _expand(self, pe: Integers, size: int) -> Iterator[tuple[Integers, Integers]]:
+        """Yield lists of at most `size` candidates as rows, and the cell of each."""
+        if not self.open:
+            rows = _make_rows(self.fixed, pe.size)
+            yield from ((rows[part], part) for part in _cut(np.arange(pe.size), size))
+            return
+        for pes, most, lists, cells_of in self._list_sets():
+            rows = list_candidates(self.blocks.net, pes, most, lists).to_rows()
+            if not len(rows):  # the stated layout alone, so that its flags say what forbids it
+                rows = _make_rows({name: np.array(values[:1]) for name, values in lists.items()}, 1)
+            for some in _cut(rows, size):
+                for part in _cut(cells_of, size // len(some)):
+                    yield np.tile(some, (part.size, 1)), np.repeat(part, len(some))
+
+    def _list_sets(self) -> Iterator[tuple[int, int, dict[str, Sequence[int]], Integers]]:
+        """Yield the PEs, the largest global batch and the values of columns that candidates depend
+        on, with the cells that share them, so that these candidates are listed or counted once.
+        """
+        pe, batch = (self._flatten(self.values.get(name)) for name in ("pe", "batch"))
+        # Micro-batches are powers of two: batches of as many bits have the same.
+        bits = np.frexp(batch.astype(float))[1]
+        known = np.stack([bits, pe, *self.fixed.values()], axis=1)
+        distinct, place = np.unique(known, axis=0, return_inverse=True)
+        order = np.argsort(place.reshape(-1), kind="stable")
+        counts = np.bincount(place.reshape(-1), minlength=len(distinct))
+        for values, cells_of in zip(distinct, np.split(order, np.cumsum(counts)[:-1]), strict=True):
+            length, pes, *columns = values.tolist()
+            lists: dict[str, Sequence[int]] = {"micro": [1 << bit for bit in range(length)]} | {
+                name: (n,) for name, n in zip(self.fixed, columns, strict=True)
+            }
+            # Under weak scaling a batch is that of a replica, of which there are at most `pes`.
+            most = int(batch[cells_of].max())
+            yield pes, pes * most if self.settings.scaling == "weak" else most, lists, cells_of
 
 
-def count_layouts(
-    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: cells.Settings
-) -> int:
-    """Count the layouts that the case of a strategy is answered from; 0 where none answers it."""
-    if not strategy.laid:
-        return 0
-    space = lay_out(workload, strategy, axes, settings)
-    whole = prod(values.size for values in axes.values())
-    # Each parameter with slopes takes the chosen layouts again at its steps.
-    moved = 1 + len(STEPS) * len(settings.slopes) if settings.slopes else 1
-    return (space.count_candidates() if space.open else 0) + moved * whole
-
-
-def build_layout_case(
-    space: LayoutSpace, law: Convergence | None, *, nearest: bool = False
-) -> Case:
-    """Build the case of all cells; where settings are open, with the fastest allowed layouts.
-
-    nearest: with those that least forbids instead, and of these with those of the least memory.
-    """
-    machine, values, settings = space.machine, space.values, space.settings
-    pe = build_pe(machine, values, "machine")
-    software = build_software(machine, values, "machine")
-    network = build_network(machine, values, "machine")
-    machines = Machines.from_parts(pe, network, software, space.facts, values.rank)
-    layouts, exists = _choose_all(space, pe, machines, nearest=nearest)
-    columns = {name: np.reshape(getattr(layouts, name), space.shape) for name in COLUMNS}
-    # PEs beyond a layout's degrees have no work.
-    fits = values.get("pe") <= layouts.pes.reshape(space.shape)
-    basis = machine, find_recipe(space.system), space.net.family, space.calibrated, values
-    return Case(
-        work=make_work(space.net, space.training, space.facts, columns, network),
-        bounds=Bounds(fits, np.ones_like(fits), exists.reshape(space.shape)),
-        run=_build_run(space, columns, law),
-        network=network,
-        pe=pe,
-        uncertainty=build_layout_uncertainty(*basis, settings.draws) if settings.draws else None,
-        training=build_training(law, values),
-        software=software,
-        options=settings.options,
-    )
-
-
-def _build_run(space: LayoutSpace, columns: Mapping[str, Numbers], law: Convergence | None) -> Run:
-    values, one = space.values, np.ones((1,) * space.values.rank)
-    return Run(
-        p=values.get("pe"),
-        replicas=columns["data"].astype(float),
-        degrees={name: columns[name].astype(float) for name in LAYOUT_DEGREES},
-        spec_batch=values.get("batch"),
-        samples=np.asarray(float(space.samples)),
-        segments=space.segments,
-        delta=one,
-        gamma=one,
-        phi=one,
-        gradient_delta=one,
-        accumulate=values.get("accumulate"),
-        largest_batch=find_largest_batch(law, values),
-        scaling=space.settings.scaling,
-    )
-
-
-class CellLayouts(NamedTuple):
-    """Layouts [layouts] with the cell of each, and whether its degrees divide its PEs.
-
-    seconds: of an epoch. memory [B]. limit: flags.
-    """
-
-    layouts: Layouts
-    cell: Numbers
-    exists: NDArray[np.bool_]
-    seconds: Floats
-    memory: Floats
-    limit: Numbers
-
-    def select(self, rows: Numbers) -> "CellLayouts":
-        """Select rows."""
-        layouts, *arrays = self
-        chosen: list[Any] = [array[rows] for array in arrays]
-        return CellLayouts(layouts.select(rows), *chosen)
-
-
-def _choose_all(
-    space: LayoutSpace, pe: PE, machines: Machines, *, nearest: bool
-) -> tuple[Layouts, NDArray[np.bool_]]:
-    """Return the layout of each cell, and whether its degrees divide its PEs."""
-    # In parts: 4.5 million candidates at once took 2.1 instead of 0.3 GB, and 15.4 instead of 8.0 s
-    # of CPU (2026-11).
-    listed = space.list_candidates(MOST)
-    if not space.open:  # one layout a cell
-        lists, _, exists = zip(*listed, strict=True)
-        return Layouts.join(lists), np.concatenate(exists)
-    parts = [
-        _choose(space, _answer(space, pe, machines, *part), nearest=nearest) for part in listed
-    ]
-    # Candidates of one cell may be in several parts.
-    chosen = parts[0] if len(parts) == 1 else _choose(space, _join(parts), nearest=nearest)
-    return chosen.layouts, chosen.exists
-
-
-def _join(parts: Sequence[CellLayouts]) -> CellLayouts:
-    lists, *arrays = zip(*parts, strict=True)
-    joined: list[Any] = [np.concatenate(array) for array in arrays]
-    return CellLayouts(Layouts.join(lists), *joined)
-
-
-def _answer(
-    space: LayoutSpace,
-    pe: PE,
-    machines: Machines,
-    layouts: Layouts,
-    cell: Numbers,
-    exists: NDArray[np.bool_],
-) -> CellLayouts:
-    """Answer layouts at their cells."""
-    assert layouts.batch is not None
-    batch, settings = layouts.batch, space.settings
-
-    def take(values: Any) -> Any:
-        return np.broadcast_to(values, space.shape).ravel()[cell]
-
-    if machines.number > 1:
-        layouts = replace(layouts, machine=take(machines.place))
-    found = answer_layouts(space.net, layouts, space.training, machines.rates, machines.fabric)
-    memory, pes = found.memory + take(pe.reserved), take(space.values.get("pe"))
-    flags = (
-        (memory > take(pe.memory_capacity), Limit.MEMORY),
-        (pes > space.system.most_pes, Limit.MACHINE_TOO_SMALL),
-        (pes > layouts.pes, Limit.TOO_MANY_PES),
-        (batch > space.samples, Limit.BATCH_EXCEEDS_DATASET),
-    )
-    limit = found.limit + sum(mask * int(flag) for mask, flag in flags)
-    rounding = settings.options.iterations
-    epochs = np.maximum(iterations(np.asarray(float(space.samples)), batch, rounding), 1.0)
-    return CellLayouts(
-        layouts=replace(layouts, machine=None),
-        cell=cell,
-        exists=exists,
-        seconds=np.where(exists, found.seconds.sum(axis=0) * epochs, np.nan),
-        memory=memory,
-        limit=np.where(exists, limit, int(Limit.GROUP_DOES_NOT_DIVIDE)),
-    )
-
-
-def _choose(space: LayoutSpace, found: CellLayouts, *, nearest: bool) -> CellLayouts:
-    """Choose the best layout of each cell: one that the software runs."""
-    stack = space.system.software_facts.layouts.stack
-    lacking = find_unsupported(stack, space.net, found.layouts, space.training, space.fixed)
-    forbidden = np.bitwise_count(found.limit & int(FORBIDS))
-    if nearest:
-        best = _pick(found.cell, found.memory, 2 * forbidden + lacking)
-    else:
-        best = _pick(found.cell, found.seconds, 2 * (forbidden > 0) + lacking)
-    return found.select(best)
-
-
-def _pick(cell: Numbers, values: Floats, forbidden: NDArray[Any]) -> Numbers:
+def _pick(cell: Integers, forbidden: Integers, value: Floats) -> Integers:
     """Return each cell's candidate that is least forbidden, and of these that of the least value.
 
-    Those without a value are the last.
+    Those without a value are the last. Lists of candidates differ in length, so that they are no
+    dimension of choices, as groups are.
     """
-    order = np.lexsort((np.where(np.isnan(values), np.inf, values), forbidden, cell))
+    order = np.lexsort((np.where(np.isnan(value), np.inf, value), forbidden, cell))
     _, first = np.unique(cell[order], return_index=True)
     return order[first]
+
+
+def _make_rows(columns: Mapping[str, Integers], count: int) -> Integers:
+    """Stack the columns in the order of layouts; data is filled in later."""
+    return np.stack([columns.get(name, np.ones(count, int)) for name in COLUMNS], axis=1)
+
+
+def _join_lists(
+    lists: Iterator[tuple[Integers, Integers]], most: int
+) -> Iterator[tuple[Integers, Integers]]:
+    """Join lists of rows and their cells as long as these are at most `most`."""
+    held, count = list[tuple[Integers, Integers]](), 0
+    for rows, cell in lists:
+        if count and count + len(rows) > most:
+            yield _stack(held)
+            held, count = [], 0
+        held.append((rows, cell))
+        count += len(rows)
+    yield _stack(held)
+
+
+def _stack(lists: list[tuple[Integers, Integers]]) -> tuple[Integers, Integers]:
+    rows, cells = zip(*lists, strict=True)
+    return np.concatenate(rows), np.concatenate(cells)
+
+
+def _cut(values: Integers, size: int) -> Iterator[Integers]:
+    """Cut an array into parts of at most this size."""
+    return (values[start : start + size] for start in range(0, len(values), size))

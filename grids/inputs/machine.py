@@ -1,22 +1,25 @@
 """A machine in the form that kernels take: its PEs, and the network between them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
-from paradl.grids.entries.calibration import CalibrationFile
+from paradl.grids.entries.calibration import CalibrationFile, LayoutTime
 from paradl.grids.entries.connections import Collectives
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.precision import PRECISIONS
+from paradl.grids.entries.software import LayoutFacts
 from paradl.grids.entries.systems import Level, System
-from paradl.grids.entries.transformer_rates import find_efficiency
-from paradl.grids.inputs.values import Values
+from paradl.grids.entries.transformer_rates import find_efficiency, read_facts
+from paradl.grids.inputs.values import NOTHING, Values
 from paradl.kernels.configuration.places import ENDLESS, PLACES, Part
 from paradl.kernels.machine.device import PE
+from paradl.kernels.machine.machines import Machines
 from paradl.kernels.machine.network import MeasuredLines, Network
+from paradl.kernels.machine.rates import StackFacts
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.options import OracleName
@@ -37,6 +40,11 @@ class Machine:
         the software's, else the prior's median.
         """
         return values.get(name, self._expected[name])
+
+    @property
+    def reserved(self) -> float:
+        """Memory of a PE outside of tensors [B]."""
+        return float(self._expected["reserved"])
 
     @property
     def for_layouts(self) -> "Machine":
@@ -116,13 +124,11 @@ def look_up_bytes(
     return np.full((1,) * values.rank, float(getattr(PRECISIONS[system.precision], of)))
 
 
-def build_network(
-    machine: Machine, values: Values, oracle: OracleName, depth: int = LEVELS
-) -> Network:
-    """Build the network's levels, the node first; at least `depth` of them."""
+def build_network(machine: Machine, values: Values, oracle: OracleName) -> Network:
+    """Build the network's levels, the node first; at least LEVELS of them."""
     system, paper = machine.system, oracle == "paper"
     # The outermost level is repeated, so that all machines share one compiled program.
-    levels = (*system.levels, *system.levels[-1:] * (depth - len(system.levels)))
+    levels = (*system.levels, *system.levels[-1:] * (LEVELS - len(system.levels)))
     # An axis of bandwidth or latency applies to all levels beyond the node together.
     places = ["intra" if n == 0 else "inter" for n in range(len(levels))]
     latency = [
@@ -154,13 +160,13 @@ def build_network(
         oversubscription=np.array([level.oversubscription for level in levels]),
         size=np.asarray(np.inf if paper else float(system.most_pes)),
         whole_gradients=np.asarray(not paper and sends_whole_gradients(system)),
-        measured=None if paper else build_lines(system.levels, len(levels)),
+        measured=None if paper else _build_lines(system.levels, len(levels)),
         switch_latency=None if paper or startup is None else np.asarray(startup),
         **({} if paper else machine.look_up_part("network", values)),
     )
 
 
-def build_lines(levels: Sequence[Level], depth: int) -> dict[str, MeasuredLines] | None:
+def _build_lines(levels: Sequence[Level], depth: int) -> dict[str, MeasuredLines] | None:
     """Lines of factors on latencies and bandwidths, by measured collective; None: none is.
 
     Factors [depth], so that an axis of bandwidths moves measured collectives as well.
@@ -195,3 +201,37 @@ def _find_factors(levels: Sequence[Level], collective: str, depth: int) -> Measu
         )
         for ways in rows
     )
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A machine and its software, as they train blocks.
+
+    precision: a recipe of bytes per parameter. calibrated: times fitted to runs of layouts.
+    software: other than the system's.
+    """
+
+    machine: Machine
+    precision: str
+    calibrated: LayoutTime | None = None
+    software: LayoutFacts | None = None
+
+    @cached_property
+    def facts(self) -> StackFacts:
+        """Facts of the device and its software. InputError: a peak is not stated."""
+        facts = read_facts(self.machine.system, self.precision, self.software)
+        return replace(facts, slowdown=self.calibrated.factor if self.calibrated else 1.0)
+
+    def find_machines(self, values: Values = NOTHING) -> Machines:
+        """Find the machines among values of parameters."""
+        return Machines.from_parts(*self.build_parts(values), self.facts, values.rank)
+
+    def build_parts(self, values: Values) -> tuple[PE, Network, Software]:
+        """Build the parts of a case."""
+        pe = build_pe(self.machine, values, "machine")
+        return (
+            # A recipe has a peak of its own.
+            replace(pe, peak_flops=values.get("peak_flops", self.facts.peaks.products)),
+            build_network(self.machine, values, "machine"),
+            build_software(self.machine, values, "machine"),
+        )

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from functools import reduce
 from operator import mul
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from paradl.grids.entries.systems import System
 from paradl.grids.inputs.factors import divisors
 from paradl.grids.inputs.machine import look_up_bytes
 from paradl.grids.inputs.values import Settings, Values
+from paradl.grids.inputs.workload import Workload
 from paradl.kernels.arrays import use_numpy
 from paradl.kernels.batches import Scaling
 from paradl.kernels.configuration.case import EpochLaw
@@ -29,35 +31,43 @@ from paradl.kernels.parallelism.layout import UNDIVIDED, find_part
 MOST_SEGMENTS = 1024
 
 
-def build_run(
-    strategy: Strategy, values: Values, system: System, samples: int, settings: Settings
-) -> Run:
+def build_run(strategy: Strategy, values: Values, workload: Workload, settings: Settings) -> Run:
     """Build the run of every cell, with phi still 1."""
-    p = values.get("pe")
+    p, system = values.get("pe"), workload.system
     if strategy.several:
         sizes = _find_degrees(strategy, values, p)
     else:
         (name,) = strategy.parts or (UNDIVIDED.name,)
-        sizes = {name: _find_group_size(strategy, values, system, p, settings.oracle)}
+        sizes = {name: find_group_size(strategy, values, system, p, settings.oracle)}
     degrees = {find_part(name).sends_as: size for name, size in sizes.items()}
     # At least one replica, to avoid dividing by 0: a group larger than p is refused elsewhere.
     several = np.maximum(p // count_pes(degrees), 1)
     replicas = several if strategy.replicated else np.ones((1,) * values.rank)
     batch, passes, segments = _cut_flush(strategy, values, replicas, settings.scaling)
-    return Run(
-        p=p,
+    return make_run(
+        *(values, system, workload.samples, settings),
         replicas=replicas,
         degrees=degrees,
         spec_batch=batch,
-        samples=np.asarray(float(samples)),
         segments=segments,
+        accumulate=passes,
+    )
+
+
+def make_run(
+    values: Values, system: System, samples: int, settings: Settings, **divided: Any
+) -> Run:
+    """Make a run. divided: fields that say how PEs and samples divide."""
+    return Run(
+        p=values.get("pe"),
+        samples=np.asarray(float(samples)),
         delta=look_up_bytes("item", system, values, settings.oracle),
         gamma=values.get("gamma"),
         phi=np.ones((1,) * values.rank),
         gradient_delta=look_up_bytes("gradient", system, values, settings.oracle),
-        accumulate=passes,
         sharded=_find_sharded(settings.options.zero, system, settings.options.optimizer),
         scaling=settings.scaling,
+        **divided,
     )
 
 
@@ -97,7 +107,7 @@ def _look_up_segments(strategy: Strategy, values: Values) -> Floats:
     return np.full((1,) * values.rank, float(strategy.segments))
 
 
-def _find_group_size(
+def find_group_size(
     strategy: Strategy, values: Values, system: System, p: Floats, oracle: OracleName
 ) -> Floats:
     """Return the PEs per group: one, all, or what the user or (for hybrids) the node says.

@@ -4,23 +4,31 @@ Parameters that the user sets are not drawn.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
 from paradl.grids.entries.calibration import CalibrationFile, ModelError
+from paradl.grids.entries.layout_parameters import KNOWN
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import System
+from paradl.grids.entries.transformer_rates import RIVAL_SPREAD, find_system_spread
 from paradl.grids.inputs.calibrated import Calibrated
 from paradl.grids.inputs.draws import DRAWS, draw_normals
+from paradl.grids.inputs.machine import Stack
 from paradl.grids.inputs.values import Values
 from paradl.kernels.configuration.case import Uncertainty
+from paradl.kernels.configuration.places import PLACES
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.arrays import Floats
+from paradl.kernels.work.transformer import Family
 
 NAMES = tuple(field.name for field in fields(Software))
+# Those of layouts that priors or runs leave open, but for memory, on which no time depends.
+DRAWN_OF_BLOCKS = tuple(name for name in KNOWN if PARAMETERS[name].prior and name != "reserved")
 SERIAL = "serial"  # a model's time on one PE
 UNSEEN, OVERHEAD = "unseen", "layer_overhead"
 
@@ -96,15 +104,11 @@ def build_uncertainty(
 ) -> Uncertainty:
     """Draw parameters along a leading dimension, and set the model's own errors."""
     error = unknown.file.error if unknown.file else PRIOR_ERROR
-    cells = (1,) * p.ndim
     logs = draw_logarithms(unknown.system, unknown.file, values, NAMES, draws)
     # One factor on layers and launches, since either may set the time.
     unseen = unknown.unseen_spread * _draw(UNSEEN, draws)
     logs[OVERHEAD] = logs[OVERHEAD] + unseen
-
-    def spread_out(column: Floats) -> Floats:
-        return np.exp(column).reshape(draws, *cells)
-
+    serial = unknown.serial_spread * _draw(SERIAL, draws) + unseen
     # The shape of p whether values vary or not: machines share one compiled program.
     widening, most = np.ones(p.shape), dict.fromkeys(KINDS, np.full(p.shape, np.inf))
     if unknown.calibrated is not None:
@@ -114,14 +118,47 @@ def build_uncertainty(
             most = {kind: getattr(PRIOR_ERROR, kind) / widening for kind in KINDS}
     errors = {kind: np.minimum(getattr(error, kind), most[kind]) for kind in KINDS}
     return Uncertainty(
-        factors=Software(**{name: spread_out(logs[name]) for name in NAMES}),
-        serial=spread_out(unknown.serial_spread * _draw(SERIAL, draws) + unseen),
+        **_spread_out({**logs, SERIAL: serial}, draws, p.ndim),
         whole=errors["serial"],
         group=errors["group"],
         reduce=errors["reduce"],
         exchange=errors["exchange"],
         widening=widening,
     )
+
+
+def build_block_uncertainty(
+    stack: Stack, family: Family, values: Values, draws: int = DRAWS
+) -> Uncertainty:
+    """Draw the parameters that times of layouts depend on, and set the error of all terms.
+
+    Runs that calibrate scatter by their parameters, too.
+    """
+    system, file, fit = stack.machine.system, stack.machine.calibration, stack.calibrated
+    error = find_system_spread(system, stack.precision, family, fit, is_drawn=fit is None)
+    logs = {} if fit else draw_logarithms(system, file, values, DRAWN_OF_BLOCKS, draws)
+    one = np.ones((1,) * values.rank)
+    unused: dict[str, Any] = dict.fromkeys(("whole", "group", "reduce", "exchange"), one)
+    return Uncertainty(
+        **_spread_out(logs, draws, values.rank),
+        **unused,
+        widening=one,
+        joint=error * one,
+        beside=RIVAL_SPREAD * one,
+    )
+
+
+def _spread_out(logs: Mapping[str, Floats], draws: int, rank: int) -> dict[str, Any]:
+    """Return the factors of an uncertainty [draw, cells], given their logarithms [draw]."""
+    shape = (draws, *[1] * rank)
+    factors = {name: np.exp(log).reshape(shape) for name, log in logs.items()}
+    whole = np.ones(shape)
+    kernels = [name for name in factors if name not in (*NAMES, SERIAL)]
+    return {
+        "factors": Software(**{name: factors.get(name, whole) for name in NAMES}),
+        "kernels": {PLACES[name].field: factors[name] for name in kernels},
+        "serial": factors.get(SERIAL, whole),
+    }
 
 
 def draw_logarithms(

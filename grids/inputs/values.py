@@ -1,6 +1,6 @@
 """Parameter values over the cells: swept, fixed, or the default."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from paradl.grids.entries.parameters import DEFAULTS
 from paradl.kernels.batches import Scaling
-from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.arrays import Floats, Integers
 from paradl.kernels.options import Options, OracleName
 
 
@@ -59,21 +59,25 @@ class Values:
         array = np.asarray(value, float)
         return array if array.ndim == self.rank else array.reshape((1,) * self.rank)
 
+    def take(self, names: Iterable[str], shape: tuple[int, ...], cells: Integers) -> "RowValues":
+        """Return the given ones of some parameters at flat positions in cells of this shape."""
+        given = {name: self._given[name] for name in names if name in self}
+        return RowValues(
+            {
+                name: array.ravel()
+                if array.size == 1
+                else np.broadcast_to(array, shape).ravel()[cells]
+                for name, array in given.items()
+            }
+        )
+
 
 class RowValues(Values):
-    """Values of rows of parameters that change together, and factors on whatever they are.
+    """Values of rows of parameters that change together: columns by name, [rows] or numbers."""
 
-    columns, factors: by name, [rows] or numbers.
-    """
-
-    def __init__(
-        self, columns: Mapping[str, Any], factors: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, columns: Mapping[str, Any]) -> None:
         self._given = {name: np.asarray(column, float) for name, column in columns.items()}
-        self._factors = {name: np.asarray(by, float) for name, by in (factors or {}).items()}
-        ranks = (column.ndim for column in (*self._given.values(), *self._factors.values()))
-        self.leading, self.rank = 0, max(ranks, default=0)
+        self.leading, self.rank = 0, 1
 
-    def get(self, name: str, default: float | None = None) -> Floats:
-        """Return the values of all rows, or one for all of them."""
-        return super().get(name, default) * self._factors.get(name, 1.0)
+
+NOTHING = RowValues({})  # no parameter is set

@@ -51,6 +51,11 @@ class Answer:
         return self.compute + self.communication
 
     @property
+    def objective(self) -> Cells:
+        """Time that choices minimise [s]: to the target, if there is a law of epochs."""
+        return self.epoch_time if self.epochs is None else self.train_time
+
+    @property
     def train_time(self) -> Cells:
         """Time to the target [s]; requires `epochs`."""
         assert self.epochs is not None  # a spec without a law has no such output

@@ -6,7 +6,7 @@ size 1 there (`kernels.arrays`).
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from operator import mul
 from typing import Protocol, runtime_checkable
 
@@ -160,15 +160,16 @@ class Case:
         """True if only numpy computes the answers, however many cells there are."""
         return isinstance(self.work, BlockWork)
 
-    @property
+    @cached_property  # once, so that rules are checked once
     def blocks(self) -> BlockWork:
         """The work of a case that is answered by blocks, with the batch of each cell."""
         assert isinstance(self.work, BlockWork)
         run = self.run
         return self.work.settle(run.global_batch, run.accumulate, run.segments)
 
-    def round_blocks(self) -> BlockWork:
-        """Return the same with whole batches and micro-batches, for rules that divide them."""
+    @cached_property
+    def whole_blocks(self) -> BlockWork:
+        """The same with whole batches and micro-batches, for rules that divide them."""
         assert isinstance(self.work, BlockWork)
         run, batch = self.run, xp.rint(self.run.global_batch)
         return self.work.settle(batch, run.accumulate, run.segments, whole=True)

@@ -19,18 +19,14 @@ from paradl.kernels.machine.software import Software
 class Machines(NamedTuple):
     """The machines among the cells of a case.
 
-    rates, fabric: columns [machines], numbers for a single one. place: number of each cell's
+    rates, fabric: columns [machines], numbers for a single one. place: index of each cell's
     machine, of size 1 along dimensions where it does not vary.
     """
 
     rates: Rates
     fabric: Fabric
     place: Column
-
-    @property
-    def number(self) -> int:
-        """Number of machines."""
-        return self.place.size
+    number: int
 
     @classmethod
     def from_parts(
@@ -66,6 +62,7 @@ class Machines(NamedTuple):
             rates=Rates(**columns | single),
             fabric=Fabric(**{name: list_links(part) for name, part in vars(fabric).items()}),
             place=np.arange(prod(shape)).reshape(shape),
+            number=prod(shape),
         )
 
 

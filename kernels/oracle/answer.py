@@ -154,7 +154,7 @@ def _pick_choice(choices: Answer) -> AnyArray:
 
     With a law of epochs the fastest has the least time to the target.
     """
-    time = choices.epoch_time if choices.epochs is None else choices.train_time
+    time = choices.objective
     # `argmin` treats NaN as the least, so configurations that do not exist become infinitely slow.
     # The flags may vary along more dimensions than the time.
     time, _ = xp.broadcast_arrays(xp.where(xp.isnan(time), xp.inf, time), choices.limit)

@@ -5,7 +5,8 @@ In numpy: degrees and settings are whole numbers, and answers are of lists of la
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any
 
 import jax
 import numpy as np
@@ -29,40 +30,6 @@ from paradl.kernels.work.schedules import Stage, is_uneven, list_stages
 from paradl.kernels.work.transformer import Training, Transformer
 
 COMPUTING = tuple(LAYOUT_TERMS[name].part == "compute" for name in TERMS)
-
-
-class LayoutAnswers(NamedTuple):
-    """Seconds per iteration [terms, layouts], memory of the fullest PE [B] and flags [layouts].
-
-    NaN where a degree does not divide what it has to.
-    """
-
-    seconds: Column
-    memory: Column
-    limit: Column
-
-
-def answer_layouts(
-    net: Transformer,
-    layouts: Layouts,
-    training: Training,
-    rates: Rates,
-    fabric: Fabric,
-) -> LayoutAnswers:
-    """Answers of layouts, by TERMS; the caller, who knows the capacity, adds `Limit.MEMORY`."""
-    limit = find_limits(net, layouts, training)
-    seconds, memory = np.full((len(TERMS), len(layouts)), np.nan), np.full(len(layouts), np.nan)
-    rows = list_possible(limit)
-    if rows.size:
-        chosen = layouts.select(rows)
-        seconds[:, rows] = time_layouts(net, chosen, training, rates, fabric)
-        memory[rows] = sum_memory(net, chosen, training)
-    return LayoutAnswers(seconds, memory, limit)
-
-
-def list_possible(limit: Column) -> Column:
-    """List the rows of layouts whose degrees divide what they have to, given their flags."""
-    return np.flatnonzero(is_possible(limit))
 
 
 def is_possible(limit: Column) -> Column:
@@ -159,15 +126,14 @@ def make_work(
 def _narrow(values: Column, first: int) -> Column:
     """Return values with size 1 along the dimensions, from `first` on, in which they are equal."""
     for axis in range(first, values.ndim):
-        one = values.take([0], axis)
-        if np.array_equal(values, np.broadcast_to(one, values.shape)):
+        if values.size and np.all(values == (one := values.take([0], axis))):
             values = one
     return values
 
 
-def flag_cells(case: Case) -> Column:
-    """Find flags that follow from the layout of each cell [cells]."""
-    work = case.round_blocks()
+@lru_cache(maxsize=1)  # flags, memory and times of a case ask: rules take a sixth of the time
+def flag_cells(work: BlockWork) -> Column:
+    """Find flags that follow from the layout of each cell [cells]. work: with whole batches."""
     return find_limits(work.net, work.divided, work.training)
 
 
@@ -176,12 +142,12 @@ def measure_cells(case: Case) -> Column:
     work = case.blocks
     measured = measure_stages(work.net, work.divided, work.training, work.stages)
     memory = find_most(size for _, size in measured)
-    return np.where(is_possible(flag_cells(case)), memory, np.nan)
+    return np.where(is_possible(flag_cells(case.whole_blocks)), memory, np.nan)
 
 
 def time_cells(case: Case) -> list[Column]:
     """Find seconds of an iteration by TERMS [cells]; NaN where a degree divides nothing."""
-    work, possible = case.blocks, is_possible(flag_cells(case))
+    work, possible = case.blocks, is_possible(flag_cells(case.whole_blocks))
     network = _take_levels(case.network, work.levels)
     rates = find_rates(case.pe, case.software, work.facts)
     transfers = Transfers(

@@ -103,7 +103,7 @@ def find_flags(case: Case) -> InvariantFlags:
     """Compute the flags that do not depend on memory."""
     if isinstance(case.work, BlockWork):
         group = find_group_flags(case.bounds, case.run, case.network)
-        of_layouts = xp.asarray(blocks.flag_cells(case), LIMITS)
+        of_layouts = xp.asarray(blocks.flag_cells(case.whole_blocks), LIMITS)
         return InvariantFlags(group | of_layouts, *[xp.zeros((), LIMITS)] * 2)
     return find_invariant_flags(case.bounds, case.run, case.network, count_segments(case))
 

@@ -20,7 +20,7 @@ from paradl.kernels.work.transformer import Training, Transformer
     data_fields=("columns", "stages", "spans"),
     meta_fields=("net", "training", "facts", "levels"),
 )
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BlockWork:
     """Blocks of a transformer as the layout of each cell divides them.
 

@@ -8,10 +8,12 @@ import numpy as np
 from paradl.grids.entries.layout_parameters import SLOPED
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import Grid, Index
+from paradl.kernels.arrays import use_numpy
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import read_parameter
 from paradl.kernels.machine.machines import Machines
-from paradl.kernels.oracle.blocks import add_seconds, answer_layouts, total_exchanges
+from paradl.kernels.oracle.blocks import total_exchanges
+from paradl.kernels.oracle.formulas import time_iteration
 from paradl.kernels.parallelism.layout import explain_broken
 from paradl.kernels.search.stacks import find_unsupported
 from paradl.kernels.work.layouts import Layouts
@@ -71,8 +73,9 @@ class LayoutCell:
 
     def find_times(self) -> dict[str, float]:
         """Seconds of an iteration: total, compute and communication."""
-        answers = answer_layouts(self.net, self.layout, self.training, *self.machines[:2])
-        compute, communication = (float(part[0]) for part in add_seconds(answers.seconds))
+        with use_numpy():
+            times = time_iteration(self.case)
+        compute, communication = map(number, (times.compute, times.communication))
         return {
             "iteration_time": compute + communication,
             "iteration_comp_time": compute,

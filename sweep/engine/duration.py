@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from paradl.grids.grid import LABELS, Grid
-from paradl.grids.inputs.layouts import count_layouts
+from paradl.grids.inputs.case import count_layouts
 from paradl.grids.outputs import INTERVALS, list_sloped
 from paradl.kernels.blocks.fill import SMALL_CELLS
 from paradl.sweep.cube.plan import Plan

@@ -14,7 +14,7 @@ from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.software import Loss
 from paradl.grids.entries.systems import System
 from paradl.grids.entries.transformer_rates import OF_PRECISION, find_peaks, find_usual_recipe
-from paradl.grids.inputs.layout_machine import find_reserved, keep_logits
+from paradl.grids.inputs.blocks import keep_logits
 from paradl.grids.inputs.machine import Machine
 from paradl.grids.library import find, look_up_calibrations
 from paradl.grids.models.transformers import read_transformer
@@ -107,7 +107,7 @@ def fit(
         _expect_one("schedule", schedule, PLAIN),
         context,
         fused_attention=attention == "fused",
-        reserved=find_reserved(Machine(machine)),
+        reserved=Machine(machine).reserved,
     )
     training = keep_logits(training, loss)
     if layout is None:

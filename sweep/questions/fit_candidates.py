@@ -1,6 +1,6 @@
 """Candidate layouts of `fit`: which fit at what micro-batch, their times, and what stops others."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,14 +13,14 @@ from paradl.grids.entries.transformer_rates import (
     RIVAL_SPREAD,
     describe_times,
 )
+from paradl.grids.inputs.blocks import BlockTraining
 from paradl.grids.inputs.draws import DRAWS
-from paradl.grids.inputs.layout_machine import NOTHING, read_fabric, read_rates
-from paradl.grids.inputs.layout_uncertainty import find_spreads
-from paradl.grids.inputs.machine import Machine
-from paradl.grids.inputs.values import RowValues
+from paradl.grids.inputs.machine import Machine, Stack
+from paradl.grids.inputs.values import RowValues, Settings
 from paradl.kernels.columns import Column
 from paradl.kernels.names.parallelisms import LAYOUT_DEGREES, RECOMPUTE
 from paradl.kernels.names.stored import PERCENTILES
+from paradl.kernels.oracle.answer import answer_case
 from paradl.kernels.oracle.block_times import TERMS, count_model_flops, count_recomputed_flops
 from paradl.kernels.oracle.blocks import add_seconds, time_layouts, total_exchanges
 from paradl.kernels.parallelism.layout import find_marks, list_rules
@@ -79,16 +79,17 @@ class LayoutTimes:
         calibrated: LayoutTime | None = None,
     ) -> None:
         self._net, self._training, self._target = net, training, target
-        # A calibration moves all times by one factor.
-        slowdown = calibrated.factor if calibrated else 1.0
-        self._machine, self._precision = machine, precision
-        self._basis = precision, net.family, calibrated
-        rates = replace(read_rates(machine, precision), slowdown=slowdown)
-        self.speeds = rates, read_fabric(machine)
+        self._basis = machine.system, precision, net.family, calibrated
+        # Cells have batch and reserved memory of their own.
+        of_cells = replace(training, batch=0, reserved=0.0)
+        stack = Stack(machine, precision, calibrated)
+        self._blocks = BlockTraining(net, of_cells, stack, training.batch)
+        machines = stack.find_machines()
+        self.speeds = machines.rates, machines.fabric
 
     def describe_basis(self) -> str:
         """Words on where times come from, and what their interval allows for."""
-        return describe_times(self._machine.system, *self._basis)
+        return describe_times(*self._basis)
 
     def describe(self, layouts: Layouts) -> list[TimeParts]:
         """The time of each layout, and what follows from it."""
@@ -103,20 +104,12 @@ class LayoutTimes:
 
     def _find_spreads(self, layouts: Layouts) -> Column:
         """Spread of the logarithm of each layout's time [layouts]."""
-
-        def draw(factors: Mapping[str, Column]) -> tuple[Column, Column]:
-            values = RowValues({}, factors)
-            rates = read_rates(self._machine, self._precision, values)
-            repeated = layouts.select(np.tile(np.arange(len(layouts)), DRAWS))
-            drawn = replace(repeated, machine=np.repeat(np.arange(DRAWS), len(layouts)))
-            fabric = read_fabric(self._machine, values)
-            terms = time_layouts(self._net, drawn, self._training, rates, fabric)
-            shape = 2, DRAWS, len(layouts)
-            computing, communicating = np.reshape(add_seconds(terms), shape)
-            return computing, communicating
-
-        *_, spread = find_spreads(self._machine, *self._basis, NOTHING, draw)
-        return np.broadcast_to(spread, len(layouts))
+        values = RowValues({"pe": layouts.pes, "batch": self._training.batch})
+        settings = Settings({}, scaling="strong", oracle="machine", draws=DRAWS)
+        case = self._blocks.make_case(layouts, values, settings)
+        spread = answer_case(case).spread
+        assert spread is not None  # it was asked for
+        return np.broadcast_to(spread.total, len(layouts))
 
     def _describe(
         self,

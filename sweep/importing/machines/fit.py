@@ -16,7 +16,7 @@ from scipy.optimize import least_squares
 
 from paradl.grids.entries.connections import Collectives, Connection
 from paradl.grids.entries.systems import System
-from paradl.grids.inputs.machine import Machine, build_lines, build_network
+from paradl.grids.inputs.machine import Machine, build_network
 from paradl.grids.inputs.values import RowValues
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.arrays import use_numpy
@@ -79,10 +79,7 @@ class Fitted:
 
 def predict(system: System, measurement: Measurement) -> Floats:
     """Predict the seconds of each row of a measurement, by the oracle's own collectives."""
-    levels = system.levels
-    lines = build_lines(levels, len(levels))
-    network = build_network(Machine(system), RowValues({}), "machine", len(levels))
-    network = replace(network, measured=lines)
+    network = build_network(Machine(system), RowValues({}), "machine")
     pes = np.float64(measurement.pes)
     sizes = np.array([row.size for row in measurement.samples])
     ring, one = Ring(pes, np.float64(1), pes), np.float64(1)

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from paradl.grids.inputs.draws import DRAWS, draw_normals
-from paradl.grids.inputs.layout_uncertainty import DRAWN as OF_LAYOUTS
-from paradl.grids.inputs.uncertainty import NAMES, SERIAL
+from paradl.grids.inputs.uncertainty import DRAWN_OF_BLOCKS, NAMES, SERIAL
 
-DRAWN = (*dict.fromkeys((*NAMES, SERIAL, *OF_LAYOUTS)),)
+DRAWN = (*dict.fromkeys((*NAMES, SERIAL, *DRAWN_OF_BLOCKS)),)
 
 
 @pytest.mark.parametrize("count", [DRAWS, 256])
