@@ -1,4 +1,4 @@
-"""Seconds of the matrix products of transformers: affine in tokens, with limits that are known."""
+"""No faster device slows a layout down, and a stage without a layer waits for no launch."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -29,90 +29,8 @@ from paradl.kernels.search.candidates import list_candidates
 from paradl.kernels.work.transformer import Block, Tensor, Training, Transformer, Weights
 from paradl.sweep.cases.layout_words import parse_layout
 
-P, BW, R, MOVES = 1e14, 1e12, 0.6, 1.5
-DEVICE = {"peak": P, "wide_peak": P, "bandwidth": BW, "reach": R, "product_moves": MOVES}
 SYSTEM = find("system", "dgx-h100", Path())
 EMPTY = Block((), ())
-HUGE = 1e12  # an extent beside which the others count for nothing
-
-
-def time_product(u, w, h, split=1, experts=0, parts=1, **rates):
-    """Forward seconds of u tokens with w columns on `split` PEs; of each of some experts."""
-    size = float(w * h * max(experts, 1))
-    weights = Weights(size, parts=w, experts=experts, used=1 / max(experts, 1))
-    net = Transformer(h, 0, (Block((weights,), ()),), (0,), EMPTY, EMPTY, 0, (1,), (1,), (1,))
-    layout = parse_layout(f"tp{split} ep{parts} dp{parts} mb1", split * parts)
-    machine = replace(read_rates(Machine(SYSTEM), "bf16"), **DEVICE | rates)
-    training = Training(parts, u, RECIPES["bf16"])
-    terms = time_iteration(net, layout, training, machine, read_fabric(Machine(SYSTEM)))
-    return float(terms["products"][0]) / 3
-
-
-EXTENTS = st.integers(1, 2**16)
-
-
-@limit_examples(40)
-@given(u=EXTENTS, w=EXTENTS, h=EXTENTS)
-def test_a_product_is_affine_in_its_tokens(u, w, h):
-    one, two, three = (time_product(n * u, w, h) for n in (1, 2, 3))
-    assert three - two == pytest.approx(two - one, rel=1e-9)
-    assert 2 * one - two == pytest.approx(MOVES * 2 * w * h / BW, rel=1e-6, abs=1e-9 * two)
-
-
-@limit_examples(40)
-@given(extents=st.tuples(EXTENTS, EXTENTS, EXTENTS), which=st.integers(0, 4), by=st.floats(1, 100))
-def test_a_product_is_monotone(extents, which, by):
-    before, more = time_product(*extents), [*extents]
-    if which < 3:
-        more[which] = int(by * more[which]) + 1
-        assert time_product(*more) > before
-    else:
-        faster = [{"peak": by * P}, {"bandwidth": by * BW}][which - 3]
-        assert time_product(*extents, **faster) <= before
-
-
-def test_one_token_waits_for_the_matrix():
-    seconds = time_product(1, 8192, 8192)
-    assert seconds == pytest.approx(MOVES * 2 * 8192**2 / BW, rel=0.02)
-
-
-def test_many_tokens_take_arithmetic_and_their_own_rows():
-    w, h, u = 8192, 1024, int(HUGE)
-    of_token = 2 * w * h / (P * R) + MOVES * 2 * (w + h) / BW
-    assert time_product(u, w, h) / u == pytest.approx(of_token, rel=1e-6)
-
-
-@pytest.mark.parametrize("which", range(3))
-def test_a_product_with_a_small_extent_is_memory_bound(which):
-    """Twice the peak saves 2 % of its time; of large products all but the moves, half of it."""
-    slim = [16384] * 3
-    slim[which] = 2
-    assert time_product(*slim, peak=2 * P) > 0.98 * time_product(*slim)
-    wide = [2**20] * 3
-    assert time_product(*wide, peak=2 * P) == pytest.approx(time_product(*wide) / 2, rel=0.01)
-
-
-@limit_examples(40)
-@given(u=EXTENTS, w=st.integers(1, 2**10), h=EXTENTS, split=st.sampled_from([2, 4, 8]))
-def test_splitting_never_gains_more_than_linearly(u, w, h, split):
-    whole = time_product(split * u, split * w, h)
-    least = whole / split * (1 - 1e-12)
-    assert time_product(split * u, split * w, h, split) >= least
-    assert time_product(u, split * w, h) >= least
-
-
-def test_memory_without_bound_leaves_the_share_of_the_peak():
-    u, w, h = 7, 300, 5000
-    assert time_product(u, w, h, bandwidth=np.inf) == pytest.approx(2 * u * w * h / (P * R))
-
-
-@pytest.mark.parametrize("parts", [1, 2, 8])
-def test_each_expert_moves_its_weights(parts):
-    """Of 8 experts 8/parts on a PE, each with its own share of the tokens of all PEs."""
-    u, w, h = 512, 1024, 4096
-    mine = u * parts / 8
-    expected = 8 / parts * time_product(mine, w, h)
-    assert time_product(u, w, h, experts=8, parts=parts) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("stages", "waits"), [(1, True), (4, False)])

@@ -13,7 +13,6 @@ from paradl.grids.spec import validate_spec
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.oracle.answer import answer_case
 from paradl.sweep.cells.design_space import Configuration, SpaceValues, make_grid
-from paradl.sweep.cells.memory_cube import compute_cells
 from paradl.sweep.engine.run import run
 from paradl.sweep.questions.best import rank_strategies
 from paradl.sweep.questions.crossovers import list_crossovers
@@ -25,9 +24,10 @@ from paradl.sweep.questions.predict import predict
 from paradl.sweep.questions.sensitivity import list_sensitivities
 
 SYSTEM = "dgx-h100:precision=bf16"
+TWO = ("data+tensor:tensor=2,micro=1", "llama2_7b", "tp2 pp1 dp8 mb1")
 # A strategy, a network, and the same layout as `fit` takes it, on 16 PEs.
 LAYOUTS = [
-    ("data+tensor:tensor=2,micro=1", "llama2_7b", "tp2 pp1 dp8 mb1"),
+    TWO,
     (
         "data+tensor+pipeline:tensor=4,pipeline=2,chunks=2,micro=2,recompute=blocks,sequence=on,"
         "zero=1",
@@ -54,38 +54,9 @@ def test_a_layout_whose_only_change_does_not_divide():
     assert answer["changes"] == []
 
 
-def predict_strong(strategy, network="llama2_7b", pe=16, batch=256, **more):
-    return predict(
-        network,
-        strategy,
-        pe,
-        batch,
-        system=SYSTEM,
-        dataset="pile",
-        settings={"scaling": "strong", **more},
-    )
-
-
-@pytest.mark.parametrize("precision", ["fp8", "nvfp4"])
-def test_narrow_products_are_those_of_fit(precision):
-    answer = predict(
-        *("llama2_7b", LAYOUTS[0][0], 16, 256),
-        system=f"dgx-b200:precision={precision}",
-        dataset="pile",
-        settings={"scaling": "strong"},
-    )
-    row: Any = fit(
-        *("llama2_7b", 16),
-        system="dgx-b200",
-        global_batch=256,
-        layout=LAYOUTS[0][2],
-        by="time",
-        precision=precision,
-    )["smallest"]
-    assert answer["memory"] == row["memory"]
-    assert answer["iteration_time"] == row["time"]["iteration_time"]
-    interval = answer["intervals"]["iteration_time"]
-    assert interval["p90"] == pytest.approx(row["time"]["iteration_time_p90"], rel=1e-15)
+def predict_strong(strategy, network="llama2_7b", system=SYSTEM):
+    settings = {"scaling": "strong"}
+    return predict(network, strategy, 16, 256, system=system, dataset="pile", settings=settings)
 
 
 def test_other_strategies_do_without_narrow_products():
@@ -93,12 +64,18 @@ def test_other_strategies_do_without_narrow_products():
         predict("resnet50", "data", 16, 32, system="dgx-h100:precision=fp8", dataset="imagenet")
 
 
-@pytest.mark.parametrize(("strategy", "network", "layout"), LAYOUTS)
-def test_predict_is_fit_to_the_last_bit(strategy, network, layout):
-    answer = predict_strong(strategy, network)
-    row: Any = fit(network, 16, system="dgx-h100", global_batch=256, layout=layout, by="time")[
-        "smallest"
-    ]
+@pytest.mark.parametrize(
+    ("place", "strategy", "network", "layout"),
+    [
+        *((SYSTEM, *layout) for layout in LAYOUTS),
+        *((f"dgx-b200:precision={narrow}", *TWO) for narrow in ("fp8", "nvfp4")),
+    ],
+)
+def test_predict_is_fit_to_the_last_bit(place, strategy, network, layout):
+    system, _, precision = place.partition(":precision=")
+    answer = predict_strong(strategy, network, place)
+    options: Any = {"global_batch": 256, "layout": layout, "by": "time", "precision": precision}
+    row: Any = fit(network, 16, system=system, **options)["smallest"]
     assert answer["memory"] == row["memory"]
     assert answer["layout"] == row["layout"]
     assert sum(answer["memory_parts"].values()) == pytest.approx(row["memory"], rel=1e-15)
@@ -117,21 +94,6 @@ def test_predict_is_fit_to_the_last_bit(strategy, network, layout):
         of_epoch = seconds * answer["iterations"]
         assert answer["exchanges"][name] == pytest.approx(of_epoch, rel=1e-15)
     assert answer["bubble_share"] == pytest.approx(time["bubble_share"], rel=1e-14)
-
-
-@pytest.mark.parametrize(("strategy", "network", "layout"), LAYOUTS[:2])
-def test_a_cell_of_a_space_is_what_is_predicted(strategy, network, layout):
-    del layout
-    alone = predict_strong(strategy, network)
-    settings = {"scaling": "strong"}
-    options = SpaceValues(
-        network, "8,16,32", "128,256", "pile", SYSTEM, strategy, settings=settings
-    )
-    cell = compute_cells(make_grid(options)).sel(pe=16, batch=256).squeeze()
-    for name in ("comp_time", "comm_time", "memory"):
-        assert cell[name].item() == np.float32(alone[name])
-    assert cell["limit"].item() == 0
-    assert cell["replicas"].item() == alone["replicas"]
 
 
 def test_machines_at_once_answer_as_each_alone():

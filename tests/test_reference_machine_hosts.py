@@ -8,8 +8,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from machine_toys import CHANNEL, CONV, FC, FILTER, MACHINE, RELU, SPATIAL, TOY
-from reference_machine import terms
+from machine_toys import CHANNEL, CONV, FC, FILTER, MACHINE, RELU, SPATIAL, time_toy
 from reference_parts import Layer, Machine, Run
 
 HOSTS = replace(MACHINE, staging=(0.5, 8.0))
@@ -20,7 +19,7 @@ LARGE = replace(
 
 
 def exchange(run: Run, machine: Machine = HOSTS) -> float:
-    return terms(TOY, machine, run)["gradient_exchange"]
+    return time_toy(machine, run)["gradient_exchange"]
 
 
 def weigh(run: Run) -> tuple[Layer, ...]:
@@ -61,14 +60,14 @@ def test_a_flat_groups_large_gradients_are_slow_between_all_pes(pes: int) -> Non
     levels = [(pes, 0.0, math.inf), (2**20, 0.0, math.inf)]
     machine = replace(LARGE, pes_per_node=pes, levels=levels, host_jitter=3.0)
     run = replace(FILTER, p2=4)
-    result = terms(weigh(run), machine, run)
+    result = time_toy(machine, run, weigh(run))
     assert result["gradient_exchange"] == pytest.approx(1500, rel=1e-5)
 
 
 @pytest.mark.parametrize(("nodes", "z"), [(1, 0.0), (2, 0.5895), (4, 1.0491)])
 def test_leaders_of_nodes_wait_for_the_slowest_of_them(nodes: int, z: float) -> None:
     run = replace(SPATIAL, p1=nodes, b=2**21 + 10)
-    result = terms(weigh(run), replace(LARGE, host_jitter=0.1), run)
+    result = time_toy(replace(LARGE, host_jitter=0.1), run, weigh(run))
     slow = 2000 * (1 - 1 / nodes) * (1 + 0.1 * z)
     assert result["gradient_exchange"] == pytest.approx(2 + 4 * (nodes - 1) + slow, rel=1e-5)
     assert result["sample_scatter"] == pytest.approx(1280 * (1 + 0.1 * z), rel=1e-5)
@@ -92,4 +91,4 @@ def test_leaders_of_nodes_wait_for_the_slowest_of_them(nodes: int, z: float) -> 
     ],
 )
 def test_a_spatial_group_hands_out_its_samples(run: Run, seconds: float) -> None:
-    assert terms(TOY, LARGE, run)["sample_scatter"] == pytest.approx(seconds)
+    assert time_toy(LARGE, run)["sample_scatter"] == pytest.approx(seconds)

@@ -1,7 +1,6 @@
 """Products of parallelisms inside a replica: the oracle agrees with the scalar reference.
 
-The reference itself is checked by hand (test_reference_products_toy.py), and against the oracle for
-single parallelisms.
+The reference itself is checked by hand: test_reference_machine.py, test_reference_products_toy.py.
 """
 
 from dataclasses import replace
@@ -61,7 +60,7 @@ TOGETHER = {
 @limit_examples(20)
 @given(cases(st.one_of(ALONE)))
 def test_a_parallelism_alone_agrees(case: Case) -> None:
-    """Each with the other reference, too: tests/test_machine_agreement.py."""
+    """As users write it; of random tables of layers: tests/test_machine_agreement.py."""
     assert_agrees(case)
 
 
