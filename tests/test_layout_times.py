@@ -114,7 +114,7 @@ def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE, evaluate=time_iter
     )
 
 
-@limit_examples(100)
+@limit_examples(80)
 @given(
     net=networks(),
     case=CASES,

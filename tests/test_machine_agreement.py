@@ -14,6 +14,7 @@ from budgets import limit_examples
 from cases import graphs, placed_groups, workloads
 from hypothesis import given
 from hypothesis import strategies as st
+from product_cases import RANGES
 from product_questions import make_row
 from reference_parts import Machine, Run, profile_slowdown, samples_of_a_pass
 from reference_products_parts import ask_alone
@@ -69,36 +70,14 @@ KINDS_OF_PEAK = {
 
 parameters = st.fixed_dictionaries(
     {},
-    optional={
+    optional=RANGES
+    | {
         "efficiency": st.floats(0.05, 1),
-        **{name: st.floats(0.05, 1) for name in KINDS_OF_PEAK.values()},
-        "half_channels": st.floats(0, 64),
-        "tile_filters": st.sampled_from((1, 3, 64, 128)),
-        "kernel_overlap": st.floats(0, 1),
-        "window_fetch": st.floats(0.01, 2),
-        "layout_passes": st.floats(0, 8),
-        "winograd": st.floats(1, 4),
-        "elementwise_passes": st.floats(1, 8),
         "layer_overhead": st.floats(0, 1e-3),
-        "reserved": st.floats(0, 1e9),
         "segments": st.integers(1, 9).map(float),
-        "accumulate": st.integers(1, 5).map(float),
-        "input_rate": st.floats(1, 1e7),
-        "phi": st.floats(1, 16),
         "group": st.sampled_from((1.0, 2.0, 3.0, 4.0)),
         "bucket": st.floats(1, 1e9),
         "overlap": st.floats(0, 1),
-        "jitter": st.floats(0, 0.2),
-        "phi_halo": st.floats(1, 8),
-        "phi_gather": st.floats(1, 8),
-        **{name: st.floats(0.05, 1) for name in ("rail", "flow")},
-        **{name: st.floats(0.05, 4) for name in ("node_reduce", "node_collective", "startup")},
-        **{name: st.floats(0.05, 4) for name in ("halo_startup", "packing", "assembly")},
-        "large_message": st.floats(1e-3, 1),
-        "gather_rate": st.floats(1e-3, 1),
-        "log_open": st.floats(0, 1e-4),
-        "part_overhead": st.floats(0, 1e-3),
-        "host_jitter": st.floats(0, 1),
     },
 )
 
