@@ -258,7 +258,8 @@ def test_pes_of_each_level_are_those_of_the_reference(data, spans, degrees):
     size = data.draw(st.sampled_from([np.inf, 2 * spans[-1], 4 * spans[0]]))
     levels = [(span, 1e-6, 1e9) for span in spans]
     machine = reference_network.Network(pes_per_node=spans[0], levels=levels)
-    network = Network(np.array(spans), *np.ones((2, len(spans))), spans[0], 1, np.inf, 0, 1, 1)
+    ones = np.ones(len(spans))
+    network = Network(np.array(spans), ones, ones, spans[0], 1, np.inf, 0, 1, 1)
     used = count_level_pes(replace(network, size=size), build_layouts([layout]))
     assert [int(np.ravel(pes)[0]) for pes in used] == list_used(machine, layout, size)
 

@@ -205,31 +205,7 @@ def test_the_roofline_where_nothing_was_measured() -> None:
     assert not (layers(known).slowdown == 1).any()
 
 
-# Exact reductions, and the best group.
-
-
-@pytest.mark.parametrize("strategy", ["data", "filter", "channel", "spatial"])
-def test_on_one_pe_every_strategy_is_serial(strategy) -> None:
-    serial = numbers(case("serial", pe=[1]))
-    np.testing.assert_array_equal(numbers(case(strategy, pe=[1])), serial)
-
-
-def test_a_pipeline_of_one_pe_and_one_segment_is_serial() -> None:
-    serial = numbers(case("serial", pe=[1]))
-    result = numbers(case("pipeline:segments=1", pe=[1]))
-    np.testing.assert_allclose(result, serial, rtol=1e-12)
-
-
-@pytest.mark.parametrize("group", ["filter", "channel", "spatial", "pipeline"])
-def test_one_replica_is_its_group(group) -> None:
-    hybrid = numbers(case(f"data+{group}:group=8", pe=[8]))
-    np.testing.assert_array_equal(hybrid, numbers(case(group, pe=[8])))
-
-
-@pytest.mark.parametrize("group", ["filter", "channel", "spatial"])
-def test_groups_of_one_are_data_parallelism(group) -> None:
-    hybrid = numbers(case(f"data+{group}:group=1"))
-    np.testing.assert_array_equal(hybrid, numbers(case("data")))
+# The best group.
 
 
 @pytest.mark.parametrize(
@@ -258,25 +234,5 @@ def by_group(strategy, pe, **fixed) -> list[Answer]:
     return [answer_case(case(f"{strategy}:group={n}", pe=[pe], **fixed)) for n in groups]
 
 
-def test_the_best_group_is_not_the_fastest_where_that_does_not_fit() -> None:
-    """Weights of two halves need more memory than those of four quarters."""
-    halves, quarters, *_ = by_group("data+filter", 8)
-    assert time(halves) < time(quarters)
-    capacity = number(halves.memory + quarters.memory) / 2
-    query = case("data+filter:group=best", pe=[8], memory_capacity=capacity)
-    assert answer_case(query).group == 4
-
-
 def time(result) -> float:
     return (result.compute + result.communication).item()
-
-
-def test_best_groups_of_many_pes_at_once() -> None:
-    pes = [1, 6, 7, 12]
-    at_once = answer_case(case("data+filter:group=best", pe=pes))
-    apart = [answer_case(case("data+filter:group=best", pe=[pe])) for pe in pes]
-    assert np.ravel(at_once.group).tolist() == [number(value.group) for value in apart]
-    np.testing.assert_array_equal(
-        np.ravel(at_once.terms.gradient_exchange),
-        [number(value.terms.gradient_exchange) for value in apart],
-    )

@@ -58,12 +58,8 @@ def test_a_bad_axis(key, value, name, spec_file, tmp_path, cli):
 @pytest.mark.parametrize(
     ("more", "name"),
     [
-        ({"outputs": ["comp_tim"]}, "'comp_time'"),
         ({"outputs": ["limit", "limit"]}, "outputs"),
         ({"parameters": {"gama": 1}}, "'gamma'"),
-        ({"parameters": {"phi": 0.5}}, "0.5"),
-        ({"scaling": "medium"}, "'medium'"),
-        ({"axis": {}}, "'axes'"),
         ({"models": ["alexnet"]}, "'model'"),
         ({"oracle": "paper", "axes": [1]}, "axes"),
     ],
