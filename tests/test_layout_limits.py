@@ -114,25 +114,6 @@ def test_searches_try_all_chunks_that_divide():
     assert {*listed.chunks.tolist()} == {1, 2, 3, 4, 6, 12}
 
 
-def count_seconds(net, layout, batch, length, pairs):
-    """Attention's term by hand: 3.5 (1 + 32/d) FLOPs over the reached peak."""
-    rates = read_rates(Machine(H100), "bf16")
-    flops = sum(4 * heads * width * n for heads, width, n in pairs) * batch * length
-    slower = 1 + 32 / pairs[0][1]
-    return 3.5 * flops * slower / (layout * rates.wide_peak * rates.attention)
-
-
-def test_only_causal_attention_is_halved():
-    """T5: encoder and cross-attention read all positions, a decoder's own attention half."""
-    t5, s = read("t5_11b"), 4096
-    terms = predict(t5, "tp4 dp2 mb1", 8, 1024, s)
-    pairs = [(128, 128, 24 * (s + s + s / 2))]
-    assert terms["attention"] == pytest.approx(count_seconds(t5, 8, 1024, s, pairs))
-    llama = predict(LLAMA_8B, "dp8 mb1", 8, 128, s)
-    pairs = [(32, 128, 32 * s / 2)]
-    assert llama["attention"] == pytest.approx(count_seconds(LLAMA_8B, 8, 128, s, pairs))
-
-
 def test_a_context_costs_more_than_replicas():
     """With as many tokens on each PE: start-ups, launches, and pieces where these are short."""
     layouts = ("dp8 mb1 zero3", "cp2 dp4 mb2 zero3", "cp8 mb8 zero3")

@@ -26,8 +26,6 @@ from paradl.kernels.oracle.answer import evaluate
 from paradl.kernels.oracle.formulas import reduce_layers
 from paradl.sweep.questions.predict import predict
 
-GROUPS = ("data", "spatial", "pipeline", "filter", "channel", "data+filter:group=1")
-
 
 def predict_cell(
     model: str = "resnet50",
@@ -89,13 +87,6 @@ def test_a_profile_counts_with_the_batch_that_it_was_taken_with(
     assert answer["global_batch"] / answer["iteration_time"] == pytest.approx(measured, rel=1e-3)
     # Other precisions were not measured.
     assert predict_cell(model, dataset=dataset, system="abci:precision=amp")["times"] == "roofline"
-
-
-@pytest.mark.parametrize("strategy", GROUPS)
-def test_one_pe_is_one_pe_whatever_the_strategy(strategy) -> None:
-    serial, same = predict_cell(), predict_cell(strategy=strategy)
-    for name in ("iteration_time", "memory", "comm_time"):
-        assert same[name] == pytest.approx(serial[name], rel=1e-12)
 
 
 @pytest.mark.parametrize("system", list_names("system"))

@@ -33,6 +33,7 @@ from paradl.grids.reading.errors import InputError
             ),
         ),
         ("filter + pipeline", Strategy("filter+pipeline")),
+        ("filter+data:group=4", Strategy("data+filter", group=4)),
     ],
 )
 def test_parse(text, strategy) -> None:
@@ -124,6 +125,8 @@ def test_every_strategy_is_explained() -> None:
             "no strategy 'filter+channel': a layer divided both ways",
         ),
         ("placement+spatial", "operators are placed whole"),
+        ("data+placement+filter", "operators are placed whole"),
+        ("ddp", "ddp is 'data'"),
         ("data+data+filter", "unknown strategy 'data+data+filter'"),
         ("data+spatial+filter:group=8", "has no setting 'group'; known: "),
         ("data+filter:gruop=8", "has no setting 'gruop'; did you mean 'group'? known: group, lay"),

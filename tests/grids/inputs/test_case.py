@@ -118,49 +118,7 @@ def test_a_system_without_staging_has_none() -> None:
     assert (number(network.staging_latency), number(network.staging_bandwidth)) == (0, np.inf)
 
 
-def test_defaults_of_what_nobody_says() -> None:
-    run = case("data+pipeline").run
-    assert (number(run.delta), number(run.gamma), number(run.segments)) == (4, 1, 4)
-
-
 # Replicas, groups and batches.
-
-
-@pytest.mark.parametrize(
-    ("strategy", "fixed", "replicas", "group"),
-    [
-        ("serial", {}, 1, 1),
-        ("data", {}, 64, 1),
-        ("filter", {}, 1, 64),
-        ("data+filter", {}, 16, 4),  # a node
-        ("data+filter", {"group": 16.0}, 4, 16),
-        ("data+filter:group=8", {"group": 16.0}, 8, 8),  # what the strategy says goes first
-        ("data+filter:group=64", {}, 1, 64),
-    ],
-)
-def test_replicas_and_groups(strategy, fixed, replicas, group) -> None:
-    run = case(strategy, **fixed).run
-    assert (number(run.replicas), number(run.group)) == (replicas, group)
-
-
-def test_segments_of_the_strategy_go_first() -> None:
-    assert number(case("pipeline:segments=16", segments=8.0).run.segments) == 16
-    assert number(case("pipeline", segments=8.0).run.segments) == 8
-
-
-def test_weak_scaling_counts_a_replicas_samples() -> None:
-    run = case("data+filter").run
-    assert (number(run.batch), number(run.global_batch)) == (32, 32 * 16)
-
-
-def test_strong_scaling_divides_the_batch_among_replicas() -> None:
-    run = case("data+filter", batch=[1024], scaling="strong").run
-    assert (number(run.batch), number(run.global_batch)) == (64, 1024)
-
-
-def test_strong_scaling_asks_the_same_as_weak() -> None:
-    strong = case("data+filter", batch=[1024], scaling="strong")
-    np.testing.assert_array_equal(numbers(strong), numbers(case("data+filter", batch=[64])))
 
 
 @pytest.mark.parametrize(
