@@ -63,9 +63,10 @@ def test_a_pipeline_takes_the_pes_of_a_node_or_all():
 
 
 def test_layers_take_one_stage_of_zero():
-    assert None not in make_grid("vit_b_16", "data", {"zero": [0, 1]}).blocks
-    with pytest.raises(InputError, match=r"^axes\.zero: 'data' .*'data:zero=1'"):
-        make_grid("resnet50", ["data:zero=2", "data"], {"zero": [0, 1]})
+    assert make_grid("vit_b_16", "data", {"zero": [0, 1]}).layouts
+    for taker in ("data", "data:micro=8"):
+        with pytest.raises(InputError, match=rf"^axes\.zero: '{taker}' .*'data:zero=1'"):
+            make_grid("resnet50", ["data:zero=2", taker], {"zero": [0, 1]})
 
 
 def test_micro_batches_of_layers_are_passes_or_segments():

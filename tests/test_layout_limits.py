@@ -4,10 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import paradl
 from paradl.grids.entries.precision import RECIPES
@@ -15,10 +12,8 @@ from paradl.grids.inputs.machine import Machine, Stack
 from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
 from paradl.kernels.oracle.block_times import COMPUTING, time_iteration
-from paradl.kernels.parallelism.alignment import count_level_pes
 from paradl.kernels.parallelism.layout import find_marks, find_reasons
 from paradl.kernels.search.candidates import list_candidates
-from paradl.kernels.work.block_memory import measure_memory
 from paradl.kernels.work.schedules import list_chunks
 from paradl.kernels.work.transformer import Training
 from paradl.sweep.cases.layout_words import list_layouts, parse_layout, write_layout
@@ -78,32 +73,8 @@ def test_more_experts_a_group_are_not_slower_on_a_rack():
     assert max(more) < few
 
 
-def count_used(layout, system=RACKS):
-    network = Stack(Machine(system), "bf16").find_machines().fabric.stated
-    return [int(np.ravel(pes)[0]) for pes in count_level_pes(network, layout)]
-
-
-@given(
-    t=st.sampled_from([1, 2, 3, 8]),
-    c=st.sampled_from([1, 2, 4]),
-    d=st.sampled_from([1, 5, 16, 64, 72]),
-    p=st.sampled_from([1, 2, 6, 7]),
-)
-def test_used_pes_are_whole_groups_of_whole_domains(t, c, d, p):
-    layout = parse_layout(f"tp{t} cp{c} pp{p} dp{d} mb1", t * c * d * p)
-    used, spans = count_used(layout), [level.pes for level in RACKS.levels]
-    assert all(1 <= pes <= span for pes, span in zip(used, spans, strict=True))
-    if layout.pes[0] <= 72 or all(72 % n == 0 for n in (t, t * c, t * c * d)):
-        assert used == spans
-    # The largest group that fits into a level leaves less than half of it idle.
-    assert used[0] > 36
-
-
-def test_a_machine_without_racks_to_spare_is_filled():
-    """Groups of 64 on 128 racks: 8,192 PEs lie in whole groups, 9,216 take all PEs of the racks."""
-    whole, full = parse_layout("ep64 pp16 dp512", 8192), parse_layout("ep64 pp9 dp1024", 9216)
-    assert (count_used(whole)[0], count_used(full)[0]) == (64, 72)
-    # Its groups are cut, and exchange over adapters as before: that is slow, and not forbidden.
+def test_groups_that_are_cut_are_slow_and_not_forbidden():
+    """On 128 racks 4,608 PEs lie in whole groups of 64, and 9,216 take all PEs of the racks."""
     seconds = [
         add(predict(DEEPSEEK, words, pes, 9216, system=RACKS, precision="mxfp8"))
         for words, pes in (("ep64 pp9 dp512 mb1", 4608), ("ep64 pp9 dp1024 mb1", 9216))
@@ -142,77 +113,6 @@ def test_searches_try_all_chunks_that_divide():
     assert {*listed.chunks.tolist()} == {1, 2, 3, 4, 6, 12}
 
 
-def test_further_chunks_pay_for_their_messages():
-    """A bubble is smaller by chunks; each adds a start-up per micro-batch and direction."""
-    gpt, few = read("gpt3_175b"), "tp4 pp8 v{} dp32 mb1 zero1 sp"
-    times = {v: predict(gpt, few.format(v), 1024, 1536, 2048, A100) for v in (1, 4, 12)}
-    assert add(times[12]) < add(times[4]) < add(times[1])
-    startups = 2 * 48 * 14e-6  # 48 micro-batches
-    sent = {v: terms["stage_exchange"] for v, terms in times.items()}
-    assert sent[12] - sent[4] == pytest.approx(8 * startups)
-    assert sent[4] - sent[1] == pytest.approx(3 * startups)
-
-
-def count_seconds(net, layout, batch, length, pairs):
-    """Attention's term by hand: 3.5 (1 + 32/d) FLOPs over the reached peak."""
-    rates = Stack(Machine(H100), "bf16").find_machines().rates
-    flops = sum(4 * heads * width * n for heads, width, n in pairs) * batch * length
-    slower = 1 + 32 / pairs[0][1]
-    return 3.5 * flops * slower / (layout * rates.wide_peak * rates.attention)
-
-
-def test_only_causal_attention_is_halved():
-    """T5: encoder and cross-attention read all positions, a decoder's own attention half."""
-    t5, s = read("t5_11b"), 4096
-    terms = predict(t5, "tp4 dp2 mb1", 8, 1024, s)
-    pairs = [(128, 128, 24 * (s + s + s / 2))]
-    assert terms["attention"] == pytest.approx(count_seconds(t5, 8, 1024, s, pairs))
-    llama = predict(LLAMA_8B, "dp8 mb1", 8, 128, s)
-    pairs = [(32, 128, 32 * s / 2)]
-    assert llama["attention"] == pytest.approx(count_seconds(LLAMA_8B, 8, 128, s, pairs))
-
-
-def test_images_have_no_order():
-    data = find("dataset", "imagenet", Path())
-    vit = read_transformer(find("model", "vit_b_16", Path()), data)
-    terms = predict(vit, "dp8 mb32", 8, 256, vit.length)
-    pairs = [(12, 64, 12 * 197)]
-    assert terms["attention"] == pytest.approx(count_seconds(vit, 8, 256, 197, pairs))
-
-
-def narrow(net, window):
-    """The network with a window in all blocks."""
-    kinds = [
-        kind._replace(attentions=tuple(a._replace(window=window) for a in kind.attentions))
-        for kind in net.kinds
-    ]
-    return replace(net, kinds=tuple(kinds))
-
-
-def test_windows_limit_the_keys_of_a_query():
-    s = 16384
-    plain, wide, *windows = (
-        predict(narrow(LLAMA_8B, w), "dp8 mb1", 8, 128, s)["attention"] for w in (0, s, 8192, 1024)
-    )
-    assert wide == plain
-    # The first w queries read half as many: w - w^2 / 2s keys on average, of s/2.
-    expected = [(w - w * w / (2 * s)) / (s / 2) for w in (8192, 1024)]
-    assert [seconds / plain for seconds in windows] == pytest.approx(expected)
-
-
-def test_sequence_parallelism_divides_tokens_of_whole_matrices():
-    """A router and latent projections compute on the tokens that a PE keeps."""
-    whole, shared = (
-        predict(DEEPSEEK, f"tp4 dp2 mb1 {sp}", 8, 64, product_moves=0.0)["products"]
-        for sp in ("", "sp")
-    )
-    rates = Stack(Machine(H100), "bf16").find_machines().rates
-    blocks = [weights for kind in DEEPSEEK.order for weights in DEEPSEEK.kinds[kind].weights]
-    undivided = sum(weights.matrix for weights in blocks if not weights.parts and weights.used)
-    saved = 3 * 2 * undivided * 32 * 4096 * (1 - 1 / 4) / (rates.peak * rates.reach)
-    assert whole - shared == pytest.approx(saved)
-
-
 def test_a_context_costs_more_than_replicas():
     """With as many tokens on each PE: start-ups, launches, and pieces where these are short."""
     layouts = ("dp8 mb1 zero3", "cp2 dp4 mb2 zero3", "cp8 mb8 zero3")
@@ -224,17 +124,6 @@ def test_a_context_costs_more_than_replicas():
     assert ratios[1] < ratios[0]
     ring = predict(LLAMA_8B, "cp8 mb8 zero3", 8, 128)["context_exchange"]
     assert ring == pytest.approx(32 * 16 * 7 * 3 * 3.4e-6)  # blocks, micro-batches, steps
-
-
-@pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "zb1p", "zbv"])
-def test_a_network_without_stages_has_no_schedule(schedule):
-    layout = parse_layout("dp8 mb1 zero1", 8)
-    training = Training(1024, 2048, RECIPES["bf16"])
-    parts = [
-        measure_memory(LLAMA_8B, layout, replace(training, schedule=name))[0]
-        for name in ("1f1b", schedule)
-    ]
-    assert parts[0] == parts[1]
 
 
 @pytest.mark.parametrize("software", ["megatron", "ddp", "fsdp", "jax", "deepspeed"])

@@ -1,12 +1,12 @@
-"""`data` and `serial` of a transformer are the layout whose degrees are all 1, to the last bit."""
+"""`serial` and `data` of transformers: one rank, cubes of both kinds of networks, what they lack.
+
+That they are the layouts whose degrees are all 1: tests/test_join.py.
+"""
 
 from typing import Any
 
 import numpy as np
 import pytest
-from budgets import limit_examples
-from hypothesis import given
-from hypothesis import strategies as st
 
 import paradl
 from paradl.grids.reading.errors import InputError
@@ -22,30 +22,6 @@ def ask(strategy: str, network: str = "llama2_7b", pe: int = 8, batch: int = 4, 
     place: dict[str, Any] = {"dataset": "pile:length=1024", "system": "dgx-h100:precision=bf16"}
     answer = paradl.predict(network, strategy, pe, batch, **place, **more)
     return {name: value for name, value in answer.items() if name not in WORDS}
-
-
-@given(
-    network=st.sampled_from(NETWORKS),
-    pe=st.integers(1, 1024),
-    batch=st.integers(1, 64),
-    zero=st.integers(0, 3),
-    scaling=st.sampled_from(["weak", "strong"]),
-    recompute=st.sampled_from(["none", "full"]),
-)
-@limit_examples(7)
-def test_data_is_the_layout_of_degrees_1(
-    network: str, pe: int, batch: int, zero: int, scaling: str, recompute: str
-) -> None:
-    chosen = {"settings": {"scaling": scaling, "recompute": recompute}}
-    plain = ask(f"data:zero={zero}" if zero else "data", network, pe, batch, **chosen)
-    assert "products" in plain["terms"]
-    of_ones = "tensor=1,context=1,pipeline=1,expert=1"
-    whole = batch if scaling == "weak" else -(-batch // pe)
-    for label in (
-        f"data:micro={whole},zero={zero},recompute={recompute}",
-        f"data+tensor+context+pipeline+expert:{of_ones},zero={zero}",
-    ):
-        assert ask(label, network, pe, batch, **chosen) == plain
 
 
 @pytest.mark.parametrize("network", NETWORKS)

@@ -24,9 +24,10 @@ from paradl.sweep.questions.predict import predict
 from paradl.sweep.questions.sensitivity import list_sensitivities
 
 SYSTEM = "dgx-h100:precision=bf16"
+TWO = ("data+tensor:tensor=2,micro=1", "llama2_7b", "tp2 pp1 dp8 mb1")
 # A strategy, a network, and the same layout as `fit` takes it, on 16 PEs.
 LAYOUTS = [
-    ("data+tensor:tensor=2,micro=1", "llama2_7b", "tp2 pp1 dp8 mb1"),
+    TWO,
     (
         "data+tensor+pipeline:tensor=4,pipeline=2,chunks=2,micro=2,recompute=blocks,sequence=on,"
         "zero=1",
@@ -53,16 +54,9 @@ def test_a_layout_whose_only_change_does_not_divide():
     assert answer["changes"] == []
 
 
-def predict_strong(strategy, network="llama2_7b", pe=16, batch=256, system=SYSTEM, **more):
-    return predict(
-        network,
-        strategy,
-        pe,
-        batch,
-        system=system,
-        dataset="pile",
-        settings={"scaling": "strong", **more},
-    )
+def predict_strong(strategy, network="llama2_7b", system=SYSTEM):
+    settings = {"scaling": "strong"}
+    return predict(network, strategy, 16, 256, system=system, dataset="pile", settings=settings)
 
 
 def test_other_strategies_do_without_narrow_products():
@@ -71,16 +65,17 @@ def test_other_strategies_do_without_narrow_products():
 
 
 @pytest.mark.parametrize(
-    ("strategy", "network", "layout", "machine", "precision"),
+    ("place", "strategy", "network", "layout"),
     [
-        *((*words, "dgx-h100", "bf16") for words in LAYOUTS),
-        *((*LAYOUTS[0], "dgx-b200", narrow) for narrow in ("fp8", "nvfp4")),
+        *((SYSTEM, *layout) for layout in LAYOUTS),
+        *((f"dgx-b200:precision={narrow}", *TWO) for narrow in ("fp8", "nvfp4")),
     ],
 )
-def test_predict_is_fit_to_the_last_bit(strategy, network, layout, machine, precision):
-    answer = predict_strong(strategy, network, system=f"{machine}:precision={precision}")
-    asked: dict[str, Any] = {"global_batch": 256, "layout": layout, "by": "time"}
-    row: Any = fit(network, 16, system=machine, precision=precision, **asked)["smallest"]
+def test_predict_is_fit_to_the_last_bit(place, strategy, network, layout):
+    system, _, precision = place.partition(":precision=")
+    answer = predict_strong(strategy, network, place)
+    options: Any = {"global_batch": 256, "layout": layout, "by": "time", "precision": precision}
+    row: Any = fit(network, 16, system=system, **options)["smallest"]
     assert answer["memory"] == row["memory"]
     assert answer["layout"] == row["layout"]
     assert sum(answer["memory_parts"].values()) == pytest.approx(row["memory"], rel=1e-15)

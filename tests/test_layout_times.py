@@ -114,7 +114,7 @@ def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE, evaluate=time_iter
     )
 
 
-@limit_examples(50)
+@limit_examples(80)
 @given(
     net=networks(),
     case=CASES,
@@ -151,35 +151,6 @@ def test_as_the_scalar_reference(net, case, speeds, machine):
             assert exchanged[name] == result[name]
 
 
-def test_one_pe_exchanges_nothing():
-    seconds = time_layouts(GPT, [scalar.Layout(batch=8)])
-    idle = [
-        name
-        for name in seconds
-        if "exchange" in name or name in ("pipeline_bubble", "weight_gather")
-    ]
-    assert len(idle) == 7
-    assert all(seconds[name][0] == 0 for name in idle)
-    assert seconds["products"][0] > 0
-
-
-def test_communication_counts_whether_or_not_it_is_hidden():
-    """A stage passes on m v chunks each way; of all but p - 1 messages each way, only start-ups of
-    further chunks are exposed."""
-    layout = scalar.Layout(
-        tensor=2, pipeline=2, chunks=2, schedule="interleaved", data=2, batch=16, zero=1
-    )
-    hides, plain = replace(PLAIN, hidden_gradients=1.0, hidden_weights=1.0), PLAIN
-    exposed = time_layouts(GPT, [layout], hides)
-    total = time_layouts(GPT, [layout], hides, evaluate=time_exchanges)
-    assert exposed["gradient_exchange"] == exposed["weight_gather"] == 0
-    bare = time_layouts(GPT, [layout], plain)
-    for name in ("tensor_exchange", "gradient_exchange", "weight_gather"):
-        assert total[name] == bare[name] > 0
-    further = 2 * 8 * 5e-6  # m (v - 1) start-ups each way
-    assert total["stage_exchange"] == pytest.approx(8 * 2 * (exposed["stage_exchange"] - further))
-
-
 @pytest.mark.parametrize(("again", "reduces"), [((), 4), (("core_attn",), 4), (("blocks",), 6)])
 def test_all_reduces_of_tensor(again, reduces):
     """SC21, section 3.2: 4 of a block and micro-batch, 6 where it is computed again."""
@@ -212,27 +183,6 @@ def test_flops_of_an_iteration():
     assert flops == pytest.approx(96 * 8 * GPT.layers * s * h**2 * share)
 
 
-@pytest.mark.parametrize(
-    ("head", "kv_heads", "t", "held"),
-    [(0, 0, 2, 8), (0, 4, 2, 2), (0, 2, 4, 1), (256, 16, 1, 16), (16, 2, 2, 1)],
-)
-@pytest.mark.parametrize("by", ["ring", "all_gather", "all_to_all"])
-def test_context_exchanges_whole_heads_of_their_own_size(by, head, kv_heads, t, held):
-    """A head has 128 features in T5-11B, 1,024 features and 128 heads; no PE has part of one."""
-    net, size = replace(GPT, head=head, kv_heads=kv_heads), head or 64
-    layout = scalar.Layout(tensor=t, context=2, context_by=by, batch=1)
-    node = replace(MACHINE, pes_per_node=8, levels=[(8, 2e-6, 2e11)])
-    seconds = time_layouts(net, [layout], machine=node, evaluate=time_exchanges)
-    tokens, width = 512 / 2, size * 2
-    keys = 2 * tokens * held * width
-    # Both PEs' keys are gathered, each of which sends its own, as in a ring.
-    one = 3 * (2e-6 + keys / 2e11)
-    if by == "all_to_all":  # half of each PE's queries and outputs, keys and values go to the other
-        sent = 2 * tokens * 16 / t * width + keys
-        one = 2 * (2 * 2e-6 + sent / 2 / 2e11)
-    assert seconds["context_exchange"] == pytest.approx(4 * one)
-
-
 def test_blocks_of_other_heads_and_experts_are_their_own():
     """Of two networks with half of their blocks each: layers of one's own may differ."""
     some = replace(GPT, experts=4, top_k=2, expert_ffn=1024)
@@ -257,69 +207,3 @@ def test_blocks_of_other_heads_and_experts_are_their_own():
     for name in ("products", "attention", "launch_wait", "context_exchange", "expert_exchange"):
         assert both[name] > 0
         assert both[name] == pytest.approx(sum(seconds[name] for seconds in alone) / 2), name
-
-
-@pytest.mark.parametrize(("k", "links", "t", "c"), [(4, 1, 4, 2), (2, 2, 1, 4)])
-def test_all_to_all_shares_the_links_of_a_node(k, links, t, c):
-    """All PEs of a node leave it at once: k/L of a link's time."""
-    levels = [(k, 2e-6, 2e11), (4096, 5e-6, 2e10)]
-    machine = reference_network.Network(pes_per_node=k, links_per_node=links, levels=levels)
-    layout = scalar.Layout(tensor=t, context=c, context_by="all_to_all", batch=1)
-    seconds = time_layouts(GPT, [layout], machine=machine)["context_exchange"][0]
-    same_place = max(1, k // t)
-    nodes, inside = c // min(c, same_place), min(c, same_place)
-    size = 4 * 512 / c * 1024 / t * 2
-    one = (inside - 1) * (2 * 2e-6 + size / c / 2e11) + (nodes - 1) * 2 * 5e-6
-    one += (c - inside) / c * size * k / (links * 2e10)
-    assert seconds == pytest.approx(4 * 2 * one)
-
-
-def test_experts_computed_again_route_again():
-    """Megatron-LM's `moe` checkpoints the layer, its router's product with it."""
-    net = replace(GPT, experts=4, top_k=2, expert_ffn=1024)
-    layout = scalar.Layout(batch=8, recompute=frozenset({"moe"}))
-    seconds = time_layouts(net, [layout])["recomputation"][0]
-    routed = 2 * 512 * 1024 * (4 + 2 * 2 * 1024)
-    assert seconds == pytest.approx(8 * 4 * routed / PLAIN.peak)
-
-
-@pytest.mark.parametrize(("width", "peak"), [(64, PLAIN.wide_peak), (60, PLAIN.vector_peak)])
-def test_unfused_attention_of_odd_heads_does_without_tensor_cores(width, peak):
-    """Rows of 60 items are no multiple of 16 bytes; BLOOM's trials of 128 heads took 1.4 times."""
-    net = replace(GPT, head=width)
-    layout = scalar.Layout(batch=1, fused_attention=False)
-    seconds = time_layouts(net, [layout])["attention"][0]
-    assert seconds == pytest.approx(3 * 4 * 4 * 512**2 * 16 * width / peak)
-
-
-def test_narrow_inputs_are_cast():
-    """Read in 2 bytes, written twice in 1; gradients likewise: 8 bytes an item more than bf16."""
-    narrow, wide = (
-        time_layouts(GPT, [scalar.Layout(batch=1, precision=name)])["elementwise"][0]
-        for name in ("fp8", "bf16")
-    )
-    items = 4 * 512 * (3 * 1024 + 4096)  # norms' two, the projection's, the second matrix's
-    assert narrow - wide == pytest.approx(items * 8 / PLAIN.bandwidth)
-
-
-def test_groups_that_share_states_gather_inside():
-    """HSDP: weights are gathered over `shard` ranks, whose sums are reduced across groups."""
-    whole = scalar.Layout(data=16, batch=16, zero=1)
-    parted = replace(whole, node_shards=4)
-    machine = replace(MACHINE, links_per_node=1)
-    all_of, some = (time_layouts(GPT, [value], machine=machine) for value in (whole, parted))
-    over = reference_network.ring(machine, 16, 4, 1)
-    held = scalar.held_parameters(GPT, parted, 0)
-    size = 2 * (held.tensor + held.replicated)
-    assert some["weight_gather"][0] == pytest.approx(
-        reference_network.all_gather("auto", over, size)
-    )
-    assert some["weight_gather"][0] < all_of["weight_gather"][0]
-
-
-@pytest.mark.parametrize("pes", [1, 8])
-def test_stragglers_slow_down_each_doubling(pes):
-    speeds = replace(PLAIN, pause=0.5, straggling=0.01)
-    result = time_layouts(GPT, [scalar.Layout(data=pes, batch=pes)], speeds)
-    busy = sum(seconds[0] for name, seconds in result.items() if name != "waiting")
-    assert result["waiting"][0] == pytest.approx(0.5 + 0.01 * np.log2(pes) * busy)

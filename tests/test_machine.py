@@ -26,8 +26,6 @@ from paradl.kernels.oracle.answer import evaluate
 from paradl.kernels.oracle.formulas import reduce_layers
 from paradl.sweep.questions.predict import predict
 
-GROUPS = ("data", "spatial", "pipeline", "filter", "channel", "data+filter:group=1")
-
 
 def predict_cell(
     model: str = "resnet50",
@@ -64,12 +62,6 @@ def test_batches_that_public_recipes_take_fit(system, batch, gigabytes) -> None:
     assert sum(parts.values()) == pytest.approx(answer["memory"])
 
 
-def test_the_largest_batch_is_the_last_that_fits() -> None:
-    most = predict_cell()["largest_batch"]
-    assert predict_cell(batch=most)["feasible"]
-    assert predict_cell(batch=most + 1)["limit"] == ["memory"]
-
-
 def test_a_spatial_group_of_16_holds_a_sixteenth_of_cosmoflow() -> None:
     """About 2 GB and reserved memory, where Table III's bound is 12 to 48 GB."""
     answer = predict_cell("cosmoflow", "spatial", 16, 1, dataset="cosmoflow-512")
@@ -97,13 +89,6 @@ def test_a_profile_counts_with_the_batch_that_it_was_taken_with(
     assert predict_cell(model, dataset=dataset, system="abci:precision=amp")["times"] == "roofline"
 
 
-@pytest.mark.parametrize("strategy", GROUPS)
-def test_one_pe_is_one_pe_whatever_the_strategy(strategy) -> None:
-    serial, same = predict_cell(), predict_cell(strategy=strategy)
-    for name in ("iteration_time", "memory", "comm_time"):
-        assert same[name] == pytest.approx(serial[name], rel=1e-12)
-
-
 @pytest.mark.parametrize("system", list_names("system"))
 def test_every_machine_answers(system) -> None:
     strategy = "data+spatial+pipeline:spatial=2,pipeline=2"
@@ -123,29 +108,6 @@ def read(strategy: str, pe: list[int], **more: object) -> Grid:
 def test_memory_never_rises_along_divisors(strategy) -> None:
     needed = [predict_cell("vgg16", strategy, pe, 8)["memory"] for pe in (1, 2, 4, 8, 16, 32, 64)]
     assert all(later <= earlier for earlier, later in pairwise(needed))
-
-
-def test_passes_are_added_up_before_an_exchange() -> None:
-    once, often = (
-        predict_cell(strategy="data", pe=64, parameters={"accumulate": n}) for n in (1, 4)
-    )
-    assert often["global_batch"] == 4 * once["global_batch"]
-    assert often["memory"] == once["memory"]
-    terms = {name: often["terms"][name] / often["iterations"] for name in often["terms"]}
-    paid_once = ("gradient_exchange", "log_files", "weight_update")  # log files of gradients alone
-    for name, seconds in once["terms"].items():
-        times = 1 if name in paid_once else 4
-        assert terms[name] == pytest.approx(times * seconds / once["iterations"])
-
-
-def test_hosts_that_are_too_slow_bound_an_iteration() -> None:
-    free = predict_cell(strategy="data", pe=8)
-    assert free["terms"]["input_wait"] == 0
-    slow = predict_cell(strategy="data", pe=8, parameters={"input_rate": 100})
-    assert slow["iteration_time"] == pytest.approx(4 * 32 / 100)  # of the 4 PEs of a node
-    fast = predict_cell(strategy="data", pe=8, parameters={"input_rate": 1e6})
-    # One may be computed in numpy, the other compiled.
-    assert fast["iteration_time"] == pytest.approx(free["iteration_time"], rel=1e-12)
 
 
 def test_a_precision_sets_peak_and_bytes_together() -> None:

@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference_machine as by_hand
+import reference_products as by_hand
 from budgets import limit_examples
 from cases import graphs, placed_groups, workloads
 from hypothesis import given
 from hypothesis import strategies as st
+from product_cases import RANGES
 from product_questions import make_row
+from reference_parts import Machine, Run, profile_slowdown, samples_of_a_pass
+from reference_products_parts import ask_alone
 from sparse_tables import WORDS, make_model
 
 from paradl.grids.entries.machine_parameters import BLOCK_ROWS
@@ -67,36 +70,14 @@ KINDS_OF_PEAK = {
 
 parameters = st.fixed_dictionaries(
     {},
-    optional={
+    optional=RANGES
+    | {
         "efficiency": st.floats(0.05, 1),
-        **{name: st.floats(0.05, 1) for name in KINDS_OF_PEAK.values()},
-        "half_channels": st.floats(0, 64),
-        "tile_filters": st.sampled_from((1, 3, 64, 128)),
-        "kernel_overlap": st.floats(0, 1),
-        "window_fetch": st.floats(0.01, 2),
-        "layout_passes": st.floats(0, 8),
-        "winograd": st.floats(1, 4),
-        "elementwise_passes": st.floats(1, 8),
         "layer_overhead": st.floats(0, 1e-3),
-        "reserved": st.floats(0, 1e9),
         "segments": st.integers(1, 9).map(float),
-        "accumulate": st.integers(1, 5).map(float),
-        "input_rate": st.floats(1, 1e7),
-        "phi": st.floats(1, 16),
         "group": st.sampled_from((1.0, 2.0, 3.0, 4.0)),
         "bucket": st.floats(1, 1e9),
         "overlap": st.floats(0, 1),
-        "jitter": st.floats(0, 0.2),
-        "phi_halo": st.floats(1, 8),
-        "phi_gather": st.floats(1, 8),
-        **{name: st.floats(0.05, 1) for name in ("rail", "flow")},
-        **{name: st.floats(0.05, 4) for name in ("node_reduce", "node_collective", "startup")},
-        **{name: st.floats(0.05, 4) for name in ("halo_startup", "packing", "assembly")},
-        "large_message": st.floats(1e-3, 1),
-        "gather_rate": st.floats(1e-3, 1),
-        "log_open": st.floats(0, 1e-4),
-        "part_overhead": st.floats(0, 1e-3),
-        "host_jitter": st.floats(0, 1),
     },
 )
 
@@ -152,19 +133,19 @@ def test_every_number_agrees_with_the_scalar_reference(inside: str, data: st.Dat
     answer = answer_case(build_case(workload, strategy, axes, settings))
     if np.isnan(answer.compute).all():  # no such configuration
         return
-    run = make_run(workload, strategy, settings, axes, answer)
     rows, machine = make_rows(workload, strategy, settings, axes), make_machine(workload, settings)
     machine = slow_down(rows, machine, workload)
-    expected = by_hand.epoch(rows, machine, run)
-    expected |= {"hidden_communication": by_hand.hidden_time(rows, machine, run)}
+    asked = ask_alone(rows, make_run(workload, strategy, settings, axes, answer))
+    expected = by_hand.epoch(rows, machine, asked)
+    expected |= {"hidden_communication": by_hand.hidden_time(rows, machine, asked)}
     for name in TERMS:
         value = number(getattr(answer.terms, name))
         np.testing.assert_allclose(value, expected.get(name, 0.0), TOLERANCE, 1e-300, err_msg=name)
-    memory = by_hand.memory(rows, machine, run)["total"]
+    memory = by_hand.memory(rows, machine, asked)["total"]
     np.testing.assert_allclose(number(answer.memory), memory, TOLERANCE)
     too_small = bool(int(number(answer.limit)) & Limit.MACHINE_TOO_SMALL)
     divides = not int(number(answer.limit)) & Limit.GROUP_DOES_NOT_DIVIDE
-    assert not divides or too_small == by_hand.machine_too_small(machine, run)
+    assert not divides or too_small == (asked.p > machine.size)
 
 
 def make_rows(workload: Workload, strategy: Strategy, settings: Settings, axes: Any) -> list[Any]:
@@ -188,7 +169,7 @@ def make_rows(workload: Workload, strategy: Strategy, settings: Settings, axes: 
     ]
 
 
-def make_machine(workload: Workload, settings: Settings) -> by_hand.Machine:
+def make_machine(workload: Workload, settings: Settings) -> Machine:
     """The system and its priors as the reference takes them."""
     system, fixed = workload.system, settings.parameters
     precision = PRECISIONS[system.precision]
@@ -201,7 +182,7 @@ def make_machine(workload: Workload, settings: Settings) -> by_hand.Machine:
     of_blocks = {row.name for row in BLOCK_ROWS}  # no layer of these networks has them
     names = [field.name for field in fields(Software) if field.name not in of_blocks]
     of_software: Any = {name: value(name) for name in names}
-    return by_hand.Machine(
+    return Machine(
         peak=system.peak,
         memory_bandwidth=system.pe.memory_bandwidth,
         memory_capacity=system.pe.memory_capacity,
@@ -239,13 +220,13 @@ def name_algorithm(algorithm: Algorithm) -> Any:
     return algorithm
 
 
-def slow_down(rows: list[Any], machine: by_hand.Machine, workload: Workload) -> by_hand.Machine:
+def slow_down(rows: list[Any], machine: Machine, workload: Workload) -> Machine:
     """The machine as its profile has it: what a user swept leaves the slowdown as it was."""
     if workload.seconds is None:
         return machine
     nominal = make_machine(workload, Settings({}, oracle="machine"))
     measured = float(workload.seconds.sum())
-    slowdown = by_hand.profile_slowdown(rows, nominal, measured, workload.measured_batch)
+    slowdown = profile_slowdown(rows, nominal, measured, workload.measured_batch)
     return replace(machine, slowdown=slowdown)
 
 
@@ -256,7 +237,7 @@ def _list_runs(counts: tuple[int, ...]) -> tuple[int, ...]:
 
 def make_run(
     workload: Workload, strategy: Strategy, settings: Settings, axes: Any, answer: Any
-) -> by_hand.Run:
+) -> Run:
     """What the reference is asked."""
     fixed = settings.parameters
     placement, _ = divide_rows(workload, strategy, axes, settings).groups.place()
@@ -268,7 +249,7 @@ def make_run(
     alone = settings.options.algorithm == "auto" and sends_whole_gradients(workload.system)
     cut = strategy.segments if isinstance(strategy.segments, int) else 1
     placed = workload.placed.find(p2, cut) if several else None
-    return by_hand.Run(
+    return Run(
         group="+".join(strategy.parts) or "none",  # type: ignore[arg-type]  # one of the reference's
         p1=p1,
         p2=p2,
@@ -280,7 +261,7 @@ def make_run(
         messages=placed.messages if placed else 0.0,
         items=placed.items if placed else 0.0,
         segments=cut if strategy.placed else int(fixed.get("segments", 4)),
-        b=by_hand.samples_of_a_pass(batch, settings.scaling, accumulate, p1),
+        b=samples_of_a_pass(batch, settings.scaling, accumulate, p1),
         accumulate=accumulate,
         samples=workload.samples,
         optimizer=settings.options.optimizer,
@@ -330,12 +311,12 @@ def test_tables_with_sparse_gradients_agree_with_the_scalar_reference(
     axes = {"pe": np.array([pe], float), "batch": np.array([batch], float)}
     parsed = parse_strategy(strategy)
     answer = answer_case(build_case(workload, parsed, axes, settings))
-    run = make_run(workload, parsed, settings, axes, answer)
     rows, machine = make_rows(workload, parsed, settings, axes), make_machine(workload, settings)
-    expected = by_hand.epoch(rows, machine, run)
+    asked = ask_alone(rows, make_run(workload, parsed, settings, axes, answer))
+    expected = by_hand.epoch(rows, machine, asked)
     for name in TERMS:
         value = number(getattr(answer.terms, name))
         if name != "hidden_communication":
             assert value == pytest.approx(expected.get(name, 0.0), rel=TOLERANCE, abs=1e-300), name
-    memory = by_hand.memory(rows, machine, run)["total"]
+    memory = by_hand.memory(rows, machine, asked)["total"]
     np.testing.assert_allclose(number(answer.memory), memory, TOLERANCE)

@@ -130,20 +130,6 @@ def test_oversubscription_is_felt_by_rings_that_reach_across(
 # Measured collectives.
 
 
-def test_layers_reduce_by_the_measured_line(tmp_path: Path) -> None:
-    """Seconds per byte add to what does not depend on them, as for gradients."""
-    seconds: dict[str, list[float]] = {"layer_collectives": [], "gradient_exchange": []}
-    for bandwidth in (25, 50, 100):
-        line = {"latency": "4 us", "bandwidth": f"{bandwidth} GB/s"}
-        levels = [LEVELS[0] | {"collectives": {"all_reduce": [line]}}, *LEVELS[1:]]
-        system = write_machine(tmp_path, levels=levels)
-        for term, strategy in zip(seconds, ("channel", "data"), strict=True):
-            seconds[term].append(ask(strategy, 4, system=system)["terms"][term])
-    for slow, medium, quick in seconds.values():
-        assert slow - medium == pytest.approx(2 * (medium - quick))
-        assert medium > quick
-
-
 # Software.
 
 

@@ -29,6 +29,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {},
     {"algorithm": "tree", "iterations": "ceil", "optimizer": "adam"},
     {"algorithm": "best", "allreduce": "hierarchical"},
+    {"algorithm": "best", "optimizer": "none"},
     {"allreduce": "hierarchical", "optimizer": "none", "iterations": "ceil"},
     {"conventions": "authors"},
 )
@@ -47,7 +48,7 @@ def strategies(inside: str) -> st.SearchStrategy[Strategy]:
     texts = []
     for base in TABLE_III:
         for setting in SETTINGS["+".join(parse_strategy(base).parts) or "none"]:
-            group = ["", "group=3"] if "+" in base else [""]
+            group = ["", "group=1", "group=3"] if "+" in base else [""]
             texts += [f"{base}:{','.join(filter(None, (setting, g)))}" for g in group]
     return st.sampled_from(texts).map(parse_strategy)
 
@@ -62,12 +63,14 @@ parameters = st.fixed_dictionaries(
         "group": st.integers(1, 9).map(float),
     },
 )
-pes = st.lists(st.integers(1, 300), min_size=4, max_size=4, unique=True).map(sorted)
+# Half of them few enough for stages of seven layers, and parts of as many rows.
+counts = st.integers(1, 8) | st.integers(1, 300)
+pes = st.lists(counts, min_size=4, max_size=4, unique=True).map(sorted)
 batches = st.lists(st.integers(1, 500), min_size=2, max_size=2, unique=True).map(sorted)
 
 
 @pytest.mark.parametrize("inside", SETTINGS)
-@limit_examples(20)
+@limit_examples(50)
 @given(data=st.data())
 def test_every_cell_agrees_with_the_scalar_reference(inside, data) -> None:
     workload, strategy = data.draw(workloads()), data.draw(strategies(inside))

@@ -1,6 +1,6 @@
-"""Products of parallelisms: degrees of 1 change nothing; which may be combined.
+"""Products of parallelisms: how degrees are stated, chosen and bounded; which may be combined.
 
-Their numbers: test_reference_products.py.
+Their numbers, also of degrees of 1: test_reference_products.py.
 """
 
 from typing import Any
@@ -12,41 +12,10 @@ import paradl
 from paradl.grids.reading.errors import InputError
 
 HERE: dict[str, Any] = {"model": "alexnet", "dataset": "imagenet", "system": "abci", "batch": 32}
-SAME = 1e-12  # sums over stages are differences of prefix sums
-REDUCED = [
-    ("data+spatial+pipeline:spatial=1,pipeline=4", "data+pipeline:group=4"),
-    ("data+spatial+pipeline:spatial=4,pipeline=1", "data+spatial:group=4"),
-    ("data+filter+pipeline:filter=1,pipeline=4", "data+pipeline:group=4"),
-    ("data+filter+pipeline:filter=4,pipeline=1", "data+filter:group=4"),
-    ("data+channel+pipeline:channel=4,pipeline=1", "data+channel:group=4"),
-    ("data+spatial+filter:spatial=4,filter=1", "data+spatial:group=4"),
-    ("data+spatial+channel:spatial=1,channel=4", "data+channel:group=4"),
-    ("spatial+pipeline:pipeline=1", "spatial"),
-    ("spatial+pipeline:spatial=1,segments=2", "pipeline:segments=2"),
-    ("filter+pipeline:pipeline=1", "filter"),
-    (
-        "data+spatial+filter+pipeline:spatial=2,filter=1,pipeline=2",
-        "data+spatial+pipeline:spatial=2,pipeline=2",
-    ),
-    ("data+spatial+filter+pipeline:spatial=1,filter=1,pipeline=1", "data"),
-]
 
 
 def ask(strategy: str, pe: int = 16, **changes: Any) -> dict[str, Any]:
     return paradl.predict(strategy=strategy, pe=pe, **(HERE | changes))
-
-
-@pytest.mark.parametrize(("product", "other"), REDUCED)
-@pytest.mark.parametrize(("system", "recompute"), [("abci", "none"), ("dgx-h100", "full")])
-def test_a_degree_of_one_changes_nothing(product, other, system, recompute) -> None:
-    settings = {"recompute": recompute, "calibration": "none"}
-    first, second = (
-        ask(value, system=system, settings=settings, model="resnet50") for value in (product, other)
-    )
-    assert first["terms"] == pytest.approx(second["terms"], rel=SAME)
-    assert first["memory"] == pytest.approx(second["memory"], rel=SAME)
-    assert first["limit"] == second["limit"]
-    assert first["largest_batch"] == second["largest_batch"]
 
 
 def test_degrees_are_stated_from_the_outermost() -> None:

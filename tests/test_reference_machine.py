@@ -10,7 +10,7 @@ numbers. With b samples and all layers on one PE:
                                               f = 3 x 650 x 4 / 1000 = 7.8
 
 in all 294.4 s a sample and 8.712 s a pass, and for SGD 20 x 726 / 1000 = 14.52 s an iteration.
-Hosts launch layers in no time. Each layer by itself is in tests/kernels/test_compute.py.
+Hosts launch layers in no time. Products of parallelisms: test_reference_products_toy.py.
 """
 
 from dataclasses import replace
@@ -20,19 +20,16 @@ import pytest
 from machine_toys import (
     CHANNEL,
     COMMUNICATION,
-    COMPUTE,
     CONV,
     FILTER,
     PIPELINE,
     SERIAL,
     SPATIAL,
     TOY,
-    WAITS,
+    time_toy,
 )
 from machine_toys import MACHINE as TOY_MACHINE
-from reference_machine import terms
 from reference_parts import (
-    Machine,
     Run,
     balanced_ends,
     own_part,
@@ -41,10 +38,10 @@ from reference_parts import (
 MACHINE = replace(TOY_MACHINE, layer_overhead=0.0)
 
 
-def assert_terms(run: Run, machine: Machine = MACHINE, **expected: float) -> None:
+def assert_terms(run: Run, **expected: float) -> None:
     """The toy's iteration has these terms and no others."""
-    everything = dict.fromkeys((*COMPUTE, *COMMUNICATION, *WAITS), 0.0) | expected
-    assert terms(TOY, machine, run) == pytest.approx(everything)
+    seconds = time_toy(MACHINE, run)
+    assert seconds == pytest.approx(dict.fromkeys(seconds, 0.0) | expected)
 
 
 # The table's rows.
@@ -141,7 +138,7 @@ def test_pipeline() -> None:
 
 def test_recompute_runs_forward_twice_and_sends_nothing_again() -> None:
     for run in (SERIAL, SPATIAL, FILTER, PIPELINE):
-        plain, again = (terms(TOY, MACHINE, replace(run, recompute=r)) for r in (False, True))
+        plain, again = (time_toy(MACHINE, replace(run, recompute=r)) for r in (False, True))
         for name in ("forward_backward", "pipeline_bubble", "pass_overhead"):
             assert again[name] == pytest.approx(plain[name] * 4 / 3)
         for name in ("weight_update", *COMMUNICATION):

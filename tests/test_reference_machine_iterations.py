@@ -1,15 +1,17 @@
 """The scalar machine oracle by hand: assembled outputs, input and iterations.
 
-Exchanges of the same toy layers are in tests/kernels/test_exchanges.py, by hand, too.
+Exchanges of the same toy layers: test_reference_machine.py.
 """
 
 import math
 from dataclasses import replace
 
 import pytest
-from machine_toys import CHANNEL, FILTER, MACHINE, PIPELINE, SERIAL, SPATIAL, TOY
-from reference_machine import epoch, iterations, samples_of_a_node, terms
+from machine_toys import CHANNEL, FILTER, MACHINE, PIPELINE, SERIAL, SPATIAL, TOY, time_toy
+from reference_machine import iterations
 from reference_parts import Run
+from reference_products import epoch, samples_of_a_node
+from reference_products_parts import ask_alone
 
 # Outputs are assembled at 512 bytes per second; by filter and channel the toy exchanges its
 # convolution's output, 2 x 4 x 64 = 512 bytes of two samples.
@@ -31,9 +33,9 @@ PARTS = replace(MACHINE, assembly=0.512, part_overhead=0.25)
     ],
 )
 def test_outputs_are_put_together(run: Run, seconds: float) -> None:
-    result = terms(TOY, PARTS, run)
+    result = time_toy(PARTS, run)
     assert result["split_overhead"] == pytest.approx(seconds)
-    assert terms(TOY, MACHINE, run) == pytest.approx(result | {"split_overhead": 0.0})
+    assert time_toy(MACHINE, run) == pytest.approx(result | {"split_overhead": 0.0})
 
 
 # Input and epochs.
@@ -52,7 +54,7 @@ def test_outputs_are_put_together(run: Run, seconds: float) -> None:
 def test_input_is_waited_for(p1: int, rate: float, busy: float) -> None:
     fast = replace(MACHINE, peak=math.inf, memory_bandwidth=math.inf, layer_overhead=0.0)
     fast = replace(fast, levels=[(2, 0.0, math.inf)], input_rate=rate)
-    assert terms(TOY, fast, replace(SERIAL, p1=p1))["input_wait"] == pytest.approx(busy)
+    assert time_toy(fast, replace(SERIAL, p1=p1))["input_wait"] == pytest.approx(busy)
 
 
 @pytest.mark.parametrize(
@@ -67,9 +69,9 @@ def test_input_is_waited_for(p1: int, rate: float, busy: float) -> None:
     ],
 )
 def test_samples_of_a_node(run: Run, samples: float) -> None:
-    assert samples_of_a_node(MACHINE, run) == samples
+    assert samples_of_a_node(MACHINE, ask_alone(TOY, run)) == samples
     slow = replace(MACHINE, input_rate=1e-6)
-    assert sum(terms(TOY, slow, run).values()) == pytest.approx(1e6 * samples)
+    assert sum(time_toy(slow, run).values()) == pytest.approx(1e6 * samples)
 
 
 def test_exact_and_whole_iterations() -> None:
@@ -78,8 +80,9 @@ def test_exact_and_whole_iterations() -> None:
         exact = replace(run, p1=2, accumulate=2, samples=20)
         whole = replace(exact, iterations="ceil")
         assert (iterations(exact), iterations(whole)) == (2.5, 3)
-        once = terms(TOY, machine, exact)
-        assert epoch(TOY, machine, exact) == pytest.approx({n: 2.5 * once[n] for n in once})
+        once = time_toy(machine, exact)
+        times = [epoch(TOY, machine, ask_alone(TOY, run)) for run in (exact, whole)]
+        assert times[0] == pytest.approx({n: 2.5 * once[n] for n in once})
         of_samples = {"forward_backward", "pipeline_bubble"}
         expected = {n: (2.5 if n in of_samples else 3) * once[n] for n in once}
-        assert epoch(TOY, machine, whole) == pytest.approx(expected)
+        assert times[1] == pytest.approx(expected)

@@ -1,11 +1,11 @@
-"""Priors of a PE: shipped rows, the form by hand, and the goal for one V100."""
+"""Priors of a PE: shipped rows, the scalar form, and the goal for one V100."""
 
-import math
 from dataclasses import replace
 from operator import attrgetter
 
 import numpy as np
 import pytest
+from one_pe import time_run
 
 from benchmarks import priors
 from benchmarks.priors import PARAMETERS
@@ -34,42 +34,10 @@ def test_the_shipped_rows_read():
         assert run.source
 
 
-def by_hand(run, values):
-    """Compute seconds of an iteration layer by layer."""
-    layers, *_ = priors.find_layers(run.model, run.dataset)
-    (peaks, bandwidth), item = priors.DEVICES[run.device], {"amp": 2}.get(run.precision, 4)
-    chainer = run.note.startswith("Chainer")
-    device = update = launching = 0.0
-    for at, kind in enumerate(layers.kinds):
-        moved = (layers.x[at] + layers.y[at]) * item / bandwidth
-        if kind in ("conv", "conv_transpose", "fc"):
-            reached = peaks[run.precision] * values[f"efficiency_conv2d.{run.precision}"]
-            _, height, width = layers.kernel[at]
-            summed = layers.channels[at] * height * width
-            tile = 128
-            if run.model in ("cosmoflow", "unet3d") and kind != "fc":
-                summed, tile = layers.channels[at], 64
-            elif run.precision == "fp32" and not chainer and height == width == 3:
-                reached *= values["winograd"] if max(layers.stride[at]) == 1 else 1
-            reached *= 1 / (1 + values["half_channels"] / summed)
-            reached *= layers.filters[at] / tile / math.ceil(layers.filters[at] / tile)
-            device += run.samples * 3 * (layers.flops[at] / reached + moved)
-            if kind != "fc" and run.precision != "fp32":
-                share = {"NCHW": 1, "NHWC": 0}.get(run.note[:4], 0.25)
-                device += run.samples * share * values["layout_passes"] * moved
-        else:
-            device += run.samples * values["elementwise_passes"] * moved
-        weights = layers.w[at] + layers.bias[at]
-        device += 3 * item * weights / bandwidth
-        update += 0 if chainer else 20 * weights / bandwidth
-        launching += 3e-4 if chainer else values["layer_overhead"]
-    return math.hypot(device**2, launching**2) ** 0.5 + update
-
-
 @pytest.mark.parametrize("run", priors.read_runs()[::4], ids=lambda run: run.model)
-def test_the_form_agrees_with_the_machine_oracle(run):
+def test_the_form_agrees_with_the_scalar_reference(run):
     values = {parameter.name: parameter.centre * 0.7 for parameter in PARAMETERS}
-    assert priors.seconds([run], values) == pytest.approx(by_hand(run, values), rel=1e-12)
+    assert priors.seconds([run], values) == pytest.approx(time_run(run, values), rel=1e-12)
 
 
 def test_a_v100_is_predicted_by_fits_without_the_row(made):

@@ -105,12 +105,6 @@ def test_combinations_that_cannot_exist(model: str, shape: tuple[int, ...]) -> N
         table(model, *shape)
 
 
-def test_names_are_unique() -> None:
-    for model, extent, _, _ in PUBLISHED:
-        layers = table(model, 3, extent, extent)
-        assert len(set(layers.names)) == len(layers)
-
-
 # Dense peaks [TFLOP/s] of fp32, tf32, amp and bf16 (NVIDIA's data sheets), and the default.
 PEAKS = [
     ("abci", (15.7, None, 125, None), "fp32"),

@@ -19,21 +19,7 @@ ENTRIES = [(kind, name) for kind in get_args(Kind) for name in list_names(kind)]
 def test_names() -> None:
     assert {"alexnet", "gnmt_v2", "llama3_8b", "vit_l_16"} <= set(list_names("model"))
     assert "imagenet-226" in list_names("dataset")
-    assert list_names("system") == (
-        *("a10", "abci", "dgx-a100", "dgx-a100-80gb", "dgx-b200", "dgx-b300", "dgx-h100"),
-        *(
-            "dgx-h200",
-            "dgx1-p100",
-            "dgx1-v100",
-            "dgx1-v100-32gb",
-            "dgx2-v100",
-            "frontier",
-            "gaudi2",
-        ),
-        *("gaudi3", "gb200-nvl72", "gb300-nvl72", "gh200", "grand-teton", "h100-nvl", "h100-pcie"),
-        *("h200-nvl", "l40s", "mi300x", "mi350x", "mi355x", "rtx4090", "tpu-v4", "tpu-v5e"),
-        *("tpu-v5p", "tpu-v6e", "xe8545"),
-    )
+    assert {"abci", "dgx-h100", "gb200-nvl72", "tpu-v5p"} <= set(list_names("system"))
 
 
 @pytest.mark.parametrize(("kind", "name"), [*ENTRIES, ("model", str(AUTHORS / "COSMOFLOW.net"))])

@@ -3,7 +3,6 @@
 import pytest
 
 from paradl.grids.entries.parameters import FOLLOWS, FREE
-from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.reading.errors import InputError, suggest_name
 from paradl.grids.spec import validate_spec
 
@@ -11,25 +10,6 @@ from paradl.grids.spec import validate_spec
 def test_numbers_are_no_neighbours_by_their_digits():
     assert suggest_name("2000", ["20", "200"]) == "known: 20, 200"
     assert suggest_name("alexnt", ["alexnet"]) == "did you mean 'alexnet'? known: alexnet"
-
-
-def test_the_order_of_a_hybrid_is_ours():
-    assert parse_strategy("filter+data:group=4").label == "data+filter:group=4"
-    assert parse_strategy("spatial + data").label == "data+spatial"
-
-
-@pytest.mark.parametrize(
-    ("name", "advice"),
-    [
-        ("ddp", "ddp is 'data'"),
-        ("filter+channel", "a layer divided both ways"),
-        ("data+placement+filter", "operators are placed whole"),
-    ],
-)
-def test_other_names_of_strategies(name, advice):
-    with pytest.raises(InputError) as error:
-        parse_strategy(name)
-    assert advice in str(error.value)
 
 
 @pytest.mark.parametrize("name", FOLLOWS)

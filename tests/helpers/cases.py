@@ -43,7 +43,7 @@ def layers(draw: st.DrawFn, rank: int) -> Layer:
     extents_y = draw(_triple(rank, sizes, flat))
     channels, filters = (groups * draw(st.integers(1, 64 // groups)) for _ in range(2))
     kernel = draw(_triple(rank, st.sampled_from((1, 2, 3, 5)), not windowed))
-    stride = draw(st.sampled_from((1.0, 2.0))) if windowed else 1.0
+    high, wide = (draw(st.sampled_from((1.0, 1.0, 2.0))) if windowed else 1.0 for _ in range(2))
     multiplies = kind in (*CONVOLUTIONS, "fc", "free", "linear")
     weights = channels // groups * filters * int(np.prod(kernel)) if multiplies else 0
     steps = draw(st.sampled_from((1, 1, 20))) if kind in SEQUENTIAL else 1
@@ -60,7 +60,7 @@ def layers(draw: st.DrawFn, rank: int) -> Layer:
         extents_x=extents_x,
         extents_y=extents_y,
         kernel=kernel,
-        stride=(0.5, 0.5, 0.5) if kind == "transposed_conv" else (stride, stride, stride),
+        stride=(0.5, 0.5, 0.5) if kind == "transposed_conv" else (high, high, wide),
         groups=groups,
         steps=steps,
         reads=(2 * steps + 1) / 3,
@@ -78,9 +78,10 @@ def systems(draw: st.DrawFn) -> System:
     """Draw a machine of one to three levels."""
     node = draw(st.sampled_from((1, 4, 8)))
     spans = [node, node * 4, node * 32][: draw(st.integers(1, 3))]
-    bandwidth = st.floats(1e8, 1e12)
+    # Of any magnitude, so that either part of a message's time may be the longer one.
+    bandwidth = st.floats(8, 12).map(lambda digits: 10**digits)
     # XLA takes subnormal numbers for 0, and no latency is below a nanosecond.
-    latency = st.just(0.0) | st.floats(1e-9, 1e-2)
+    latency = st.floats(-10, -2).map(lambda digits: 10**digits if digits > -9 else 0.0)
     levels = tuple(
         Level(name=str(span), pes=span, latency=draw(latency), bandwidth=draw(bandwidth))
         for span in spans

@@ -1,15 +1,18 @@
 """Three layers on a machine with round numbers, for the scalar machine oracle."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from reference_parts import Layer, Machine, Run
+from reference_parts import Layer, Machine, Run, Values
+from reference_products import terms
+from reference_products_parts import ask_alone
 
 PLANE = (1, 4, 4)
 K3 = (1, 3, 3)
 
-CONV = Layer(32, 64, 72, 4, 2304, "conv2d", 32, 0, PLANE, PLANE, K3, 2, 4, divided=True)
-RELU = Layer(64, 64, 0, 0, 64, "other", 64, 16, PLANE, PLANE, channels=4, filters=4)
-FC = Layer(64, 10, 640, 10, 1280, "matmul", 8, channels=64, filters=10)
+CONV = Layer(32, 64, 72, 4, 2304, "conv2d", 32, 0, PLANE, PLANE, K3, 2, 4, True, inputs=(-1,))
+RELU = Layer(64, 64, 0, 0, 64, "other", 64, 16, PLANE, PLANE, channels=4, filters=4, inputs=(0,))
+FC = Layer(64, 10, 640, 10, 1280, "matmul", 8, channels=64, filters=10, inputs=(1,))
 TOY = (CONV, RELU, FC)
 
 # In a node of 2 PEs: 1 s and 1/4 s/B; between nodes, on their one link: 2 s and 1/2 s/B.
@@ -31,15 +34,6 @@ FILTER = replace(SERIAL, group="filter", p2=2)
 CHANNEL = replace(FILTER, group="channel")
 PIPELINE = replace(SERIAL, group="pipeline", p2=2, ends=(2, 3), segments=4)
 
-COMPUTE = (
-    "forward_backward",
-    "pipeline_bubble",
-    "pass_overhead",
-    "launch_wait",
-    "weight_update",
-    "split_overhead",
-    "gradient_packing",
-)
 COMMUNICATION = (
     "gradient_exchange",
     "layer_collectives",
@@ -49,4 +43,8 @@ COMMUNICATION = (
     "sample_scatter",
     "log_files",
 )
-WAITS = ("straggler_wait", "input_wait")
+
+
+def time_toy(machine: Machine, run: Run, layers: Sequence[Layer] = TOY) -> Values:
+    """Compute the terms of an iteration, seconds."""
+    return terms(layers, machine, ask_alone(layers, run))

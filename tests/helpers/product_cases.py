@@ -90,36 +90,35 @@ class Case:
 
 # What is drawn.
 
-PARAMETERS = st.fixed_dictionaries(
-    {
-        **{f"efficiency_{kind}": st.floats(0.05, 1) for kind in ("conv2d", "conv3d", "matmul")},
-        "half_channels": st.floats(0, 64),
-        "tile_filters": st.sampled_from((1, 3, 64)),
-        "kernel_overlap": st.floats(0, 1),
-        "window_fetch": st.floats(0.01, 2),
-        "layout_passes": st.floats(0, 8),
-        "winograd": st.floats(1, 4),
-        "elementwise_passes": st.floats(1, 8),
-        "layer_overhead": st.floats(0, 1e-4),
-        "reserved": st.sampled_from((0.0, 1e6)),
-        "accumulate": st.integers(1, 3).map(float),
-        "input_rate": st.sampled_from((1e2, 1e5, 1e9)),
-        "phi": st.floats(1, 4),
-        "bucket": st.sampled_from((1e2, 1e4, 1e9)),
-        "overlap": st.floats(0, 1),
-        "jitter": st.floats(0, 0.2),
-        "phi_halo": st.floats(1, 8),
-        "phi_gather": st.floats(1, 8),
-        **{name: st.floats(0.05, 1) for name in ("rail", "flow", "packing", "assembly")},
-        **{name: st.floats(0.5, 2) for name in ("node_reduce", "node_collective")},
-        **{name: st.floats(0.5, 4) for name in ("startup", "halo_startup")},
-        "large_message": st.floats(1e-3, 1),
-        "gather_rate": st.floats(1e-3, 1),
-        "log_open": st.floats(0, 1e-4),
-        "part_overhead": st.floats(0, 1e-4),
-        "host_jitter": st.floats(0, 1),
-    }
-)
+# Of each parameter of the machine oracle that such a network feels.
+RANGES: dict[str, st.SearchStrategy[float]] = {
+    **{f"efficiency_{kind}": st.floats(0.05, 1) for kind in ("conv2d", "conv3d", "matmul")},
+    "half_channels": st.floats(0, 64),
+    "tile_filters": st.sampled_from((1, 3, 64)),
+    "kernel_overlap": st.floats(0, 1),
+    "window_fetch": st.floats(0.01, 2),
+    "layout_passes": st.floats(0, 8),
+    "winograd": st.floats(1, 4),
+    "elementwise_passes": st.floats(1, 8),
+    "layer_overhead": st.floats(0, 1e-4),
+    "reserved": st.sampled_from((0.0, 1e6)),
+    "accumulate": st.integers(1, 3).map(float),
+    "input_rate": st.sampled_from((1e2, 1e5, 1e9)),
+    "phi": st.floats(1, 4),
+    "bucket": st.sampled_from((1e2, 1e4, 1e9)),
+    "overlap": st.floats(0, 1),
+    "jitter": st.floats(0, 0.2),
+    "phi_halo": st.floats(1, 8),
+    "phi_gather": st.floats(1, 8),
+    **{name: st.floats(0.05, 1) for name in ("rail", "flow", "packing", "assembly")},
+    **{name: st.floats(0.5, 2) for name in ("node_reduce", "node_collective")},
+    **{name: st.floats(0.5, 4) for name in ("startup", "halo_startup")},
+    "large_message": st.floats(1e-3, 1),
+    "gather_rate": st.floats(1e-3, 1),
+    "log_open": st.floats(0, 1e-4),
+    "part_overhead": st.floats(0, 1e-4),
+    "host_jitter": st.floats(0, 1),
+}
 
 
 ENDS: st.SearchStrategy[list[Any]] = st.sampled_from(
@@ -248,7 +247,7 @@ def cases(draw: st.DrawFn, degrees: st.SearchStrategy[Degrees]) -> Case:
         model=model,
         dataset=dataset,
         system=draw(systems()),
-        parameters=draw(PARAMETERS),
+        parameters=draw(st.fixed_dictionaries(RANGES)),
         settings=draw(SETTINGS),
         degrees=draw(degrees),
         dims=dims,

@@ -7,8 +7,7 @@ from cases import list_extents
 from product_cases import Case
 from reference import Triple
 from reference_parts import Layer, Machine, Run
-from reference_products import Product, cut_product
-from reference_products_parts import fits_rows
+from reference_products_parts import Product, cut_product, fits_rows
 
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.kinds import KINDS

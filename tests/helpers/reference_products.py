@@ -1,10 +1,10 @@
-"""Products of parallelisms inside a replica, by the machine oracle: the second opinion in plain
-float64 Python.
+"""The machine oracle for one configuration in plain float64 Python: the second opinion.
 
-Written apart from the kernels. Data across p1 replicas, then P stages of a pipeline, then q_s parts
+From docs/machine.md alone, written apart from the kernels. A group of one parallelism is a product
+with one degree (`ask_alone`). Data across p1 replicas, then P stages of a pipeline, then q_s parts
 of a sample, then q_f parts of the filters or channels: from the outermost to PEs that are
-neighbours. A ring's stride is the product of the degrees inside it. What a parallelism alone takes
-is the other helpers'. Where docs/machine.md leaves room, this is what was decided:
+neighbours. A ring's stride is the product of the degrees inside it. Where docs/machine.md leaves
+room, this is what was decided:
 
 - A layer has two masks: who exchanges halos, and whose filters or channels are divided.
 - Shares multiply. A PE holds its own rows of all channels, and states of its own weights.
@@ -39,9 +39,12 @@ from reference_products_exchange import (
     stage_transfers,
     step_halos,
 )
-from reference_products_parts import Product, computed_parts, cut_product, held_parts, list_limits
-
-__all__ = ["Product", "cut_product", "epoch", "hidden_time", "largest_batch", "limits", "memory"]
+from reference_products_parts import (
+    Product,
+    computed_parts,
+    held_parts,
+    list_limits,
+)
 
 
 def compute_terms(layers: Sequence[Layer], machine: Machine, product: Product) -> Values:

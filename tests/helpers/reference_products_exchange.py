@@ -8,8 +8,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from reference_exchange import Exchange, expose, halos, size_class
-from reference_hosts import beyond_large, slow, slowest_node
+from reference_exchange import (
+    Exchange,
+    beyond_large,
+    expose,
+    halos,
+    size_class,
+    slow,
+    slowest_node,
+)
 from reference_network import (
     FREE,
     Path,
@@ -22,7 +29,7 @@ from reference_network import (
     ring,
     top_level,
 )
-from reference_parts import Layer, Machine, Run, path_pass
+from reference_parts import Layer, Machine, path_pass, stages
 from reference_products_parts import (
     Product,
     computed_parts,
@@ -128,7 +135,7 @@ def sample_scatter(layers: Sequence[Layer], machine: Machine, product: Product) 
     if machine.staging is None or product.space == 1:
         return 0.0
     large = beyond_large(machine, product.run.b * machine.a * layers[0].x)
-    return large * slowest_node(machine, Run(p1=product.p))
+    return large * slowest_node(machine, product.p)
 
 
 # Stages.
@@ -141,7 +148,34 @@ def segment_transfer(layers: Sequence[Layer], machine: Machine, product: Product
     return alpha + product.step_samples * machine.a * items * beta
 
 
+def placed_messages(machine: Machine, product: Product) -> float:
+    """What passes on a placed group's critical path: nothing hides it."""
+    run = product.run
+    alpha, beta = path(machine, product.p, run.p2, 1)
+    return run.messages * alpha + product.step_samples * machine.a * run.items * beta
+
+
 # Gradients.
+
+
+def touched_weights(
+    layers: Sequence[Layer], weights: Sequence[float], product: Product, hosted: bool = False
+) -> float:
+    """The most of any stage; of sparse tables the rows: gathered of all replicas, or the table.
+
+    An all-gather of rows takes as long as an all-reduce of half of them. PEs of a group that has
+    hosts have the same samples, and so the same rows.
+    """
+    samples = product.run.accumulate * product.run.b
+
+    def of_stage(stage: Sequence[int]) -> float:
+        tables = [i for i in stage if layers[i].looked_up]
+        rows = sum(layers[i].drawn + samples * layers[i].looked_up for i in tables)
+        sent = rows if hosted else product.run.p1 * rows / 2
+        whole = sum(weights[i] for i in stage if i not in tables)
+        return whole + min(sum(weights[i] for i in tables), sent)
+
+    return max(map(of_stage, stages(layers, product.run)))
 
 
 def rings_at(product: Product) -> Callable[[float], int]:
@@ -200,7 +234,7 @@ def hosted_gradients(layers: Sequence[Layer], machine: Machine, product: Product
             1,
             path(machine, product.p, product.parts, 1, machine.node_reduce),
         )
-    m = machine.g * fullest(weights, layers, product)
+    m = machine.g * touched_weights(layers, weights, product, hosted=True)
     if m == 0:
         return Hosted(0.0, 0.0)
     h = min(q, max(1.0, k / s))
@@ -208,7 +242,7 @@ def hosted_gradients(layers: Sequence[Layer], machine: Machine, product: Product
     inside = machine.inside(machine.node_reduce)
     within = 2 * (h - 1) * (inside.alpha + m / h * phi * inside.beta)
     across = 2 * (n - 1) * (between.alpha + m / n * phi * between.beta)
-    jitter = slowest_node(machine, Run(p1=product.p))
+    jitter = slowest_node(machine, product.p)
     part = (1 - 1 / n) * jitter if spatial else 1 - 1 / q
     return Hosted(within + across + slow(machine, m) * part, m)
 
@@ -250,6 +284,8 @@ def stage_transfers(layers: Sequence[Layer], machine: Machine, product: Product)
     """A pass's: fill and drain are waited for."""
     if product.run.p2 == 1:
         return Exchange(0.0)
+    if product.run.placed:
+        return Exchange(placed_messages(machine, product))
     one, others = segment_transfer(layers, machine, product), product.segments - 1
     between = expose(2 * others * one, others * free_window(layers, machine, product))
     return Exchange(2 * (product.run.p2 - 1) * one + between.exposed, between.hidden)
@@ -263,7 +299,7 @@ def gradient_exchange(layers: Sequence[Layer], machine: Machine, product: Produc
     if hosted is not None:
         return Exchange(often * hosted.seconds)
     weights = [part.w for part in computed_parts(layers, product)]
-    m = machine.g * fullest(weights, layers, product)
+    m = machine.g * touched_weights(layers, weights, product)
     count = min(fullest((w > 0 for w in weights), layers, product), max(1.0, m / machine.bucket))
     if count == 0:
         return Exchange(0.0)

@@ -64,17 +64,29 @@ class Product:
     @property
     def segments(self) -> int:
         """S: one stage alone is not cut into segments."""
-        return self.run.segments if self.run.piped else 1
+        return self.run.segments if self.run.piped or self.run.placed else 1
 
     @property
     def steps(self) -> int:
-        """Steps of a pass."""
-        return self.segments + self.run.p2 - 1
+        """Steps of a pass; a placed group's path has them in it."""
+        return 1 if self.run.placed else self.segments + self.run.p2 - 1
 
     @property
     def step_samples(self) -> float:
         """Samples of a step."""
         return self.run.b / self.segments
+
+
+def ask_alone(layers: Sequence[Layer], run: Run) -> Product:
+    """A group of one parallelism is a product with one degree; layers say which it divides."""
+    divided, whole = tuple(layer.divided for layer in layers), (False,) * len(layers)
+    one = replace(run, group="none", p2=1)
+    if run.group == "spatial":
+        one = replace(one, alike=run.p2)
+        return Product(run=one, in_space=divided, in_parts=whole, factors=run.factors)
+    if run.group in ("filter", "channel"):
+        return Product(run=one, in_space=whole, in_parts=divided, kind=run.group, parts=run.p2)
+    return Product(run=run, in_space=whole, in_parts=whole)
 
 
 # A PE's part of a layer.
@@ -119,7 +131,13 @@ def exchanged_parts(layers: Sequence[Layer], product: Product) -> list[Layer]:
 
 
 def crossing_items(layers: Sequence[Layer], cut: int, product: Product) -> float:
-    """Items a sample, of a PE's own rows, that layers from `cut` on read of what is before it."""
+    """Items a sample, of a PE's own rows, that layers from `cut` on read of what is before it.
+
+    As the layer before it says, or as those that read it do.
+    """
+    stated = layers[cut - 1].crossing
+    if stated is not None:
+        return stated
     read = {n for layer in layers[cut:] for n in layer.inputs if n < cut}
     sample = rows(layers[0].x, layers[0].extents_x, product.factors)
     items = (sample if n == SAMPLE else own_rows(layers[n], product).y for n in read)

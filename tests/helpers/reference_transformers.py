@@ -224,12 +224,6 @@ def parameters(net: Network) -> int:
     return round(blocks + ends_parameters(net, True, True, net.vocabulary).total)
 
 
-def active_parameters(net: Network) -> int:
-    """Those that a token computes with: k of X experts."""
-    idle = net.matrices * net.hidden * net.expert_ffn * (net.experts - net.top_k)
-    return parameters(net) - idle * sum(map(net.has_experts, range(net.layers)))
-
-
 def padded_vocabulary(net: Network, layout: Layout) -> int:
     return 128 * layout.tensor * math.ceil(net.vocabulary / (128 * layout.tensor))
 

@@ -126,14 +126,3 @@ def forward_flops(net: Network, tokens: float) -> dict[str, float]:
 def model_flops(net: Network, batch: float) -> float:
     """Those of an iteration, nothing counted twice: what MFU counts."""
     return 3 * sum(forward_flops(net, batch * net.sequence).values())
-
-
-def hardware_flops(net: Network, batch: float, recompute: str) -> float:
-    """With what is computed again ("core_attn", "blocks"): what HFU counts."""
-    flops = forward_flops(net, batch * net.sequence)
-    again = {
-        "none": 0.0,
-        "core_attn": flops["attention"],
-        "blocks": flops["linear"] + flops["attention"],
-    }
-    return 3 * sum(flops.values()) + again[recompute]

@@ -33,6 +33,7 @@ from reference_network import (
     ring,
     top_level,
 )
+from reference_parts import launch_excess
 from reference_transformers import (
     READ,
     RECIPES,
@@ -237,14 +238,6 @@ def launches(case: Case, block: int) -> float:
     return result
 
 
-def launch_wait(device: float, host: float) -> float:
-    """(D^4 + H^4)^(1/4) - D, as a quotient: the difference would lose digits."""
-    if host == 0:
-        return 0.0
-    both = math.sqrt(math.hypot(device**2, host**2))
-    return host**4 / (both + device) / (both**2 + device**2)
-
-
 def compute_terms(case: Case, stage: int) -> dict[str, float]:
     net, layout, rates = case.net, case.layout, case.rates
     blocks = stage_blocks(net, layout, stage)
@@ -260,7 +253,7 @@ def compute_terms(case: Case, stage: int) -> dict[str, float]:
     launched = sum(launches(case, block) for block in blocks) + layout.chunks - 1
     routed = sum(net.has_experts(block) for block in blocks)
     host = rates.launch * launched + rates.expert_launch * routed * net.experts / layout.expert
-    return result | {"launch_wait": launch_wait(device, host)}
+    return result | {"launch_wait": launch_excess(device, host)}
 
 
 def tensor_seconds(case: Case, block: int) -> float:

@@ -5,9 +5,6 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from budgets import limit_examples
-from hypothesis import given
-from hypothesis import strategies as st
 from racks import RACKS, make_ring
 
 from paradl.kernels.machine.library_collectives import (
@@ -54,14 +51,6 @@ def test_of_four_nodes(messages, around, tree, levels) -> None:
         assert gather_seconds(ring, algorithm, messages=messages) == pytest.approx(seconds / 2)
 
 
-@pytest.mark.parametrize("algorithm", ["ring", "tree", "two-level", "auto"])
-@pytest.mark.parametrize("place", [(1, 1, 1), (16, 1, 16), (64, 1, 4)])
-def test_one_pe_sends_nothing(algorithm, place) -> None:
-    ring = make_ring(*place)
-    assert reduce_seconds(ring, algorithm, messages=5) == 0
-    assert gather_seconds(ring, algorithm, messages=5) == 0
-
-
 def test_in_one_node_two_levels_are_a_ring_and_a_tree_is_a_chain() -> None:
     ring = make_ring(64, 4, 1)
     around = 6 * (1 + 256 / 16)
@@ -87,25 +76,6 @@ def test_a_ring_across_a_border_shares_no_node_and_its_tree_has_one_more() -> No
     assert reduce_seconds(ring, "tree") == pytest.approx(2 * (3 * 1 + 2 * 2 + 1024 / 4))
 
 
-def test_very_many_pes() -> None:
-    """A ring's start-ups grow as its PEs, a tree's as their logarithm, bytes not at all."""
-    ring = make_ring(2**20, 2**20, 1)
-    m = 1024.0
-    assert reduce_seconds(ring, "tree") == 2 * (3 * 1 + 18 * 4 + m / 4)
-    assert reduce_seconds(ring, "ring") == pytest.approx(2 * (2**20 - 1) * 4 + 2 * m / 4, rel=1e-6)
-    between = 2 * (2**18 - 1) * 4 + 2 * m / 4 / 1  # four rings of a node, 1 B/s each
-    assert reduce_seconds(ring, "two-level") == pytest.approx(between + 6 * (1 + m / 64), rel=1e-6)
-    assert reduce_seconds(ring, "auto") == reduce_seconds(ring, "tree")
-    assert reduce_seconds(ring, "auto", 1e9) < 1.01 * reduce_seconds(ring, "ring", 1e9)
-
-
-@pytest.mark.parametrize("nodes", [2**n for n in range(1, 15)])
-def test_a_tree_of_a_power_of_two_has_its_logarithm_of_levels(nodes) -> None:
-    startup = reduce_seconds(make_ring(4 * nodes, 4 * nodes, 1), "tree", 0.0)
-    alpha = 2 if nodes <= 4 else 4
-    assert startup == 2 * (3 + alpha * np.round(np.log2(nodes)))
-
-
 def test_what_may_be_chosen() -> None:
     ring = make_ring(16, 16, 1)
     counts = {
@@ -115,22 +85,6 @@ def test_what_may_be_chosen() -> None:
     assert counts == {"ring": (1, 1), "tree": (1, 1), "two-level": (1, 1), "auto": (2, 3)}
     assert set(counts) | {"best"} == set(get_args(Algorithm))
     assert whole_costs(RACKS, ring, "ring") == ()
-
-
-@limit_examples(40)
-@given(
-    group=st.integers(1, 40),
-    stride=st.integers(1, 40),
-    replicas=st.integers(1, 8),
-    m=st.floats(0, 1e6),
-    messages=st.integers(1, 100),
-)
-def test_auto_is_the_fastest_of_the_three(group, stride, replicas, m, messages) -> None:
-    ring = make_ring(group * stride * replicas, group, stride)
-    values = [reduce_seconds(ring, name, m, messages) for name in ALGORITHMS]
-    assert reduce_seconds(ring, "auto", m, messages) == pytest.approx(min(values))
-    gathers = [gather_seconds(ring, name, m, messages) for name in ALGORITHMS]
-    assert gather_seconds(ring, "auto", m, messages) == pytest.approx(min(gathers))
 
 
 @pytest.mark.parametrize("m", [8.0, 1024.0, 65536.0])
@@ -150,16 +104,6 @@ def test_of_measured_lines_the_fastest_counts(m) -> None:
     assert time(gather_costs(measured, nodes, "auto"), m) == pytest.approx(expected)
     expected = min(2 * 14 + ring, 14 / 2 + 4 * ring)
     assert time(reduce_costs(measured, nodes, "auto"), m) == pytest.approx(expected)
-
-
-def test_a_stated_algorithm_is_not_measured() -> None:
-    twice = np.full(len(RACKS.span), 2.0)
-    measured = replace(RACKS, measured={"all_reduce": ((twice, twice),)})
-    for ring in (make_ring(4, 4, 1), make_ring(16, 16, 1)):
-        for algorithm in ALGORITHMS:
-            assert time(reduce_costs(measured, ring, algorithm)) == reduce_seconds(ring, algorithm)
-        # What was not measured is as before.
-        assert time(gather_costs(measured, ring, "auto")) == gather_seconds(ring, "auto")
 
 
 @pytest.mark.parametrize("m", [1.0, 1024.0, 65536.0])

@@ -38,50 +38,9 @@ def test_a_machine_has_a_size() -> None:
         assert Limit(int(raised.group)) == limit
 
 
-def test_a_group_beyond_what_can_be_split() -> None:
-    assert flags(fits=False) == Limit.TOO_MANY_PES
-
-
-@pytest.mark.parametrize(
-    ("group", "batch", "segments", "expected"),
-    [
-        ("none", 1, 4, Limit(0)),
-        ("none", 0.5, 4, Limit.BATCH_TOO_SMALL | Limit.UNEVEN),
-        ("pipeline", 4, 4, Limit(0)),  # one sample a segment
-        ("pipeline", 3, 4, Limit.BATCH_TOO_SMALL | Limit.UNEVEN),
-        ("pipeline", 6, 4, Limit.UNEVEN),
-        ("none", 1.5, 4, Limit.UNEVEN),
-        ("none", 6, 4, Limit(0)),  # segments are the pipeline's
-    ],
-)
-def test_a_sample_for_every_replica_and_segment(group, batch, segments, expected) -> None:
-    p2 = 2.0 if group == "pipeline" else 1.0
-    setup = run(p2=p2, batch=float(batch), segments=float(segments))
-    assert flags(group, setup=setup) == expected
-
-
-def test_a_pipeline_of_one_stage_is_not_cut_into_segments() -> None:
-    assert flags("pipeline", setup=run(p2=1.0, batch=3.0, segments=4.0)) == Limit(0)
-
-
-def test_parts_of_unequal_size_are_marked() -> None:
-    assert flags(even=False) == Limit.UNEVEN
-
-
 def test_an_epoch_of_less_than_one_iteration_is_marked() -> None:
     assert flags(setup=run(p1=8.0)) == Limit(0)  # 16 samples, 2 for each of 8
     assert flags(setup=run(p1=9.0)) == Limit.BATCH_EXCEEDS_DATASET
-
-
-def test_of_a_group_that_does_not_divide_p_there_is_no_more_to_say() -> None:
-    setup = run(p=7.0, p1=3.0, p2=2.0)
-    limit = flags(memory=11.0, setup=setup, fits=False, even=False)
-    assert limit == Limit.GROUP_DOES_NOT_DIVIDE
-
-
-def test_flags_add_up() -> None:
-    limit = flags(memory=11.0, fits=False, even=False)
-    assert limit == Limit.MEMORY | Limit.TOO_MANY_PES | Limit.UNEVEN
 
 
 def test_unknown_memory_is_no_verdict() -> None:

@@ -1,7 +1,5 @@
 """Rings on rails: the way of a ring's PEs, by hand, on `racks`."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,9 +8,6 @@ from racks import RACKS, make_ring, oversubscribe
 
 from paradl.kernels.machine.network import (
     Network,
-    count_chains,
-    count_flows,
-    count_in_node,
     find_path,
     is_cut,
 )
@@ -77,59 +72,6 @@ def test_rings_across_a_border_share_its_links(p, q, s, alpha, speed) -> None:
 )
 def test_oversubscription_is_felt_where_rings_fill_the_links(shares, p, q, s, speed) -> None:
     expect_path(oversubscribe(*shares), (p, q, s), 4 if p > 16 else 2, speed)
-
-
-@given(stride=st.sampled_from([1, 2, 4, 8, 16]), share=st.floats(1, 4))
-def test_rings_that_begin_in_one_node_do_not_feel_it(stride, share) -> None:
-    """Of a rack of 4 nodes, whose links are up to 1:4: strides of more than a node reach it."""
-    ring = make_ring(64, 64 / stride, stride)
-    free = float(find_path(RACKS, ring).beta)
-    narrow = float(find_path(oversubscribe(1, share, 1), ring).beta)
-    assert narrow == pytest.approx(free * max(1.0, share * stride / 16) if stride > 4 else free)
-
-
-def test_no_flow_is_faster_than_a_pe_inside_its_node() -> None:
-    wide = replace(RACKS, links_per_node=8.0)
-    expect_path(wide, (16, 16, 1), 2, 16)
-    expect_path(wide, (16, 4, 4), 2, 8)
-
-
-@pytest.mark.parametrize(
-    ("p", "q", "s", "in_node", "flows"),
-    [
-        (16, 16, 1, 4, 1),
-        (16, 2, 1, 2, 1),
-        (16, 8, 2, 2, 2),
-        (16, 4, 4, 1, 4),
-        (64, 4, 16, 1, 4),
-        (6, 6, 1, 4, 1),
-        (6, 2, 3, 1, 3),  # a stride of 3 meets a node of 4 in one place
-        (12, 3, 1, 1, 2),  # cut
-        (12, 6, 1, 1, 2),
-        (16, 1, 4, 1, 4),
-    ],
-)
-def test_pes_of_a_ring_that_share_a_node(p, q, s, in_node, flows) -> None:
-    ring = make_ring(p, q, s)
-    assert float(count_in_node(RACKS, ring)) == in_node
-    assert float(count_flows(RACKS, ring, 0)) == flows
-
-
-@pytest.mark.parametrize(
-    ("p", "q", "s", "share", "chains"),
-    [
-        (1, 1, 1, 1, 1),
-        (4, 4, 1, 4, 1),
-        (16, 16, 1, 4, 4),
-        (64, 16, 4, 1, 16),
-        (6, 6, 1, 4, 2),
-        (12, 6, 1, 4, 3),  # one node more, where it is cut
-        (12, 4, 3, 1, 4),  # floor(4 / 3) PEs of a node
-    ],
-)
-def test_a_tree_has_a_chain_in_each_node(p, q, s, share, chains) -> None:
-    counts = count_chains(RACKS, make_ring(p, q, s))
-    assert tuple(map(float, counts)) == (share, chains)
 
 
 @given(k=st.integers(1, 12), group=st.integers(1, 12), groups=st.integers(1, 12))

@@ -118,49 +118,7 @@ def test_a_system_without_staging_has_none() -> None:
     assert (number(network.staging_latency), number(network.staging_bandwidth)) == (0, np.inf)
 
 
-def test_defaults_of_what_nobody_says() -> None:
-    run = case("data+pipeline").run
-    assert (number(run.delta), number(run.gamma), number(run.segments)) == (4, 1, 4)
-
-
 # Replicas, groups and batches.
-
-
-@pytest.mark.parametrize(
-    ("strategy", "fixed", "replicas", "group"),
-    [
-        ("serial", {}, 1, 1),
-        ("data", {}, 64, 1),
-        ("filter", {}, 1, 64),
-        ("data+filter", {}, 16, 4),  # a node
-        ("data+filter", {"group": 16.0}, 4, 16),
-        ("data+filter:group=8", {"group": 16.0}, 8, 8),  # what the strategy says goes first
-        ("data+filter:group=64", {}, 1, 64),
-    ],
-)
-def test_replicas_and_groups(strategy, fixed, replicas, group) -> None:
-    run = case(strategy, **fixed).run
-    assert (number(run.replicas), number(run.group)) == (replicas, group)
-
-
-def test_segments_of_the_strategy_go_first() -> None:
-    assert number(case("pipeline:segments=16", segments=8.0).run.segments) == 16
-    assert number(case("pipeline", segments=8.0).run.segments) == 8
-
-
-def test_weak_scaling_counts_a_replicas_samples() -> None:
-    run = case("data+filter").run
-    assert (number(run.batch), number(run.global_batch)) == (32, 32 * 16)
-
-
-def test_strong_scaling_divides_the_batch_among_replicas() -> None:
-    run = case("data+filter", batch=[1024], scaling="strong").run
-    assert (number(run.batch), number(run.global_batch)) == (64, 1024)
-
-
-def test_strong_scaling_asks_the_same_as_weak() -> None:
-    strong = case("data+filter", batch=[1024], scaling="strong")
-    np.testing.assert_array_equal(numbers(strong), numbers(case("data+filter", batch=[64])))
 
 
 @pytest.mark.parametrize(
@@ -205,31 +163,7 @@ def test_the_roofline_where_nothing_was_measured() -> None:
     assert not (layers(known).slowdown == 1).any()
 
 
-# Exact reductions, and the best group.
-
-
-@pytest.mark.parametrize("strategy", ["data", "filter", "channel", "spatial"])
-def test_on_one_pe_every_strategy_is_serial(strategy) -> None:
-    serial = numbers(case("serial", pe=[1]))
-    np.testing.assert_array_equal(numbers(case(strategy, pe=[1])), serial)
-
-
-def test_a_pipeline_of_one_pe_and_one_segment_is_serial() -> None:
-    serial = numbers(case("serial", pe=[1]))
-    result = numbers(case("pipeline:segments=1", pe=[1]))
-    np.testing.assert_allclose(result, serial, rtol=1e-12)
-
-
-@pytest.mark.parametrize("group", ["filter", "channel", "spatial", "pipeline"])
-def test_one_replica_is_its_group(group) -> None:
-    hybrid = numbers(case(f"data+{group}:group=8", pe=[8]))
-    np.testing.assert_array_equal(hybrid, numbers(case(group, pe=[8])))
-
-
-@pytest.mark.parametrize("group", ["filter", "channel", "spatial"])
-def test_groups_of_one_are_data_parallelism(group) -> None:
-    hybrid = numbers(case(f"data+{group}:group=1"))
-    np.testing.assert_array_equal(hybrid, numbers(case("data")))
+# The best group.
 
 
 @pytest.mark.parametrize(
@@ -258,25 +192,5 @@ def by_group(strategy, pe, **fixed) -> list[Answer]:
     return [answer_case(case(f"{strategy}:group={n}", pe=[pe], **fixed)) for n in groups]
 
 
-def test_the_best_group_is_not_the_fastest_where_that_does_not_fit() -> None:
-    """Weights of two halves need more memory than those of four quarters."""
-    halves, quarters, *_ = by_group("data+filter", 8)
-    assert time(halves) < time(quarters)
-    capacity = number(halves.memory + quarters.memory) / 2
-    query = case("data+filter:group=best", pe=[8], memory_capacity=capacity)
-    assert answer_case(query).group == 4
-
-
 def time(result) -> float:
     return (result.compute + result.communication).item()
-
-
-def test_best_groups_of_many_pes_at_once() -> None:
-    pes = [1, 6, 7, 12]
-    at_once = answer_case(case("data+filter:group=best", pe=pes))
-    apart = [answer_case(case("data+filter:group=best", pe=[pe])) for pe in pes]
-    assert np.ravel(at_once.group).tolist() == [number(value.group) for value in apart]
-    np.testing.assert_array_equal(
-        np.ravel(at_once.terms.gradient_exchange),
-        [number(value.terms.gradient_exchange) for value in apart],
-    )

@@ -1,7 +1,6 @@
-"""Placement: masks, spatial factors and limits of the catalogue's networks, by hand.
+"""Placement in networks that no scalar reference has: groups of channels, free layers, shortcuts.
 
-VGG16 at 3x226x226: convolutions at extents of 226 (two), 113 (two), 56, 28 and 14 (three each), and
-a pooling behind every block; the least of its filters are 64.
+Plain layers in groups of any size: tests/test_oracle_agreement.py.
 """
 
 from pathlib import Path
@@ -30,7 +29,6 @@ def table(model: str, dataset: str) -> LayerTable:
 
 VGG16 = table("vgg16", "imagenet-226")
 RESNET50 = table("resnet50", "imagenet-226")
-COSMOFLOW = table("cosmoflow", "cosmoflow-512")
 
 
 def placed(strategy, layers, p2, **rules) -> tuple[Placement, Bounds]:
@@ -45,10 +43,6 @@ def kinds(layers, split) -> list[str]:
     return [kind for kind, s in zip(layers.kinds, split, strict=True) if s]
 
 
-def factors(strategy, layers, p2) -> list[float]:
-    return placed(strategy, layers, p2)[0].factors[:, 0].tolist()
-
-
 def fits(strategy, layers, p2, **kept) -> list[bool]:
     return placed(strategy, layers, p2, **kept)[1].fits.tolist()
 
@@ -57,32 +51,6 @@ def test_kernels_take_the_spatial_dimensions_first() -> None:
     layers = kernel_layers(VGG16)
     assert layers.kernel.shape == (3, len(VGG16))
     assert layers.extents_x[:, 0].tolist() == [1, 226, 226]
-
-
-def test_serial_is_one_pe() -> None:
-    assert fits("serial", VGG16, [1, 2]) == [True, False]
-    assert not placed("data", VGG16, [1])[0].split.any()
-
-
-@pytest.mark.parametrize(
-    ("strategy", "layers", "convolutions"),
-    [
-        ("filter", VGG16, 13),
-        ("channel", VGG16, 12),  # the first has the sample's three channels
-        ("filter", RESNET50, 53),
-        ("channel", RESNET50, 52),
-    ],
-)
-def test_filter_and_channel_split_convolutions(strategy, layers, convolutions) -> None:
-    split = placed(strategy, layers, 2)[0].split[:, 0]
-    assert kinds(layers, split) == ["conv"] * convolutions
-    assert split[0] == (strategy == "filter")
-
-
-@pytest.mark.parametrize("strategy", ["filter", "channel"])
-@pytest.mark.parametrize("layers", [VGG16, RESNET50])
-def test_the_fewest_filters_or_channels_are_the_limit(strategy, layers) -> None:
-    assert fits(strategy, layers, [1, 63, 64, 65]) == [True, True, True, False]
 
 
 def test_split_all_counts_every_layer_but_the_first_ones_channels() -> None:
@@ -141,94 +109,11 @@ def test_a_spatial_group_divides_transposed_and_dilated_convolutions() -> None:
     assert bounds.fits.all()
 
 
-def test_uneven_parts() -> None:
-    assert placed("filter", VGG16, [1, 2, 3, 64])[1].even.tolist() == [True, True, False, True]
-
-
-def test_a_mask_of_the_users_counts() -> None:
-    last = tuple(n == len(VGG16) - 1 for n in range(len(VGG16)))  # 1000 outputs of 4096 inputs
-    assert placed("filter", VGG16, 2, mask=last)[0].split[:, 0].tolist() == list(map(float, last))
-    assert fits("filter", VGG16, [1000, 1001], mask=last) == [True, False]
-    assert fits("channel", VGG16, [4096, 4097], mask=last) == [True, False]
-
-
-def test_a_mask_of_nothing_is_no_group() -> None:
-    nothing = (False,) * len(VGG16)
-    assert fits("filter", VGG16, [1, 2], mask=nothing) == [True, False]
-
-
-def test_spatial_splits_convolutions_and_poolings() -> None:
-    split = placed("spatial", VGG16, 4)[0].split[:, 0]
-    assert sorted(kinds(VGG16, split)) == ["avgpool"] + ["conv"] * 13 + ["maxpool"] * 5
-
-
-def test_layers_that_are_too_small_run_whole() -> None:
-    """16 x 16 parts: the blocks at 14, and the pooling before them, stay whole."""
-    split = placed("spatial", VGG16, 256)[0].split[:, 0]
-    assert factors("spatial", VGG16, 256) == [1, 16, 16]
-    assert sorted(kinds(VGG16, split)) == ["conv"] * 10 + ["maxpool"] * 3
-
-
-@pytest.mark.parametrize(
-    ("layers", "p2", "expected"),
-    [
-        (VGG16, 1, (1, 1, 1)),
-        (VGG16, 2, (1, 1, 2)),
-        (VGG16, 4, (1, 2, 2)),  # as much halo as (1, 1, 4), and the more even
-        (VGG16, 8, (1, 2, 4)),  # h/2 + w/4 is less than the column h of (1, 1, 8)
-        (VGG16, 7, (1, 1, 7)),
-        (COSMOFLOW, 2, (1, 1, 2)),
-        (COSMOFLOW, 8, (2, 2, 2)),  # three quarter planes, as (1, 2, 4), and the more even
-        (COSMOFLOW, 64, (4, 4, 4)),
-    ],
-)
-def test_factors_with_the_least_halo(layers, p2, expected) -> None:
-    assert factors("spatial", layers, p2) == list(expected)
-
-
-@pytest.mark.parametrize(
-    ("strategy", "expected"),
-    [
-        ("spatial:split=w", (1, 1, 8)),
-        ("spatial:split=h", (1, 8, 1)),
-        ("spatial:split=d", (8, 1, 1)),
-        ("spatial:split=dw", (2, 1, 4)),
-    ],
-)
-def test_dimensions_of_the_users(strategy, expected) -> None:
-    assert factors(strategy, COSMOFLOW, 8) == list(expected)
-
-
-def test_a_plane_has_no_depth_to_split() -> None:
-    """One PE needs no split; more PEs have nothing to compute."""
-    _, bounds = placed("spatial:split=d", VGG16, [1, 2])
-    assert bounds.fits.tolist() == bounds.defined.tolist() == [True, False]
-
-
-def test_extents_limit_a_spatial_split() -> None:
-    """A prime number of PEs makes columns: 226 at most; 227 split no layer."""
-    _, bounds = placed("spatial", VGG16, [223, 227])
-    assert bounds.fits.tolist() == bounds.defined.tolist() == [True, False]
-
-
 def test_split_all_is_limited_by_its_smallest_layer() -> None:
     """Fully connected layers have extents of 1: times are defined, but p2 does not fit."""
     _, bounds = placed("spatial:split=all", VGG16, [1, 2])
     assert bounds.fits.tolist() == [True, False]
     assert bounds.defined.tolist() == [True, True]
-
-
-def test_uneven_extents() -> None:
-    """226 and 113: halves of 113 are uneven."""
-    assert placed("spatial", VGG16, [1, 2])[1].even.tolist() == [True, False]
-
-
-def test_stages_are_at_most_as_many_as_layers() -> None:
-    layers = len(VGG16)
-    placement, bounds = placed("pipeline", VGG16, [1, layers, layers + 1])
-    assert bounds.fits.tolist() == bounds.defined.tolist() == [True, True, False]
-    assert placement.ends[0, 0] == layers
-    assert placement.ends[:, 1].tolist() == list(range(1, layers + 1))
 
 
 @pytest.mark.parametrize(("layers", "most"), [(VGG16, 16), (RESNET50, 50)])

@@ -1,4 +1,4 @@
-"""Kinds of layers: their counts, and that every reader of layers handles all of them."""
+"""Kinds of layers: what passes and groups do with each, and that every reader handles all."""
 
 from itertools import permutations
 
@@ -15,46 +15,6 @@ from paradl.grids.models.kinds import (
     LayerKind,
 )
 from paradl.grids.models.steps.step import Step
-
-C, F, K, Y = 3, 5, (3, 4), (5, 8, 9)  # channels in, filters, kernel, F x extents out
-ITEMS = 5 * 8 * 9
-
-COUNTS = {  # weights, biases, operations of 7 weights
-    "conv": (C * F * 12, F, 2 * 7 * 8 * 9),
-    "fc": (C * F * 12, F, 2 * 7),
-    "maxpool": (0, 0, ITEMS * 12),
-    "avgpool": (0, 0, ITEMS * 12),
-    "norm": (C, F, ITEMS),
-    "transposed_conv": (C * F * 12, F, 2 * 7 * 8 * 9),
-    "free": (C * F * 12, F, ITEMS),
-    "multiply": (0, 0, ITEMS),
-    **dict.fromkeys((*BY_VALUE, *BY_ARGUMENT), (0, 0, ITEMS)),
-    "dropout": (0, 0, ITEMS),
-    "add": (0, 0, ITEMS),
-    "concat": (0, 0, ITEMS),
-    "tanh": (0, 0, ITEMS),
-    "gelu": (0, 0, ITEMS),
-    "linear": (C * F * 12, F, 2 * 7 * 8 * 9),
-    # Steps count these (test_attention.py, test_lstm.py, test_sequences.py, test_vocabularies.py);
-    # as kinds they are element-wise.
-    "matmul": (0, 0, ITEMS),
-    "softmax": (0, 0, ITEMS),
-    "embedding": (0, 0, ITEMS),
-    "sampled_softmax": (0, 0, ITEMS),
-    "recurrent": (0, 0, ITEMS),
-    "gates": (0, 0, ITEMS),
-    "class_token": (0, 0, ITEMS),
-    "positions": (0, 0, ITEMS),
-    "rmsnorm": (C, 0, ITEMS),
-    **dict.fromkeys(("gated_product", "dispatch", "combine", "rotary"), (0, 0, ITEMS)),
-}
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
-def test_what_a_kind_counts(kind: LayerKind) -> None:
-    weights, biases = kind.count_weights(C, F, K), kind.count_biases(F)
-    assert (weights, biases, kind.count_operations(7, Y, K)) == COUNTS[kind.name]
-
 
 CONVOLUTIONS = {"conv", "transposed_conv"}
 

@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from paradl.grids.models.kinds import KINDS
 from paradl.grids.models.layers import MOST_LAYERS, Layer, LayerTable
 from paradl.grids.models.tensors import NO_ROLE
 from paradl.grids.reading.errors import InputError
@@ -47,15 +45,6 @@ def table() -> LayerTable:
     )
 
 
-def test_columns(table: LayerTable) -> None:
-    assert len(table) == 3
-    assert table.names == ("conv1", "norm1", "fc1")
-    assert set(table.kinds) < set(KINDS)
-    assert table.w.tolist() == [10, 2, 20]
-    assert table.extents_x.shape == table.extents_y.shape == table.kernel.shape == (3, 3)
-    assert table.x.dtype == table.kernel.dtype == np.float64
-
-
 def test_layers_that_tell_no_inputs_are_a_chain(table: LayerTable) -> None:
     assert table.inputs == ((-1,), (0,), (1,))
 
@@ -64,12 +53,6 @@ def test_a_layer_reads_what_was_made_before_it() -> None:
     for inputs in ((), (1,), (2,), (-2,)):
         with pytest.raises(AssertionError):
             LayerTable.from_layers([layer("a", "fc"), replace(layer("b", "add"), inputs=inputs)])
-
-
-def test_kinds_tell_what_the_oracle_knows_of_them(table: LayerTable) -> None:
-    assert table.multiplying.tolist() == [True, False, True]
-    assert table.windowed.tolist() == [True, False, False]
-    assert table.convolutions.tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize(

@@ -149,8 +149,15 @@ def test_memory_in_bits_is_asked_about(text):
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [(0, "0 B"), (999, "999 B"), (1e3, "1 kB"), (-1e3, "-1 kB"), (16e9, "16 GB"), (1e-3, "1 mB")],
+    ("value", "unit", "text"),
+    [
+        *((0, "B", "0 B"), (999, "B", "999 B"), (1e3, "B", "1 kB"), (-1e3, "B", "-1 kB")),
+        *((16e9, "B", "16 GB"), (1e-3, "B", "1 mB"), (9e-6, "s", "9 us")),
+        *((0.00123, "s", "1.23 ms"), (15.7e12, "FLOP/s", "15.7 TFLOP/s")),
+        *((0.8, "1", "0.8"), (1.5e-8, "1", "1.5e-08")),  # a factor has none
+    ],
 )
-def test_a_quantity_has_the_largest_prefix_that_leaves_a_whole(value: float, text: str) -> None:
-    assert format_quantity(value, "B") == text
+def test_a_quantity_has_the_largest_prefix_that_leaves_a_whole(
+    value: float, unit: str, text: str
+) -> None:
+    assert format_quantity(value, unit) == text

@@ -67,21 +67,6 @@ def test_it_is_the_cell_of_a_cube(mixed):
         assert float(cell[name]) == pytest.approx(value, rel=1e-6)
 
 
-def test_the_best_group_is_stated():
-    options: dict[str, Any] = {"pe": 12, "batch": 32, "dataset": "imagenet"}
-    prediction = paradl.predict("alexnet", "data+spatial:group=best", **options)
-    times = {
-        group: paradl.predict("alexnet", f"data+spatial:group={group}", **options)
-        for group in (2, 3, 4, 6, 12)
-    }
-    allowed = {
-        group: seconds["epoch_time"] for group, seconds in times.items() if seconds["feasible"]
-    }
-    assert prediction["group"] == min(allowed, key=lambda group: allowed[group])
-    assert prediction["replicas"] == 12 / prediction["group"]
-    assert prediction["parameters"] == times[prediction["group"]]["parameters"]
-
-
 @pytest.mark.parametrize("oracle", ["machine", "paper"])
 def test_the_best_segments_are_stated(oracle):
     """24 samples of a pipeline: 16 segments at most, each with its own overheads."""
@@ -146,34 +131,12 @@ def test_group_and_segments_are_chosen_together():
     ]
 
 
-def test_other_strategies_have_one_segment(found):
-    assert found["segments"] == 1
-
-
-def test_strong_scaling_divides_the_batch():
-    prediction = paradl.predict(
-        "alexnet", "data", 8, 256, dataset="imagenet", settings={"scaling": "strong"}
-    )
-    assert (prediction["batch"], prediction["global_batch"]) == (32, 256)
-
-
 def test_what_does_not_fit_is_an_answer():
     prediction = paradl.predict("alexnet", "data", 8, 256, dataset="cosmoflow-128")
     assert set(prediction) >= KEYS
     assert prediction["limit"] == ["incompatible"]
     assert prediction["epoch_time"] is None
     assert prediction["feasible"] is False
-
-
-def test_what_does_not_exist_has_no_time():
-    prediction = paradl.predict("alexnet", "serial", 8, 32, dataset="imagenet")
-    assert prediction["limit"]
-    assert prediction["feasible"] is False
-
-
-def test_bad_names_are_stated():
-    with pytest.raises(InputError, match="'resnet50'"):
-        paradl.predict("resnet5", "data", 8, 32, dataset="imagenet")
 
 
 @pytest.mark.parametrize(

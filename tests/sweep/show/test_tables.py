@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paradl.grids.reading.units import format_quantity
 from paradl.sweep.show.columns import format_cell
 from paradl.sweep.show.data import flatten_record
 from paradl.sweep.show.rows import show, show_one
@@ -16,24 +15,6 @@ ROWS: list[dict[str, Any]] = [
     {"strategy": "data", "pe": 8, "epoch_time": 12.345678, "memory": 16e9, "limit": []},
     {"strategy": "serial", "pe": None, "epoch_time": None, "memory": None, "limit": ["a", "b"]},
 ]
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
-    [
-        (16e9, "B", "16 GB"),
-        (9e-6, "s", "9 us"),
-        (0.00123, "s", "1.23 ms"),
-        (0.0, "s", "0 s"),
-        (1, "B", "1 B"),
-        (15.7e12, "FLOP/s", "15.7 TFLOP/s"),
-        (-2e3, "B", "-2 kB"),
-        (0.8, "1", "0.8"),
-        (1.5e-8, "1", "1.5e-08"),
-    ],
-)
-def test_prefixes(value, unit, text):
-    assert format_quantity(value, unit) == text
 
 
 @pytest.mark.parametrize(
@@ -92,20 +73,6 @@ def test_csv_reads_back(capsys):
     }
     assert second["pe"] == ""
     assert second["limit"] == "a, b"
-
-
-def test_a_table_has_units_in_its_heads(capsys):
-    show(ROWS, "table")
-    out = capsys.readouterr().out
-    assert "[s/epoch]" in out
-    assert "12.35" in out
-    assert "[GB]" in out
-    assert "\x1b" not in out
-
-
-def test_a_pipe_cuts_no_column(capsys):
-    show([{str(n): "x" * 40 for n in range(20)}], "table")
-    assert capsys.readouterr().out.count("x" * 40) == 20
 
 
 def test_markup_is_text(capsys):
