@@ -218,7 +218,7 @@ class Grid:
     @cached_property
     def layouts(self) -> tuple[Strategy, ...]:
         """The strategies whose cells layouts answer for."""
-        return tuple(strategy for strategy in self.resolved if strategy.laid)
+        return tuple(strategy for strategy in self.resolved if strategy.of_blocks)
 
     @cached_property
     def transformers(self) -> "tuple[Transformer | None, ...]":

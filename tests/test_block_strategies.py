@@ -20,13 +20,13 @@ def make_grid(model: Any, strategy: Any, axes: dict[str, Any] | None = None, **s
 
 
 @pytest.mark.parametrize(
-    ("model", "oracle", "laid"),
+    ("model", "oracle", "layouts"),
     [("vit_b_16", "machine", LAID), ("resnet50", "machine", ()), ("vit_b_16", "paper", ())],
 )
-def test_blocks_answer_for_what_leaves_layers_whole(model, oracle, laid):
+def test_blocks_answer_for_what_leaves_layers_whole(model, oracle, layouts):
     placed = () if oracle == "paper" else DIVIDED
     grid = make_grid(model, [*LAID, *(placed or DIVIDED[:1])], oracle=oracle)
-    assert tuple(one.label for one in grid.resolved if one.laid) == laid
+    assert tuple(one.label for one in grid.resolved if one.of_blocks) == layouts
 
 
 def test_blocks_with_convolutions_stay_layers():
@@ -41,7 +41,7 @@ def test_blocks_with_convolutions_stay_layers():
         {"fc": {"outputs": "targets"}},
     ]
     net = {"name": "both", "title": "Both", "source": "tests", "rank": 2, "layers": layers}
-    assert not any(one.laid for one in make_grid(net, [*LAID]).resolved)
+    assert not any(one.of_blocks for one in make_grid(net, [*LAID]).resolved)
     with pytest.raises(InputError, match="both has no blocks of attention"):
         make_grid(net, "data+tensor:tensor=2")
 

@@ -53,9 +53,10 @@ class Strategy:
     the least halo. layers: which layers are split, those of the oracle's conventions ("default") or
     "all" (s_l = 1 throughout). degrees: of several parallelisms those that are fixed, by name, in
     the order of writing; of a layout's own words all settings, as numbers. zero: the stage of ZeRO,
-    among replicas; None is that of the parameter. schedule: of a pipeline. laid: whether layouts of
-    blocks answer. micro: samples of each of a flush's passes; None: all, or a segment. recomputes:
-    all is run again. written: its label, if that is of a layout that `undo_layout` undid.
+    among replicas; None is that of the parameter. schedule: of a pipeline. of_blocks: whether it is
+    a layout of a network with blocks. micro: samples of each of a flush's passes; None: all, or a
+    segment. recomputes: all is run again. written: its label, if that is of a layout that
+    `undo_layout` undid.
     """
 
     base: str
@@ -66,7 +67,7 @@ class Strategy:
     degrees: tuple[tuple[str, Size], ...] = ()
     zero: Zero | None = None
     schedule: Schedule = "gpipe"
-    laid: bool = False
+    of_blocks: bool = False
     micro: int | None = None
     recomputes: bool = False
     written: str = ""
@@ -132,12 +133,12 @@ class Strategy:
     @property
     def _kinds(self) -> tuple[str, ...]:
         """What divides the layers of a replica, which layouts do otherwise."""
-        return () if self.laid else self.parts
+        return () if self.of_blocks else self.parts
 
     @property
     def in_table_iii(self) -> bool:
         """True if Table III knows of all that it says."""
-        return not (self.laid or self.placed or self.zero or self.schedule != "gpipe")
+        return not (self.of_blocks or self.placed or self.zero or self.schedule != "gpipe")
 
     def splits(self, what: Literal["rows", "weights"]) -> bool:
         """True if rows, or weights, of layers are divided."""
@@ -151,7 +152,7 @@ class Strategy:
     @property
     def choices(self) -> tuple[str, ...]:
         """Settings that each cell chooses for itself; layouts have chosen before any case."""
-        sizes = {} if self.laid else self._sizes
+        sizes = {} if self.of_blocks else self._sizes
         return tuple(name for name in CHOICES if sizes.get(name) == "best")
 
     @property
@@ -193,18 +194,18 @@ class Strategy:
 
     def lay_out(self) -> "Strategy":
         """The layout that it is of a network with blocks; one that divides a layer, as it is."""
-        if self.laid or self.divides_layers:
+        if self.of_blocks or self.divides_layers:
             return self
-        return replace(self, laid=True, schedule=self.schedule if self.parts else "1f1b")
+        return replace(self, of_blocks=True, schedule=self.schedule if self.parts else "1f1b")
 
     @property
     def needs_blocks(self) -> bool:
         """True if it says what networks without blocks do not have."""
-        return self.undo_layout().laid
+        return self.undo_layout().of_blocks
 
     def undo_layout(self) -> "Strategy":
         """The strategy that it is of a network without blocks; itself if it divides blocks."""
-        if not self.laid:
+        if not self.of_blocks:
             return self
         stated = dict(self.degrees)
         numbers = {name: row.usual for name, row in LAYOUT_COLUMNS.items()} | stated
@@ -298,7 +299,7 @@ def _is_layout(base: str, settings: Collection[str]) -> bool:
 
 def _make_layout(base: str, settings: dict[str, str], where: str) -> Strategy:
     """The layout of a transformer of `base` and its settings, as written."""
-    bare = Strategy(base, laid=True)
+    bare = Strategy(base, of_blocks=True)
     _expect_replicas(bare, where)
     staged = ("schedule",) if bare.staged else ()
     if len(bare.parts) == 1 and "group" in settings:

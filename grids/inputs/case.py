@@ -178,7 +178,11 @@ def find_space(
 
     No other function asks.
     """
-    return LayoutSpace.from_workload(workload, strategy, axes, settings) if strategy.laid else None
+    return (
+        LayoutSpace.from_workload(workload, strategy, axes, settings)
+        if strategy.of_blocks
+        else None
+    )
 
 
 def count_layouts(

@@ -253,10 +253,10 @@ ALSO = {
 def explain_conflict(names: Sequence[str]) -> str | None:
     """Explain why parallelisms cannot share a replica; None if they can."""
     inside = [name for name in names if name != DATA]
-    laid = [name for name in inside if name in TRANSFORMERS]
+    of_blocks = [name for name in inside if name in TRANSFORMERS]
     others = [name for name in inside if name not in LAYOUT_PARTS]
-    if laid:
-        reason = f"{laid[0]} divides transformers, {{}} other networks"
+    if of_blocks:
+        reason = f"{of_blocks[0]} divides transformers, {{}} other networks"
         return reason.format(others[0]) if others else None
     for name in inside:
         if KINDS[name].alone and len(inside) > 1:
