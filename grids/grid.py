@@ -360,8 +360,7 @@ class Grid:
         workload = self.workload(*index[:3])
         if workload is None:
             return None
-        chosen = strategy or self.strategy(index)
-        return build(workload, chosen, axes or self.axes, self._settings)
+        return build(workload, strategy or self.strategy(index), axes or self.axes, self._settings)
 
     @cached_property
     def _workloads(self) -> "dict[tuple[int, int, int], Workload | None]":

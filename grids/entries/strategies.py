@@ -6,14 +6,14 @@ replicas. Of several inside a replica each has a degree, as in
 (docs/placement.md).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Literal
 
 from paradl.grids.entries.entry import split_settings
 from paradl.grids.entries.parameters import PARAMETERS
-from paradl.grids.entries.strategy_names import order_parts, read_dims
-from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.grids.entries.strategy_names import expect_settings, order_parts, read_dims, read_one
+from paradl.grids.reading.errors import InputError, shorten
 from paradl.kernels.names.parallelisms import (
     DATA,
     KINDS,
@@ -34,7 +34,6 @@ ZERO: dict[str, Zero] = {"0": 0, "1": 1, "2": 2, "3": 3}
 SCHEDULES: dict[str, Schedule] = {"gpipe": "gpipe", "1f1b": "1f1b"}
 # Of layouts, whose default is the one that interleaves chunks.
 LAYOUT_SCHEDULES: dict[str, Schedule] = {"1f1b": "1f1b", **SCHEDULES, "zb1p": "zb1p", "zbv": "zbv"}
-Chosen = TypeVar("Chosen")
 Size = int | Literal["best"] | None  # None: left open
 
 # Columns of a layout that networks without blocks have, too.
@@ -96,7 +95,7 @@ class Strategy:
     @property
     def in_layout_words(self) -> bool:
         """True if only layouts know these words, and not if `lay_out` made it one."""
-        return _is_layout(self.base, dict(self.degrees))
+        return _is_layout(self.base, dict(self.degrees) | {"schedule": self.schedule})
 
     @property
     def divides_layers(self) -> bool:
@@ -287,14 +286,16 @@ def parse_strategy(text: object, where: str = "") -> Strategy:
     return make(base, settings, where)
 
 
-def _is_layout(base: str, settings: Collection[str]) -> bool:
-    """True if layouts answer: it names a parallelism of transformers, or a setting of theirs."""
+def _is_layout(base: str, settings: Mapping[str, object]) -> bool:
+    """True if layouts answer: it names a parallelism, a setting or a schedule of theirs alone."""
     parts = [name for name in base.split("+") if name != DATA]
     if {*parts} & {*TRANSFORMERS}:
         return True
     staged = all(name in KINDS and KINDS[name].divides == "layers" for name in parts)
     # ZeRO alone does not say so, which other networks have, too.
-    return staged and bool({*settings} & {*LAYOUT_SETTINGS} - {"zero"})
+    is_named = bool({*settings} & {*LAYOUT_SETTINGS} - {"zero"})
+    is_scheduled = settings.get("schedule") in LAYOUT_SCHEDULES.keys() - SCHEDULES.keys()
+    return staged and (is_named or is_scheduled)
 
 
 def _make_layout(base: str, settings: dict[str, str], where: str) -> Strategy:
@@ -346,7 +347,9 @@ def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
         if bare.several
         else (),
         zero=read_one("zero", settings["zero"], ZERO, where) if "zero" in settings else None,
-        schedule=read_one("schedule", settings.get("schedule"), SCHEDULES, where),
+        schedule=read_one(
+            "schedule", settings.get("schedule"), SCHEDULES | LAYOUT_SCHEDULES, where
+        ),
     )
     _expect_segments(strategy, where)
     return strategy
@@ -373,20 +376,6 @@ def _list_settings(strategy: Strategy) -> list[str]:
     return [*sizes, *cut, *more, *(["schedule"] if strategy.staged else [])]
 
 
-def expect_settings(
-    base: str, settings: Mapping[str, str], names: Sequence[str], where: str
-) -> None:
-    """InputError: a setting that is none of the names."""
-    for key in settings:
-        if key not in names:
-            advice = suggest_name(key, names) if names else f"{base} has no settings"
-            raise InputError(
-                f"strategy {shorten(base)} has no setting {shorten(key)}",
-                where=where,
-                advice=advice,
-            )
-
-
 def read_choice(name: str, value: str | None, where: str) -> Size:
     """A setting's whole number, within the parameter's bounds, or `best`; None: left open."""
     if value is None:
@@ -394,11 +383,3 @@ def read_choice(name: str, value: str | None, where: str) -> Size:
     if value == "best":
         return "best"
     return int(PARAMETERS[name].read(value, f"{where} {name}".strip()))
-
-
-def read_one(name: str, value: str | None, known: Mapping[str, Chosen], where: str) -> Chosen:
-    """The value that a word stands for, the first one by default."""
-    word = next(iter(known)) if value is None else value
-    if word not in known:
-        raise InputError.unknown(name, word, known, where=where)
-    return known[word]

@@ -1,6 +1,8 @@
 """Words of strategies: what each means, its limit, and the order of what is written."""
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.kernels.names.parallelisms import (
@@ -13,6 +15,7 @@ from paradl.kernels.names.parallelisms import (
     explain_conflict,
 )
 
+Chosen = TypeVar("Chosen")
 DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
 _TABLE_III = [name for name, kind in KINDS.items() if kind.table_iii]
 _OTHERS = [name for name in KINDS if name not in _TABLE_III]
@@ -105,3 +108,25 @@ def read_dims(value: str | None, where: str) -> str | None:
             advice="write it like 'spatial:split=hw'",
         )
     return "".join(sorted(value))  # "wh" and "hw" are one strategy, and one label
+
+
+def expect_settings(
+    base: str, settings: Mapping[str, str], names: Sequence[str], where: str
+) -> None:
+    """InputError: a setting that is none of the names."""
+    for key in settings:
+        if key not in names:
+            advice = suggest_name(key, names) if names else f"{base} has no settings"
+            raise InputError(
+                f"strategy {shorten(base)} has no setting {shorten(key)}",
+                where=where,
+                advice=advice,
+            )
+
+
+def read_one(name: str, value: str | None, known: Mapping[str, Chosen], where: str) -> Chosen:
+    """The value that a word stands for, the first one by default."""
+    word = next(iter(known)) if value is None else value
+    if word not in known:
+        raise InputError.unknown(name, word, known, where=where)
+    return known[word]

@@ -84,7 +84,7 @@ class Network:
 
 def _scale_levels(values: PerLevel, factors: PerLevel) -> PerLevel:
     """Multiply values [level, ...] by a factor per level."""
-    return values * xp.expand_dims(factors, tuple(range(1, xp.ndim(values))))
+    return values * xp.reshape(factors, (-1, *[1] * (xp.ndim(values) - 1)))
 
 
 def nodes(p: Cells, network: Network) -> Cells:

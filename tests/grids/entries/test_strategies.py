@@ -69,6 +69,7 @@ def test_a_strategy_is_parallelisms_in_replicas(strategy, parts, replicated, hyb
         "data:zero=0",
         "data+pipeline:pipeline=2,chunks=1",
         "data+pipeline:pipeline=2,recompute=none",
+        "data+pipeline:pipeline=2,schedule=zb1p",
         "data+tensor:tensor=2,zero=0",
         "data:sequence=off",
     ],
