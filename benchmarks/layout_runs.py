@@ -197,8 +197,8 @@ def find_drawn_spread(run: Run) -> float:
 def _time_columns(run: Run, values: RowValues, count: int) -> Logs:
     """Seconds of an iteration with each of some rows of parameters [rows]."""
     stack = Stack(Machine(run.system), run.precision, software=STACKS[run.stack])
-    rates, fabric, *_ = stack.find_machines(values)
-    alike = replace(run.layout.select(np.zeros(count, int)), machine=np.arange(count))
+    rates, fabric = stack.find_speeds(values)
+    alike = run.layout.select(np.zeros(count, int))
     terms = time_iteration(run.net, alike, run.training, rates, fabric)
     seconds: Logs = np.sum([*terms.values()], axis=0)
     return seconds

@@ -43,7 +43,7 @@ def make_search(model: str, sets: int, capacity: float | None = None) -> Search:
     space = make_space(net, PES, BATCH, {"recompute": range(sets), "group": (0,)})
     return Search(
         *(net, space, training, capacity or system.pe.memory_capacity, system.pes_per_node),
-        speeds=Stack(machine, "bf16").find_machines()[:2],
+        speeds=Stack(machine, "bf16").find_speeds(),
         most=1000,
     )
 

@@ -34,7 +34,7 @@ def time_terms(words: str, pes: int, sequences: int) -> dict[str, float]:
     """Seconds per iteration by term. sequences: per replica."""
     layout = parse_layout(words, pes)
     training = Training(sequences * int(layout.data[0]), 4096, RECIPES["bf16"])
-    rates, fabric, *_ = Stack(MACHINE, "bf16").find_machines()
+    rates, fabric = Stack(MACHINE, "bf16").find_speeds()
     terms = time_iteration(NET, layout, training, rates, fabric)
     return {name: float(seconds[0]) for name, seconds in terms.items()}
 

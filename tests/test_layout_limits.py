@@ -32,7 +32,7 @@ DEEPSEEK, LLAMA_8B, LLAMA_405B = map(read, ("deepseek_v3", "llama3_8b", "llama3_
 def predict(net, layout, pes, batch, length=4096, system=H100, precision="bf16", **changes):
     """Seconds of an iteration by term. changes: of the rates."""
     training = Training(batch, length, RECIPES[precision])
-    rates, fabric, *_ = Stack(Machine(system), precision).find_machines()
+    rates, fabric = Stack(Machine(system), precision).find_speeds()
     rates = replace(rates, **changes)
     terms = time_iteration(net, parse_layout(layout, pes), training, rates, fabric)
     return {name: float(seconds[0]) for name, seconds in terms.items()}

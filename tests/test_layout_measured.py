@@ -63,7 +63,7 @@ def make_system(*levels) -> System:
 
 def make_transfers(system: System) -> Transfers:
     """Of a run on 64 PEs: 8 in a node, 8 nodes."""
-    return Transfers(Stack(Machine(system), "bf16").find_machines().fabric, np.array([64]))
+    return Transfers(Stack(Machine(system), "bf16").find_speeds().fabric, np.array([64]))
 
 
 @pytest.mark.parametrize(

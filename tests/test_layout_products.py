@@ -30,7 +30,7 @@ from paradl.sweep.cases.layout_words import parse_layout
 
 P, BW, R, MOVES = 1e14, 1e12, 0.6, 1.5
 DEVICE = {"peak": P, "wide_peak": P, "bandwidth": BW, "reach": R, "product_moves": MOVES}
-MACHINES = Stack(Machine(find("system", "dgx-h100", Path())), "bf16").find_machines()
+SPEEDS = Stack(Machine(find("system", "dgx-h100", Path())), "bf16").find_speeds()
 EMPTY = Block((), ())
 HUGE = 1e12  # an extent beside which the others count for nothing
 
@@ -41,9 +41,9 @@ def time_product(u, w, h, split=1, experts=0, parts=1, **rates):
     weights = Weights(size, parts=w, experts=experts, used=1 / max(experts, 1))
     net = Transformer(h, 0, (Block((weights,), ()),), (0,), EMPTY, EMPTY, 0, (1,), (1,), (1,))
     layout = parse_layout(f"tp{split} ep{parts} dp{parts} mb1", split * parts)
-    machine = replace(MACHINES.rates, **DEVICE | rates)
+    machine = replace(SPEEDS.rates, **DEVICE | rates)
     training = Training(parts, u, RECIPES["bf16"])
-    terms = time_iteration(net, layout, training, machine, MACHINES.fabric)
+    terms = time_iteration(net, layout, training, machine, SPEEDS.fabric)
     return float(terms["products"][0]) / 3
 
 
@@ -120,8 +120,8 @@ def test_a_stage_without_a_layer_waits_for_no_launch(stages, waits):
     block = Block((Weights(64.0**2, parts=64),), (Tensor(64, "item", "whole"),))
     net = Transformer(64, 2**20, (block,), (0, 0), EMPTY, EMPTY, 0, (1,), (1,), (64,))
     layout = parse_layout(f"pp{stages} mb1", stages)
-    rates = replace(MACHINES.rates, launch=1e-9)
-    terms = time_iteration(net, layout, Training(4, 8, RECIPES["bf16"]), rates, MACHINES.fabric)
+    rates = replace(SPEEDS.rates, launch=1e-9)
+    terms = time_iteration(net, layout, Training(4, 8, RECIPES["bf16"]), rates, SPEEDS.fabric)
     assert terms["logits"][0] > 0
     assert (terms["launch_wait"][0] > 0) == waits
     assert np.isfinite([*terms.values()]).all()
@@ -140,12 +140,12 @@ def raise_rates(system, precision, factor):
     stack = Stack(Machine(system), precision)
     usual = {"peak_flops": system.peak, "memory_bandwidth": system.pe.memory_bandwidth}
     for name, rate in usual.items():
-        yield stack.find_machines(RowValues({name: factor * rate})).rates
+        yield stack.find_speeds(RowValues({name: factor * rate})).rates
     if find_family(system.pe.device) in FITTED_PEAKS:
         peaks = {name: factor * peak for name, peak in system.pe.list_tensor_peaks().items()}
         pe = system.pe.model_copy(update={"tensor_peaks": TensorPeaks(**peaks)})
         machine = Machine(system.model_copy(update={"pe": pe}))
-        yield Stack(machine, precision).find_machines().rates
+        yield Stack(machine, precision).find_speeds().rates
 
 
 @limit_examples(15)
@@ -170,7 +170,7 @@ def test_faster_devices_slow_no_answer(network, name, software, pes, length, fac
     layouts = list_candidates(net, pes, batch, {"micro": (1, 4)})
     is_ruled = find_any(find_reasons(net, layouts, training).values())
     layouts = layouts.select(np.flatnonzero(~np.broadcast_to(is_ruled, layouts.shape))[::7])
-    rates, fabric, *_ = Stack(Machine(system), recipe).find_machines()
+    rates, fabric = Stack(Machine(system), recipe).find_speeds()
     before, *after = (
         add(time_iteration(net, layouts, training, some, fabric).values())
         for some in (rates, *raise_rates(system, recipe, factor))

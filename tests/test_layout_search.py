@@ -47,7 +47,7 @@ def make_search(case, speeds=True, most=None):
         training,
         capacity,
         MACHINE.pes_per_node,
-        Stack(Machine(MACHINE), "bf16").find_machines()[:2] if speeds else None,
+        Stack(Machine(MACHINE), "bf16").find_speeds() if speeds else None,
         most,
     )
 

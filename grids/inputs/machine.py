@@ -17,10 +17,10 @@ from paradl.grids.entries.transformer_rates import find_efficiency, read_facts
 from paradl.grids.inputs.values import NOTHING, Values
 from paradl.kernels.configuration.places import ENDLESS, PLACES, Part
 from paradl.kernels.machine.device import PE
-from paradl.kernels.machine.machines import Machines
 from paradl.kernels.machine.network import MeasuredLines, Network
 from paradl.kernels.machine.rates import StackFacts
 from paradl.kernels.machine.software import Software
+from paradl.kernels.machine.speeds import Speeds
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.options import OracleName
 
@@ -222,9 +222,9 @@ class Stack:
         facts = read_facts(self.machine.system, self.precision, self.software)
         return replace(facts, slowdown=self.calibrated.factor if self.calibrated else 1.0)
 
-    def find_machines(self, values: Values = NOTHING) -> Machines:
-        """Find the machines among values of parameters."""
-        return Machines.from_parts(*self.build_parts(values), self.facts, values.rank)
+    def find_speeds(self, values: Values = NOTHING) -> Speeds:
+        """Find the speeds with these values of parameters."""
+        return Speeds.from_parts(*self.build_parts(values), self.facts)
 
     def build_parts(self, values: Values) -> tuple[PE, Network, Software]:
         """Build the parts of a case."""

@@ -1,6 +1,6 @@
 """Rates that kernels, links and overlaps reach in transformer training."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -77,16 +77,6 @@ class Rates:
     straggling: Rate = 0.0
     slowdown: Rate = 1.0
     sends_once: bool = False
-
-    def select(self, machine: Column | None) -> "Rates":
-        """Rates of each layout's machine [layouts].
-
-        machine: index of the machine [layouts]; None if there is only one.
-        """
-        if machine is None:
-            return self
-        several = {name: value for name, value in vars(self).items() if np.ndim(value)}
-        return replace(self, **{name: value[machine] for name, value in several.items()})
 
 
 def find_rates(pe: "PE", software: "Software", facts: StackFacts) -> Rates:

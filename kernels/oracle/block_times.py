@@ -102,7 +102,6 @@ class IterationTimes:
     ) -> "IterationTimes":
         """Return the times of a list, or a product, of layouts."""
         transfers = Transfers.from_layouts(fabric, layouts)
-        rates = rates.select(layouts.machine)
         divided = DividedBlocks(net, layouts, training, rates, transfers)
         return cls(divided, list_stages(net, layouts, training))
 

@@ -6,9 +6,7 @@ In numpy: degrees and settings are whole numbers, and answers are of lists of la
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
-import jax
 import numpy as np
 
 from paradl.kernels.columns import Column, add, find_any, find_most
@@ -16,6 +14,7 @@ from paradl.kernels.configuration.case import Case
 from paradl.kernels.machine.network import Network
 from paradl.kernels.machine.rates import Rates, StackFacts, find_rates
 from paradl.kernels.machine.reached import Fabric
+from paradl.kernels.machine.speeds import take_levels
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.oracle.block_times import TERMS, IterationTimes, time_exchanges, time_iteration
@@ -148,30 +147,13 @@ def measure_cells(case: Case) -> Column:
 def time_cells(case: Case) -> list[Column]:
     """Find seconds of an iteration by TERMS [cells]; NaN where a degree divides nothing."""
     work, possible = case.blocks, is_possible(flag_cells(case.whole_blocks))
-    network = _take_levels(case.network, work.levels)
+    network = take_levels(case.network, work.levels)
     rates = find_rates(case.pe, case.software, work.facts)
     transfers = Transfers(
         Fabric.from_network(network, case.software),
         work.divided.pes,
         () if work.spans is None else [*np.asarray(work.spans)],
-        of_cells=True,
     )
     divided = DividedBlocks(work.net, work.divided, work.training, rates, transfers)
     terms = IterationTimes(divided, work.stages).keep_slowest()
     return [np.where(possible, rates.slowdown * terms[name], np.nan) for name in TERMS]
-
-
-def _take_levels(network: Network, levels: int) -> Network:
-    """Return the network without the levels that pad it, whose spans repeat the last one's."""
-
-    def take(values: Any) -> Any:
-        return values[:levels]
-
-    return replace(
-        network,
-        span=network.span[:levels],
-        latency=network.latency[:levels],
-        bandwidth=network.bandwidth[:levels],
-        oversubscription=jax.tree.map(take, network.oversubscription),
-        measured=jax.tree.map(take, network.measured),
-    )

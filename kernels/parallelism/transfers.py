@@ -29,23 +29,19 @@ from paradl.kernels.work.layouts import Layouts
 class Transfers:
     """Times of transfers [layouts]. pes: of the whole run.
 
-    spans: PEs of each level that layouts use [level][layouts]; empty: all. machine: index of each
-    layout's network, whose latency and bandwidth are [level, machines]; None if there is only one.
-    of_cells: whether layouts and networks are those of cells, which broadcast.
+    spans: PEs of each level that layouts use [level][layouts]; empty: all.
     """
 
     fabric: Fabric
     pes: Column
     spans: Sequence[Column] = ()
-    machine: Column | None = None
-    of_cells: bool = False
 
     @classmethod
     def from_layouts(cls, fabric: Fabric, layouts: Layouts) -> "Transfers":
         """Transfers of layouts whose groups lie aligned inside the network's levels."""
         spans = count_level_pes(fabric.stated, layouts)
         is_partial = any(span.ndim for span in spans)
-        return cls(fabric, layouts.pes, spans if is_partial else (), layouts.machine)
+        return cls(fabric, layouts.pes, spans if is_partial else ())
 
     @property
     def across_replicas(self) -> "Transfers":
@@ -76,7 +72,7 @@ class Transfers:
         # What was measured is reached whole.
         is_measured = "all_to_all" in (self.fabric.stated.measured or {})
         network = self.fabric.stated if is_measured else self.fabric.layers
-        network = _resize_levels(_select_machines(network, self.machine), self.spans)
+        network = _resize_levels(network, self.spans)
         ring = Ring(*(1.0 * number for number in (degree, stride, self.pes)))
         return np.asarray(time_all_to_all(network, ring, m, messages, alike))
 
@@ -111,17 +107,15 @@ class Transfers:
         degree: Column,
         stride: Column | int,
     ) -> Costs:
-        if self.of_cells:
+        # Those of cells differ by machine, and their columns by axis: all broadcast.
+        if np.ndim(network.latency) > 1:
             ring = Ring(*(1.0 * number for number in (degree, stride, self.pes)))
             return find(_resize_levels(network, self.spans), ring)
         # Once per distinct ring: nearly all layouts of a product share theirs.
         degrees, strides = np.asarray(degree, int), np.asarray(stride, int)
-        machines = [] if self.machine is None else [self.machine]
-        sizes, place = find_distinct(degrees, strides, self.pes, *self.spans, *machines)
+        sizes, place = find_distinct(degrees, strides, self.pes, *self.spans)
         ring = Ring(*(size.astype(float) for size in sizes[:3]))
-        end = 3 + len(self.spans)
-        network = _resize_levels(network, sizes[3:end])
-        found = find(_select_machines(network, *sizes[end:]), ring)
+        found = find(_resize_levels(network, sizes[3:]), ring)
         costs = ((cost.startup, cost.beta) for cost in found)
         return tuple(
             Cost(*(np.broadcast_to(part, sizes[0].shape)[place] for part in cost)) for cost in costs
@@ -140,14 +134,3 @@ def _resize_levels(network: Network, spans: Sequence[Column]) -> Network:
 def _cost_path(network: Network, ring: Ring) -> Costs:
     path = find_path(network, ring)
     return (Cost(path.alpha, path.beta),)
-
-
-def _select_machines(network: Network, machine: Column | None = None) -> Network:
-    """Return the network of each layout's machine."""
-    if machine is None:
-        return network
-    levels = (np.asarray(level) for level in (network.latency, network.bandwidth))
-    latency, bandwidth = (level[:, machine] if np.size(level[0]) > 1 else level for level in levels)
-    flow = np.asarray(network.flow)
-    flow = flow[machine] if flow.size > 1 else flow
-    return replace(network, latency=latency, bandwidth=bandwidth, flow=flow)

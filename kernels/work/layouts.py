@@ -11,7 +11,7 @@ from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_DEGREES
 
 # In row order, which also breaks ties between layouts.
 COLUMNS = tuple(LAYOUT_COLUMNS)
-ALL_COLUMNS = (*COLUMNS, "batch", "flushes", "machine")
+ALL_COLUMNS = (*COLUMNS, "batch", "flushes")
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,7 @@ class Layouts:
     context x data once more, into expert_tensor x expert x replicas. group: N of interleaving,
     consecutive micro-batches per chunk. A 0 means: tensor for expert_tensor, pipeline for group,
     data x context for shard. batch: B [sequences] if it differs between layouts. flushes: A, into
-    which an iteration is cut, each filling and draining a pipeline; None: one. machine: index into
-    the rates and networks of several machines.
+    which an iteration is cut, each filling and draining a pipeline; None: one.
     """
 
     tensor: Column
@@ -41,7 +40,6 @@ class Layouts:
     shard: Column
     batch: Column | None = None
     flushes: Column | None = None
-    machine: Column | None = None
 
     def __len__(self) -> int:
         return len(self.tensor)

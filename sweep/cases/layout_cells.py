@@ -11,7 +11,7 @@ from paradl.grids.grid import Grid, Index
 from paradl.kernels.arrays import use_numpy
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import read_parameter
-from paradl.kernels.machine.machines import Machines
+from paradl.kernels.machine.speeds import Speeds
 from paradl.kernels.oracle.blocks import total_exchanges
 from paradl.kernels.oracle.formulas import time_iteration
 from paradl.kernels.parallelism.layout import explain_broken
@@ -47,11 +47,11 @@ class LayoutCell:
         return replace(self.case.blocks.training, batch=int(batch), reserved=reserved)
 
     @cached_property
-    def machines(self) -> Machines:
+    def speeds(self) -> Speeds:
         """Rates of its PEs, and the network between them."""
         case = self.case
         parts = case.pe, case.network, case.software, case.blocks.facts
-        return Machines.from_parts(*parts, rank=np.ndim(case.run.p))
+        return Speeds.from_parts(*parts)
 
     @property
     def is_unsupported(self) -> bool:
@@ -86,7 +86,7 @@ class LayoutCell:
         """Seconds of an iteration's communication by term, hidden or not; none without a time."""
         if self.list_obstacles():  # a layout that does not divide has no time
             return {}
-        totals = total_exchanges(self.net, self.layout, self.training, *self.machines[:2])
+        totals = total_exchanges(self.net, self.layout, self.training, *self.speeds)
         return {name: float(seconds[0]) for name, seconds in totals.items()}
 
     def list_obstacles(self) -> list[str]:

@@ -71,8 +71,8 @@ def _list_values(cell: LayoutCell) -> dict[str, Any]:
         "delta": recipe.item,
         "gradient_delta": recipe.gradients,
         "mean_item": (2 * recipe.read + recipe.item) / 3,
-        **{name: getattr(cell.machines.rates, name) for name in ("peak", "wide_peak", "reach")},
-        "used": float(np.ravel(count_level_pes(cell.machines.fabric.stated, layout)[0])[0]),
+        **{name: getattr(cell.speeds.rates, name) for name in ("peak", "wide_peak", "reach")},
+        "used": float(np.ravel(count_level_pes(cell.speeds.fabric.stated, layout)[0])[0]),
     }
 
 

@@ -84,8 +84,7 @@ class LayoutTimes:
         of_cells = replace(training, batch=0, reserved=0.0)
         stack = Stack(machine, precision, calibrated)
         self._blocks = BlockTraining(net, of_cells, stack, training.batch)
-        machines = stack.find_machines()
-        self.speeds = machines.rates, machines.fabric
+        self.speeds = stack.find_speeds()
 
     def describe_basis(self) -> str:
         """Words on where times come from, and what their interval allows for."""
