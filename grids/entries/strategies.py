@@ -31,9 +31,9 @@ Which = Literal["default", "all"]  # layers that a group splits: the oracle's ch
 # By word, the default first.
 LAYERS: dict[str, Which] = {"default": "default", "all": "all"}
 ZERO: dict[str, Zero] = {"0": 0, "1": 1, "2": 2, "3": 3}
-SCHEDULES: dict[str, Schedule] = {"gpipe": "gpipe", "1f1b": "1f1b"}
+SCHEDULES: dict[str, Schedule] = {"gpipe": "gpipe", "1f1b": "1f1b", "zb1p": "zb1p"}
 # Of layouts, whose default is the one that interleaves chunks.
-LAYOUT_SCHEDULES: dict[str, Schedule] = {"1f1b": "1f1b", **SCHEDULES, "zb1p": "zb1p", "zbv": "zbv"}
+LAYOUT_SCHEDULES: dict[str, Schedule] = {"1f1b": "1f1b", **SCHEDULES, "zbv": "zbv"}
 Size = int | Literal["best"] | None  # None: left open
 
 # Columns of a layout that networks without blocks have, too.

@@ -24,7 +24,13 @@ from paradl.kernels.work.layers import Layers, LayerTimes
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.memory import Holding, LayerShares, hold_runs, hold_whole
 from paradl.kernels.work.parameters import Parameters
-from paradl.kernels.work.schedules import INTERLEAVES, count_parts, is_uneven
+from paradl.kernels.work.schedules import (
+    INTERLEAVES,
+    SCHEDULES,
+    Schedule,
+    count_parts,
+    is_uneven,
+)
 from paradl.kernels.work.stages import largest, passed_on, stage_sums
 from paradl.kernels.work.transformer import Training, Transformer
 
@@ -72,7 +78,7 @@ class Pipeline(Parallelism):
         return hold_runs(division, shares, xp.asarray(division.placement.ends))
 
     def hold_segments(self, division: Division, shares: LayerShares, holding: Holding) -> PerStage:
-        """Return bytes per sample of each stage (GPipe, or 1F1B of Narayanan et al. 2019).
+        """Return bytes per sample of each stage, by its schedule.
 
         One segment goes backward at a time. Tensors of the others are kept, unless their forward
         passes are recomputed from the stage's inputs.
@@ -85,8 +91,10 @@ class Pipeline(Parallelism):
         # Later stages hold what they received; the first one's samples are among what it keeps.
         received = (1 - first) * entry
         waiting: PerStage = 1 - 1 / segments
-        if division.options.schedule == "1f1b":
-            flying = _count_flying(holding.kept, division.degrees[self.sends_as], segments)
+        schedule = SCHEDULES[division.options.schedule]
+        if not schedule.is_late:
+            degree = division.degrees[self.sends_as]
+            flying = _count_flying(schedule, holding.kept, degree, segments)
             received, waiting = received * flying / segments, (flying - 1) / segments
         others = waiting * (first * entry if recompute else holding.kept)
         activations = others + received + holding.peak / segments
@@ -112,11 +120,14 @@ class Pipeline(Parallelism):
         return xp.where(xp.greater(self.find_degree(case), 1), case.run.segments, 1.0)
 
     def time_once(self, sent: Cut, case: Case) -> Mapping[str, Cells]:
-        """Compute (q-1)/S of the slowest stage's time, while the pipeline fills and drains."""
-        run = case.run
+        """Compute (q-1)/S of the slowest stage's time, while the pipeline fills and drains; or
+        the part of it that a zero-bubble schedule leaves.
+        """
+        run, schedule = case.run, SCHEDULES[case.options.schedule]
         # The total is b (q+S-1)/S, of which b is `forward_backward`.
         seconds = run.batch * case.machine_work.forward_backward
-        return {"pipeline_bubble": (self.find_degree(case) - 1) / run.segments * seconds}
+        bubble = (self.find_degree(case) - 1) / run.segments * seconds
+        return {"pipeline_bubble": schedule.bubble * bubble}
 
     def find_paths(self, sent: Cut, case: Case, reach: Reach) -> Link:
         """Return the path from stage to stage."""
@@ -198,10 +209,11 @@ class Pipeline(Parallelism):
 PARALLELISM = Pipeline()
 
 
-def _count_flying(values: PerStage, degree: Cells, segments: Cells) -> PerStage:
-    """Count segments in flight when the first goes backward: q - i at stage i."""
+def _count_flying(schedule: Schedule, values: PerStage, degree: Cells, segments: Cells) -> PerStage:
+    """Count segments in flight when the first goes backward, at each stage."""
     number = xp.arange(values.shape[0], dtype=float).reshape(-1, *[1] * (values.ndim - 1))
-    return xp.minimum(xp.maximum(degree - number, 1.0), segments)
+    flying = xp.minimum(*schedule.in_flight(degree, number, segments, 1, 1))
+    return xp.maximum(flying, 1.0)  # of stages that a cell lacks, too
 
 
 def _mark_first(values: PerStage) -> PerStage:

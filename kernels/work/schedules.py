@@ -4,11 +4,13 @@ Megatron-LM, schedules.py; Narayanan et al. 2021 (SC21), section 2.2; Huang et a
 Qi et al. 2023, "Zero Bubble Pipeline Parallelism" (zb1p, zbv).
 
 To add one: a row of `SCHEDULES`; for strategies its name in `Schedule` of `kernels.options` and in
-`LAYOUT_SCHEDULES` of `grids.entries.strategies`. Test: tests/test_layouts.py.
+`SCHEDULES` (or `LAYOUT_SCHEDULES`, of blocks alone) of `grids.entries.strategies`; of layers what
+it keeps in `sweep.explanation.group_memory`. Tests: tests/test_layouts.py,
+tests/test_reference_products.py.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,26 +23,25 @@ from paradl.kernels.work.transformer import Training, Transformer
 class Schedule(NamedTuple):
     """A row of SCHEDULES.
 
-    in_flight: most micro-batches whose activations a stage keeps, as a function of p stages, stage
-    i, m micro-batches, v chunks and N consecutive micro-batches per chunk. is_late: all logits are
+    in_flight: two numbers, of which the smaller is the most micro-batches whose activations a stage
+    keeps, as a function of p stages, stage i, m micro-batches, v chunks and N consecutive
+    micro-batches per chunk. is_late: all logits are
     kept until the first backward pass. is_folded: each stage has two chunks in a V, so that the
     first stage holds both ends of the network. bubble: as a fraction of the 1F1B bubble.
     """
 
-    in_flight: Callable[[Column, Column | int, Column, Column, Column], Column]
+    in_flight: Callable[[Any, Any, Any, Any, Any], tuple[Any, Any]]
     is_late: bool = False
     is_folded: bool = False
     bubble: float = 1.0
 
 
 SCHEDULES: Mapping[str, Schedule] = {
-    "gpipe": Schedule(lambda p, i, m, v, n: m, is_late=True),
-    "1f1b": Schedule(lambda p, i, m, v, n: np.minimum(p - i, m)),
-    "interleaved": Schedule(
-        lambda p, i, m, v, n: np.minimum(2 * (p - 1 - i) + (v - 1) * n + 1, m * v) / v
-    ),
-    "zb1p": Schedule(lambda p, i, m, v, n: np.minimum(p, m), bubble=1 / 3),
-    "zbv": Schedule(lambda p, i, m, v, n: np.minimum(p, m), is_folded=True, bubble=0.0),
+    "gpipe": Schedule(lambda p, i, m, v, n: (m, m), is_late=True),
+    "1f1b": Schedule(lambda p, i, m, v, n: (p - i, m)),
+    "interleaved": Schedule(lambda p, i, m, v, n: ((2 * (p - 1 - i) + (v - 1) * n + 1) / v, m)),
+    "zb1p": Schedule(lambda p, i, m, v, n: (p, m), bubble=1 / 3),
+    "zbv": Schedule(lambda p, i, m, v, n: (p, m), is_folded=True, bubble=0.0),
 }
 # The schedule that becomes interleaved with several chunks per stage.
 INTERLEAVES = "1f1b"
@@ -91,7 +92,7 @@ def count_in_flight(layouts: Layouts, training: Training, stage: Column | int) -
     """Micro-batches in flight on a stage [layouts]; one chunk of a micro-batch counts 1/v."""
     p, v, m = layouts.pipeline, layouts.chunks, training.count_micro_batches(layouts)
     plain, interleaved = (
-        SCHEDULES[name].in_flight(p, stage, m, v, layouts.passes)
+        np.minimum(*SCHEDULES[name].in_flight(p, stage, m, v, layouts.passes))
         for name in (training.schedule, "interleaved")
     )
     # Without stages there is nothing to schedule: a backward pass follows its forward pass.

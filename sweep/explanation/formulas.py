@@ -11,6 +11,7 @@ from typing import Any
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.kernels.names.parallelisms import KINDS, ParallelismFacts
 from paradl.kernels.names.terms import SECONDS, TERMS, Term
+from paradl.kernels.work.schedules import SCHEDULES
 
 PASSES = "{batch:g} x {forward_backward:.6g} s"
 
@@ -94,10 +95,12 @@ ZERO: tuple[dict[str, Term], ...] = ({}, SHARED, SHARED, GATHERED)
 WRITTEN_OUT = ("pass_overhead",)
 
 
-def select_terms(parts: tuple[str, ...], zero: int, oracle: str) -> dict[str, Term]:
+def select_terms(
+    parts: tuple[str, ...], zero: int, oracle: str, schedule: str = "gpipe"
+) -> dict[str, Term]:
     """Return the terms, with their formulas, for the parallelisms inside a replica.
 
-    zero: the ZeRO stage.
+    zero: the ZeRO stage. schedule: of a pipeline.
     """
     kinds = [KINDS[name] for name in parts]
     divided = [kind.divides for kind in kinds]
@@ -106,6 +109,10 @@ def select_terms(parts: tuple[str, ...], zero: int, oracle: str) -> dict[str, Te
         passes = FORWARD_BACKWARD.get(divided[0] if divided else "nothing", SPLIT)
         return _rewrite({"forward_backward": (passes, PASSES)}) | TABLE_III
     terms = TERMS | (PLACED if "operators" in divided else {}) | ZERO[zero]
+    if SCHEDULES[schedule].bubble < 1:
+        whole = terms["pipeline_bubble"].symbols
+        symbols = f"{SCHEDULES[schedule].bubble:.2g} {whole}"
+        terms |= _rewrite({"pipeline_bubble": (symbols, SECONDS)})
     return terms | _combine(terms, kinds) if len(kinds) > 1 else terms
 
 

@@ -35,7 +35,8 @@ def find_group_facts(grid: Grid, case: Case, predicted: Row) -> WorkFacts:
     strategy = grid.strategy(ONLY).settle(predicted | predicted["degrees"])
     groups = grid.groups(ONLY, strategy=strategy)
     assert groups is not None  # it has a time
-    terms = select_terms(strategy.parts, case.options.zero, case.options.oracle)
+    options = case.options
+    terms = select_terms(strategy.parts, options.zero, options.oracle, options.schedule)
     # Only Table III has a factor for buffer reuse; the machine counts tensors.
     gamma = number(case.run.gamma) if case.options.oracle == "paper" else 1.0
     algorithm = grid.options.algorithm

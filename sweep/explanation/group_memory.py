@@ -202,8 +202,9 @@ def _write_activations(groups: Groups, predicted: Row) -> Formula:
         return "b (kept (1-1/S) + received + peak/S), of the fullest device", numbers
     if strategy.cut_by_axis and stages > 1:
         # One segment runs backward while the others in flight wait.
-        early = groups.options.schedule == "1f1b"
-        waiting = "(S_i-1)/S, S_i = min(q_p-i, S) in stage i" if early else "1-1/S"
+        flying = {"1f1b": "min(q_p-i, S) in stage i", "zb1p": "min(q_p, S)"}
+        kept_ones = flying.get(groups.options.schedule)
+        waiting = f"(S_i-1)/S, S_i = {kept_ones}" if kept_ones else "1-1/S"
         kept = f"x a ({waiting}) in the first stage" if recompute else f"kept ({waiting})"
         return f"b ({kept} + received + peak/S), of the fullest stage", numbers
     if recompute:

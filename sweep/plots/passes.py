@@ -12,8 +12,6 @@ from itertools import chain
 from math import inf
 from typing import NamedTuple
 
-import numpy as np
-
 from paradl.kernels.work.schedules import SCHEDULES
 
 FORWARD, BACKWARD, WEIGHTS = "forward", "backward", "weight gradients"
@@ -54,8 +52,9 @@ class PipelineRun:
 
     def count_kept(self, stage: int, schedule: str) -> int:
         """Count the passes of chunks that a stage keeps at most, of a schedule."""
-        p, m, v, n = map(np.array, (self.stages, self.micro_batches, self.chunks, self.follow or 1))
-        return round(float(SCHEDULES[schedule].in_flight(p, stage, m, v, n)) * self.chunks)
+        p, m, v, n = self.stages, self.micro_batches, self.chunks, self.follow or 1
+        kept: float = min(SCHEDULES[schedule].in_flight(p, stage, m, v, n))
+        return round(kept * v)
 
     def list_order(self, stage: int) -> list[Key]:
         """List the forward and backward passes of a stage in their order."""

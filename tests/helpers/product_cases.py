@@ -64,7 +64,7 @@ class Case:
     segments: int
     batch: int
     zero: int = 0
-    schedule: Literal["gpipe", "1f1b"] = "gpipe"
+    schedule: Literal["gpipe", "1f1b", "zb1p"] = "gpipe"
 
     @property
     def strategy(self) -> str:
@@ -254,5 +254,5 @@ def cases(draw: st.DrawFn, degrees: st.SearchStrategy[Degrees]) -> Case:
         segments=draw(st.sampled_from((4, 1, 2, 3, 8))),
         batch=draw(st.integers(1, 64)),
         zero=draw(st.sampled_from((0, 0, 1, 2, 3))),
-        schedule=draw(st.sampled_from(("gpipe", "1f1b"))),
+        schedule=draw(st.sampled_from(("gpipe", "1f1b", "zb1p"))),
     )

@@ -38,9 +38,11 @@ def compute_terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values
     slowest, fixed = path_pass(layers, machine, run)
     updates = [update_seconds(own_part(layer, run), machine, run.optimizer) for layer in layers]
     forward_backward = run.accumulate * run.b * slowest
+    # Gradients of weights, a third of the work, fill two thirds of what ZB1P waits for.
+    left = (run.p2 - 1) / run.segments / (3 if run.schedule == "zb1p" else 1)
     return {
         "forward_backward": forward_backward,
-        "pipeline_bubble": (run.p2 - 1) / run.segments * forward_backward if run.piped else 0.0,
+        "pipeline_bubble": left * forward_backward if run.piped else 0.0,
         "pass_overhead": run.accumulate * (run.p2 + run.segments - 1 if run.piped else 1) * fixed,
         "launch_wait": run.accumulate * launch_wait(layers, machine, run),
         "weight_update": max(sum(updates[i] for i in stage) for stage in stages(layers, run))

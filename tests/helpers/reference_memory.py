@@ -36,10 +36,11 @@ def peak_bytes(layers: Sequence[Layer], machine: Machine) -> float:
 def segments_memory(held: Sequence[Layer], machine: Machine, run: Run, number: int) -> Values:
     """A stage of several, bytes a sample: one segment goes backward, the others wait.
 
-    By 1F1B stage i of q holds q - i segments, if there are so many.
+    By 1F1B stage i of q holds q - i segments, if there are so many, by ZB1P each of them q.
     """
     inputs, first = held[0].x * machine.a, number == 0
-    flying = min(run.p2 - number, run.segments) if run.schedule == "1f1b" else run.segments
+    held_at_most = {"1f1b": run.p2 - number, "zb1p": run.p2}.get(run.schedule, run.segments)
+    flying = min(held_at_most, run.segments)
     if run.recompute:
         kept = inputs if first else 0.0
     else:
