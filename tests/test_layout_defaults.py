@@ -43,6 +43,13 @@ def test_strategies_that_choose_one_layout_share_a_rank() -> None:
     assert chance > 0.5
 
 
+def test_machines_of_any_size_are_searched() -> None:
+    """Stages of more than all blocks are no candidates, however many PEs could have some."""
+    (row,) = rank("llama2_7b", strategy="data+pipeline:pipeline=best,micro=1", pe=100_000, batch=1)
+    assert not row["feasible"]
+    assert "machine_too_small" in row["limit"]
+
+
 def test_mixtures_of_experts_divide_experts_too() -> None:
     assert any("expert" in row["strategy"] for row in rank("mixtral_8x7b", pe=64))
 

@@ -347,9 +347,7 @@ def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
         if bare.several
         else (),
         zero=read_one("zero", settings["zero"], ZERO, where) if "zero" in settings else None,
-        schedule=read_one(
-            "schedule", settings.get("schedule"), SCHEDULES | LAYOUT_SCHEDULES, where
-        ),
+        schedule=read_one("schedule", settings.get("schedule"), SCHEDULES, where),
     )
     _expect_segments(strategy, where)
     return strategy

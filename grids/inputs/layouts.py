@@ -104,14 +104,13 @@ class LayoutSpace:
         case = self._make_case(layouts, values, replace(self.settings, draws=0), exists)
         if nearest:
             limit, value = map(np.asarray, find_fit(case))
-            forbidden = np.bitwise_count(limit & FORBIDS)
         else:
             answer = answer_case(case)
-            value, forbidden = np.asarray(answer.objective), (answer.limit & FORBIDS) > 0
+            limit, value = np.asarray(answer.limit), np.asarray(answer.objective)
         settled, blocks = case.blocks.layouts, self.blocks
         software = self._system.software_facts.layouts.stack
         lacking = find_unsupported(software, blocks.net, settled, blocks.training, self.fixed)
-        forbidden = 2 * forbidden + lacking
+        forbidden = 2 * np.bitwise_count(limit & FORBIDS) + lacking
         best = _pick(cell, forbidden, value)
         rows = settled.select(best).to_rows()
         return rows, exists[best], cell[best], forbidden[best], value[best]

@@ -108,13 +108,17 @@ def make_work(
         whole = np.broadcast_to(values, (*leading, len(layouts)))
         return _narrow(whole.reshape(*leading, *cells[0].shape), len(leading))
 
+    # More stages are forbidden: of as many as a machine has PEs, all pairs would be compared.
+    most = net.blocks + 2
+    pipeline, chunks = np.minimum(layouts.pipeline, most), np.minimum(layouts.chunks, most)
+    staged = replace(layouts, pipeline=pipeline, chunks=chunks)
     size = float(np.max(network.size))
     used = count_level_pes(replace(network, span=spans[:levels], size=size), layouts)
     is_partial = any(span.ndim for span in used)
     return BlockWork(
         *(net, training, facts),
         columns={name: _narrow(column, 0) for name, column in columns.items()},
-        stages=tuple(Stage(*map(spread, stage)) for stage in list_stages(net, layouts, training)),
+        stages=tuple(Stage(*map(spread, stage)) for stage in list_stages(net, staged, training)),
         levels=levels,
         spans=spread(np.stack(np.broadcast_arrays(*used, layouts.pes)[:-1]))
         if is_partial

@@ -141,9 +141,7 @@ PAIRS = {
     ),
     "gpipe = pipeline=4,micro=b/4": _write(PIPE, f"{CUT},schedule=gpipe", FEW, 4),
     "1f1b = pipeline=4,micro=b/4": _write(f"{PIPE},schedule=1f1b", CUT, pe=4),
-    "zb1p = pipeline=4,micro=b/4": _write(
-        f"{PIPE},schedule=zb1p", f"{CUT},schedule=zb1p", FEW, 4
-    ),
+    "zb1p = pipeline=4,micro=b/4": _write(f"{PIPE},schedule=zb1p", f"{CUT},schedule=zb1p", FEW, 4),
     "segments of the run = micro=b/4": _state(
         _write(OPEN, f"{OPEN},micro={{c}}", FEW_BLOCKS, 4), parameters=(("segments", 4),)
     ),

@@ -136,6 +136,7 @@ def test_every_strategy_is_explained() -> None:
         ("data:zero=4", "unknown zero '4'; "),
         ("filter:zero=1", "strategy 'filter' has no setting 'zero'"),
         ("pipeline:schedule=2f2b", "unknown schedule '2f2b'; known: 1f1b, gpipe"),
+        ("data+filter+pipeline:schedule=zbv", "unknown schedule 'zbv'; known: "),
         ("filter:group=8", "strategy 'filter' has no setting 'group'; known: layers, split"),
         ("data+filter:group", "'data+filter:group': expected key=value once each, got 'group'"),
         ("data+filter:group=8,group=4", "expected key=value once each, got 'group=4'"),
