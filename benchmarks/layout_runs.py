@@ -181,13 +181,27 @@ def predict_columns(run: Run, values: Mapping[str, Logs]) -> Logs:
     return _time_columns(run, RowValues(given), count)
 
 
+def _look_up_usual(run: Run) -> dict[str, float]:
+    machine = Machine(run.system)
+    usual = {name: machine.look_up(name, NOTHING).item() for name in DRAWN_OF_BLOCKS}
+    return usual | {"host_pause": 0.0 if run.stack in NEVER_PAUSES else FITTED["host_pause"]}
+
+
+@cache
+def find_pulls(run: Run) -> Logs:
+    """d ln time / d ln parameter of a run, by DRAWN_OF_BLOCKS."""
+    usual, step = _look_up_usual(run), 1e-3
+    factors = 1 + np.expm1(step) * np.eye(len(usual) + 1, len(usual), -1)
+    moved = {name: value * factors[:, n] for n, (name, value) in enumerate(usual.items())}
+    logs = np.log(_time_columns(run, RowValues(moved), len(factors)))
+    pulls: Logs = (logs[1:] - logs[0]) / step
+    return pulls
+
+
 @cache
 def find_drawn_spread(run: Run) -> float:
     """Spread of the logarithm of a run's time over draws of the parameters."""
-    machine = Machine(run.system)
-    logs = draw_logarithms(run.system, None, NOTHING, DRAWN_OF_BLOCKS)
-    usual = {name: machine.look_up(name, NOTHING).item() for name in logs}
-    usual["host_pause"] = 0.0 if run.stack in NEVER_PAUSES else FITTED["host_pause"]
+    logs, usual = draw_logarithms(run.system, None, NOTHING, DRAWN_OF_BLOCKS), _look_up_usual(run)
     drawn = {name: usual[name] * np.exp(log) for name, log in logs.items()}
     # Shares stay within 1, as in cases (`kernels.oracle.uncertainty`).
     drawn |= {name: np.minimum(drawn[name], 1.0) for name in PARTS}

@@ -16,6 +16,7 @@ from benchmarks.layout_runs import (
     Logs,
     Run,
     find_drawn_spread,
+    find_pulls,
     predict_columns,
     predict_memory,
     predict_seconds,
@@ -25,8 +26,9 @@ from benchmarks.layout_search import measure_search
 from benchmarks.report import Effort, Report, Row
 from paradl.grids.entries.calibration import LayoutTime
 from paradl.grids.entries.transformer_rates import FITTED, find_family, find_spread, is_systolic
+from paradl.grids.inputs.uncertainty import DRAWN_OF_BLOCKS, list_spreads
 from paradl.kernels.names.stored import PERCENTILES
-from paradl.sweep.calibration.layouts import fit_times
+from paradl.sweep.calibration.layouts import fit_times, move_times
 
 
 class Prior(NamedTuple):
@@ -239,8 +241,10 @@ def _calibrate(timed: NDArray[np.object_], logs: Logs, most: int) -> Row:
         if not others.size:
             continue
         few = others[np.linspace(0, others.size - 1, min(others.size, most)).astype(int)]
-        times = fit_times(-logs[few], _expect_spreads(timed[few]))
-        off = logs[left] + np.log(times.factor if times else 1.0)
+        pulls = np.array([find_pulls(run) for run in timed])
+        priors = list_spreads(timed[left[0]].system, DRAWN_OF_BLOCKS)
+        times = fit_times(-logs[few], _expect_spreads(timed[few]), pulls[few], priors)
+        off = logs[left] + move_times(times, pulls[left], priors)
         spreads = find_spreads(timed[left], times, is_known=False)
         accuracies.append(measure_accuracy(off))
         held.append(np.abs(off) <= PERCENTILES[90] * spreads)

@@ -121,13 +121,15 @@ ASSUMED = ModelError(serial=0.04, group=0.12, reduce=0.12, exchange=0.2, unseen=
 
 
 class LayoutTime(Record):
-    """Times of transformers' layouts, as a factor on those by rates that hold for any machine.
+    """Times of transformers' layouts, beside those by rates that hold for any machine.
 
-    scatter: of the runs beside that factor, over the spread that was expected. formulas: the
-    version of the formulas that they were fitted with.
+    factor: on all times. parameters: factors on parameters, by name. scatter: of the runs beside
+    these, over the spread that was expected. formulas: the version of the formulas that they were
+    fitted with.
     """
 
     factor: Above0
+    parameters: dict[Name, Above0] = Field(default_factory=dict)
     runs: Count
     scatter: Above0 = 1.0
     formulas: Count = 1
@@ -196,8 +198,9 @@ class CalibrationFile(Entry):
     )
     layouts: LayoutTime | None = Field(
         default=None,
-        description="Layouts of transformers: measured times over those by rates of any machine, "
-        "the number of runs that say so, and how far these scatter, over what was expected.",
+        description="Layouts of transformers: measured times over those by rates of any machine "
+        "(factor), and by what parameters differ from their priors; the number of runs that say "
+        "so, and how far these scatter, over what was expected.",
     )
     series: tuple[FittedSeries, ...] = Field(
         default=(),

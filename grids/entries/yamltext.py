@@ -98,7 +98,7 @@ def _make_readable(field: FieldInfo, value: Any) -> Any:
     form, scale = _find_part(field, _is_record), _find_part(field, _is_scale)
     if isinstance(value, list):
         return [_make_readable(field, item) for item in value]
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and form:
         known = [key for key in _list_keys(form) if key in value]
         return {key: _make_readable(form.model_fields[key], value[key]) for key in known}
     return write_exactly(value, scale.unit) if scale and isinstance(value, float) else value

@@ -63,7 +63,8 @@ class LayoutSpace:
         length = net.length or data.shape[1]
         training = Training(0, length, RECIPES[precision], strategy.schedule)
         loss = machine.system.software_facts.layouts.loss
-        stack = Stack(machine.for_layouts, precision, workload.layout_time)
+        fitted = workload.layout_time
+        stack = Stack(machine.move_priors(fitted), precision, fitted)
         of_run = stack, data.samples, workload.convergence
         blocks = BlockTraining(net, keep_logits(training, loss), *of_run)
         return cls(blocks, strategy, Values(axes, settings, len(strategy.choices)), settings)

@@ -23,6 +23,7 @@ from paradl.kernels.machine.software import Software
 from paradl.kernels.machine.speeds import Speeds
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.options import OracleName
+from paradl.kernels.oracle.uncertainty import PARTS
 
 # Networks are padded to this many levels; few machines have more.
 LEVELS = 4
@@ -30,10 +31,14 @@ LEVELS = 4
 
 @dataclass(frozen=True)
 class Machine:
-    """A system with its calibration, if it has one."""
+    """A system with its calibration, if it has one.
+
+    layouts: a fit to runs of layouts, which moves priors.
+    """
 
     system: System
     calibration: CalibrationFile | None = None
+    layouts: LayoutTime | None = None
 
     def look_up(self, name: str, values: Values) -> Floats:
         """Look up a parameter of the machine oracle: the user's value, else the calibration's, else
@@ -46,17 +51,15 @@ class Machine:
         """Memory of a PE outside of tensors [B]."""
         return float(self._expected["reserved"])
 
-    @property
-    def for_layouts(self) -> "Machine":
-        """The machine that times of layouts are by: a factor on these was fitted beside priors."""
-        is_fitted = self.calibration is not None and self.calibration.layouts is not None
-        return Machine(self.system) if is_fitted else self
+    def move_priors(self, fitted: LayoutTime | None) -> "Machine":
+        """Return the machine that times of layouts are by: a fit to their runs moves priors."""
+        return Machine(self.system, layouts=fitted) if fitted else self
 
     @cached_property
     def _expected(self) -> dict[str, float]:
         """Values that the user may replace; parameters without a prior are looked up elsewhere."""
         system, fitted = self.system, self.calibration.parameters if self.calibration else {}
-        return {
+        expected = {
             name: parameter.prior.median[system.precision]
             for name, parameter in PARAMETERS.items()
             if parameter.prior is not None
@@ -66,6 +69,10 @@ class Machine:
             **dict.fromkeys(system.measured_shares, 1.0),
             **{name: parameter.value for name, parameter in fitted.items()},
         }
+        for name, factor in self.layouts.parameters.items() if self.layouts else ():
+            moved = expected[name] * factor
+            expected[name] = min(moved, 1.0) if name in PARTS else moved
+        return expected
 
     def look_up_part(self, part: Part, values: Values) -> dict[str, Floats]:
         """Look up the parameters of one part of a case, by field."""

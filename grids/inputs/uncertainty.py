@@ -169,7 +169,7 @@ def draw_logarithms(
     draws: int = DRAWS,
 ) -> dict[str, Floats]:
     """Draw the logarithm of the factor on each parameter [draw]; 0 of those that are set."""
-    spreads = _list_spreads(system, names)
+    spreads = list_spreads(system, names)
     logs = {name: spreads[name] * _draw(name, draws) for name in names}
     if file is not None:
         fitted = _draw_calibrated(file, draws)
@@ -181,7 +181,7 @@ def _draw(name: str, draws: int) -> Floats:
     return draw_normals((name,), draws)[:, 0]
 
 
-def _list_spreads(system: System, names: Sequence[str]) -> dict[str, float]:
+def list_spreads(system: System, names: Sequence[str]) -> dict[str, float]:
     """Return prior spreads by parameter; 0 for those that the software fixes."""
     known, spreads = system.software_facts, {}
     for name in names:

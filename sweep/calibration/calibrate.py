@@ -35,10 +35,10 @@ def calibrate(
 ) -> CalibrationFile:
     """Return parameters fitted to a CSV file of runs, with their uncertainty and accuracy.
 
-    Runs of transformers' layouts give one factor on their times, other runs the machine's
-    parameters. system: of rows that name none. Without cross-validation, the model's errors are
-    assumed, and no accuracy is of left-out runs. InputError: a mistake in the file, with its line,
-    or, without keep_anomalies, runs far from their prediction. RunError: there is no fit.
+    Runs of transformers' layouts move priors of parameters and all times, other runs give the
+    machine's parameters. system: of rows that name none. Without cross-validation, the model's
+    errors are assumed, and no accuracy is of left-out runs. InputError: a mistake in the file, with
+    its line, or, without keep_anomalies, runs far from their prediction. RunError: there is no fit.
 
     >>> import paradl
     >>> import pandas as pd

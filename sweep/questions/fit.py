@@ -127,8 +127,9 @@ def fit(
         # A calibration is of one precision.
         usual = "auto" if precision == OF_PRECISION.get(machine.precision) else None
         file = _find_calibration(calibration or usual, machine)
-        rates = Machine(machine, file).for_layouts, precision, target
-        times = LayoutTimes(net, training, *rates, file.layouts if file else None)
+        fitted = file.layouts if file else None
+        rates = Machine(machine, file).move_priors(fitted), precision, target
+        times = LayoutTimes(net, training, *rates, fitted)
     share = 0.0 if headroom is None else _read_headroom(headroom)
     answer = Candidates(net, space, training, machine, times, most, front=front, headroom=share)
     found: FitAnswer = {

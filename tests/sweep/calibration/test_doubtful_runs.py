@@ -119,7 +119,7 @@ def test_layouts_are_doubted_alike(write_layouts) -> None:
         paradl.calibrate(write_layouts(1000, 1000, 1000))
     slow = paradl.calibrate(write_layouts(1.6, 1.6, 1.6)).layouts
     assert slow
-    assert slow.factor > 1.2
+    assert slow.factor > 1.05
 
 
 def test_many_doubtful_runs_make_a_short_message(measured, seven) -> None:
