@@ -96,6 +96,15 @@ def test_predict_is_fit_to_the_last_bit(place, strategy, network, layout):
     assert answer["bubble_share"] == pytest.approx(time["bubble_share"], rel=1e-14)
 
 
+def test_groups_of_16_leave_idle_in_racks_of_72_what_fit_does():
+    settings: Any = {"scaling": "strong"}
+    place: Any = {"system": "gb200-nvl72", "dataset": "pile", "settings": settings}
+    answer = predict("gpt3_175b", "data+pipeline:pipeline=6,micro=1", 96, 96, **place)
+    options: Any = {"global_batch": 96, "layout": "pp6 dp16 mb1", "by": "time"}
+    row: Any = fit("gpt3_175b", 96, system="gb200-nvl72", **options)["smallest"]
+    assert answer["iteration_time"] == row["time"]["iteration_time"]
+
+
 def test_machines_at_once_answer_as_each_alone():
     """Every axis of a machine's parameter, to the last bit."""
     strategy = "data+tensor+context+pipeline:tensor=4,context=2,pipeline=2,micro=best,zero=1"

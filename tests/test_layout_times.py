@@ -151,6 +151,18 @@ def test_as_the_scalar_reference(net, case, speeds, machine):
             assert exchanged[name] == result[name]
 
 
+def test_groups_of_three_nodes_leave_the_fourth_of_a_rack_idle():
+    """Nodes are whole, and the racks as good as those of three."""
+    layout = scalar.Layout(data=6, pipeline=2, batch=12)
+    four, three = (
+        replace(
+            MACHINE, pes_per_node=2, levels=[(2, 2e-6, 2e11), (pes, 4e-6, 4e10), (96, 9e-6, 1e9)]
+        )
+        for pes in (8, 6)
+    )
+    assert time_layouts(GPT, [layout], machine=four) == time_layouts(GPT, [layout], machine=three)
+
+
 @pytest.mark.parametrize(("again", "reduces"), [((), 4), (("core_attn",), 4), (("blocks",), 6)])
 def test_all_reduces_of_tensor(again, reduces):
     """SC21, section 3.2: 4 of a block and micro-batch, 6 where it is computed again."""

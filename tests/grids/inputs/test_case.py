@@ -1,5 +1,6 @@
 """Cases: effects of settings on the kernels' inputs and on the answers."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -111,6 +112,12 @@ def test_an_axis_of_bandwidths_spares_the_other_levels() -> None:
     bandwidth = case(axes={"inter_bandwidth": np.array([1e9, 2e9])}).network.bandwidth
     assert bandwidth.shape == (4, 1, 1, 2)
     assert bandwidth[:, 0, 0, 1].tolist() == [50e9, 2e9, 2e9, 2e9]
+
+
+def test_hosts_feed_what_their_system_states() -> None:
+    system = WORKLOAD.system.model_copy(update={"input_rate": 500.0})
+    assert number(case(of=replace(WORKLOAD, system=system)).network.input_rate) == 500
+    assert number(case().network.input_rate) == np.inf
 
 
 def test_a_system_without_staging_has_none() -> None:

@@ -427,7 +427,7 @@ FRONTS = ("pareto", *PROVISIONED)
         # What divides nothing.
         (("fit", "--model", "llama2_70b", "--pe", 24, "--layout", "tp12 dp2"), "64 heads"),
         (("fit", *SEVENTY, "tp8 pp1 v2"), "v2"),
-        (("fit", *SEVENTY, "tp1 dp64 zero1 shard24"), "shard24"),
+        (("fit", *SEVENTY, "tp1 dp64 zero1 shard24"), "divide context x data\n"),
         (("fit", *SEVENTY, "tp8 mb3"), "mb3"),
         (("fit", *SEVENTY, "pp64 mb32 v2"), "80 blocks"),
         (("fit", *SEVENTY, "tp8 ep2"), "no experts"),

@@ -129,7 +129,9 @@ def test_torchtitan(pe, layout, options, cli):
     replicas = degrees["data_parallel_replicate_degree"] * degrees["data_parallel_shard_degree"]
     inside = ("tensor_parallel_degree", "context_parallel_degree", "pipeline_parallel_degree")
     assert replicas * math.prod(degrees[name] for name in inside) == pe
-    assert training["global_batch_size"] % (training["local_batch_size"] * replicas) == 0
+    # Stages cut it into micro-batches; without them it is one, of mb1.
+    whole, rest = divmod(training["global_batch_size"], replicas)
+    assert (training["local_batch_size"], rest) == (whole if "pp" in layout else 1, 0)
     assert tables["activation_checkpoint"] == {"mode": "full"}
 
 
@@ -141,6 +143,7 @@ def test_deepspeed(layout, cli):
     inside = int(flags["tensor-model-parallel-size"]) * int(flags["pipeline-model-parallel-size"])
     steps = config["gradient_accumulation_steps"] * config["train_micro_batch_size_per_gpu"]
     assert config["train_batch_size"] == steps * 64 // inside == 256
+    assert ("no-pipeline-parallel" in flags) == ("pp" not in layout)
     assert config["zero_optimization"]["stage"] == int(flags["zero-stage"]) > 0
 
 

@@ -1,4 +1,5 @@
 import re
+from typing import Any
 
 import pytest
 
@@ -142,6 +143,23 @@ def test_a_pipeline_says_which_stage():
     stages = [row["stage"] for row in layers]
     assert stages == sorted(stages)
     assert set(stages) == {1, 2, 3, 4}
+
+
+def test_gradients_sent_are_those_of_all_weights():
+    explanation = paradl.explain("alexnet", "data", 8, 64, dataset="imagenet")
+    named = {row["term"]: row["numbers"] for row in explanation["formulas"]}
+    sent = 4 * sum(layer["weights"] for layer in explanation["layers"])
+    assert named["gradient_exchange"].startswith(f"m = {sent:.6g} B, ")
+
+
+PILE: Any = {"dataset": "pile", "system": "dgx-h100"}
+
+
+def test_what_a_layout_hides_of_an_exchange_is_what_it_does_not_expose():
+    hidden = paradl.explain("llama2_7b", "fsdp:micro=1", 16, 16, **PILE)["hidden"]
+    assert max(row["seconds_per_iteration"] for row in hidden) > 0
+    for row in hidden:
+        assert evaluated(row["numbers"]) == pytest.approx(row["seconds_per_iteration"], abs=1e-5)
 
 
 def test_another_algorithm_is_named():
