@@ -148,6 +148,12 @@ def raise_rates(system, precision, factor):
         yield Stack(machine, precision).find_speeds().rates
 
 
+def test_rows_of_machines_are_columns_of_each_level():
+    stack = Stack(Machine(find("system", "dgx-h100", Path())), "bf16")
+    rows = stack.find_speeds(RowValues({"inter_bandwidth": np.array([1e9, 2e9])}))
+    assert rows.fabric.stated.bandwidth.tolist() == [[450e9] * 2, [1e9, 2e9], [1e9, 2e9]]
+
+
 @limit_examples(15)
 @given(
     network=st.sampled_from([*NETWORKS]),
