@@ -46,8 +46,8 @@ def calibrate(
     >>> run |= {"p": 32, "samples_per_replica": 64, "total_s": 3.4}
     >>> pd.DataFrame([run]).to_csv("runs.csv", index=False)
     >>> fitted = paradl.calibrate("runs.csv", system="dgx-h100")
-    >>> round(fitted.layouts.factor, 2)
-    1.02
+    >>> round(fitted.layouts.parameters["node_collective"], 2)
+    0.91
     """
     keep_programs()
     runs = read_runs(Path(path))
