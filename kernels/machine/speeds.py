@@ -45,7 +45,7 @@ def take_levels(network: Network, levels: int) -> Network:
 def _flatten(values: Any) -> Any:
     """Return values as a column, or a single one as a number."""
     flat = np.ravel(values)
-    return flat if flat.size > 1 else flat[0]
+    return flat if flat.size > 1 else flat.item()
 
 
 def _flatten_network(network: Network) -> Network:

@@ -22,7 +22,8 @@ def count_level_pes(network: Network, layouts: Layouts) -> list[Column]:
     counts: list[Column] = []
     inside, inner = np.array(1), 1
     for span in np.asarray(network.span, int).tolist():
-        room = inside * span // inner  # what partly used domains inside this level leave
+        # What partly used domains inside this level leave.
+        room = np.asarray(inside * span // inner)
         aligned = _align(room, layouts)
         # Idle PEs take further domains; a machine without these is filled, and groups are cut.
         has_domains = -(-layouts.pes // aligned) <= np.floor(network.size / span)
