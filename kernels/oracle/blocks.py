@@ -112,8 +112,8 @@ def make_work(
     most = net.blocks + 2
     pipeline, chunks = np.minimum(layouts.pipeline, most), np.minimum(layouts.chunks, most)
     staged = replace(layouts, pipeline=pipeline, chunks=chunks)
-    parts = {"span": spans[:levels], "size": float(np.max(network.size))}
-    used = count_level_pes(replace(take_levels(network, levels), **parts), layouts)
+    known = replace(take_levels(network, levels), span=spans[:levels])
+    used = count_level_pes(replace(known, size=float(np.max(network.size))), layouts)
     is_partial = any(span.ndim for span in used)
     return BlockWork(
         *(net, training, facts),
