@@ -188,14 +188,14 @@ def _look_up_usual(run: Run) -> dict[str, float]:
 
 
 @cache
-def find_pulls(run: Run) -> Logs:
+def find_elasticities(run: Run) -> Logs:
     """d ln time / d ln parameter of a run, by DRAWN_OF_BLOCKS."""
     usual, step = _look_up_usual(run), 1e-3
     factors = 1 + np.expm1(step) * np.eye(len(usual) + 1, len(usual), -1)
     moved = {name: value * factors[:, n] for n, (name, value) in enumerate(usual.items())}
     logs = np.log(_time_columns(run, RowValues(moved), len(factors)))
-    pulls: Logs = (logs[1:] - logs[0]) / step
-    return pulls
+    slopes: Logs = (logs[1:] - logs[0]) / step
+    return slopes
 
 
 @cache

@@ -16,7 +16,7 @@ from benchmarks.layout_runs import (
     Logs,
     Run,
     find_drawn_spread,
-    find_pulls,
+    find_elasticities,
     predict_columns,
     predict_memory,
     predict_seconds,
@@ -241,10 +241,10 @@ def _calibrate(timed: NDArray[np.object_], logs: Logs, most: int) -> Row:
         if not others.size:
             continue
         few = others[np.linspace(0, others.size - 1, min(others.size, most)).astype(int)]
-        pulls = np.array([find_pulls(run) for run in timed])
+        slopes = np.array([find_elasticities(run) for run in timed])
         priors = list_spreads(timed[left[0]].system, DRAWN_OF_BLOCKS)
-        times = fit_times(-logs[few], _expect_spreads(timed[few]), pulls[few], priors)
-        off = logs[left] + move_times(times, pulls[left], priors)
+        times = fit_times(-logs[few], _expect_spreads(timed[few]), slopes[few], priors)
+        off = logs[left] + move_times(times, slopes[left], priors)
         spreads = find_spreads(timed[left], times, is_known=False)
         accuracies.append(measure_accuracy(off))
         held.append(np.abs(off) <= PERCENTILES[90] * spreads)

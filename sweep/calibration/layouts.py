@@ -43,25 +43,25 @@ from paradl.sweep.measured.runs import MeasuredRun
 # Runs that the expected spread counts as, beside those of a calibration.
 EXPECTED = 2
 # Spread of what a stack's runs share beside its parameters. Of 0, 0.05 and 0.08, sizes of networks
-# that were left out of their stack's runs are met to 89.1, 89.2 and 89.0 %; by a factor alone to
-# 88.0 % (`python -m benchmarks layouts`, 2026-11).
+# are met by the other sizes' runs of their stack, and the rates as shipped, to 89.1, 89.2 and
+# 89.0 %; by a factor of 0.08 alone to 88.0 % (53 sizes, 2026-11).
 SHARED = 0.05
 
 
 def fit_times(
-    off: Floats, spread: Floats, pulls: Floats, priors: Mapping[str, float]
+    off: Floats, spread: Floats, slopes: Floats, priors: Mapping[str, float]
 ) -> LayoutTime | None:
     """Fit parameters and the factor of runs, and how far they scatter beside; None without a run.
 
     off [run]: ln of measured over predicted. spread [run]: of `off` by software that is known.
-    pulls [run, parameter]: d ln time / d ln parameter. priors: spreads of the parameters'
+    slopes [run, parameter]: d ln time / d ln parameter. priors: spreads of the parameters'
     logarithms, by name. What it gains on networks that it has not seen: `python -m benchmarks
     layouts`.
     """
     if not off.size:
         return None
     scales = np.append([*priors.values()], SHARED)
-    columns = np.column_stack([pulls, np.ones(off.size)]) * scales
+    columns = np.column_stack([slopes, np.ones(off.size)]) * scales
     variance = columns @ columns.T + SPREAD**2 * np.eye(off.size)
     moves = columns.T @ np.linalg.solve(variance, off)
     squares = ((off - columns @ moves) / spread) ** 2
@@ -76,12 +76,12 @@ def fit_times(
     )
 
 
-def move_times(times: LayoutTime | None, pulls: Floats, names: Iterable[str]) -> Floats:
-    """Return the logarithms by which a fit moves times [run]; pulls: as in `fit_times`."""
+def move_times(times: LayoutTime | None, slopes: Floats, names: Iterable[str]) -> Floats:
+    """Return the logarithms by which a fit moves times [run]; slopes: as in `fit_times`."""
     if times is None:
-        return np.zeros(len(pulls))
+        return np.zeros(len(slopes))
     logs = np.log([times.parameters.get(name, 1.0) for name in names])
-    moved: Floats = pulls @ logs + np.log(times.factor)
+    moved: Floats = slopes @ logs + np.log(times.factor)
     return moved
 
 
@@ -89,13 +89,13 @@ def move_times(times: LayoutTime | None, pulls: Floats, names: Iterable[str]) ->
 class LayoutRuns:
     """Runs of layouts on one system.
 
-    off [run]: ln of measured over predicted. pulls [run, parameter]: as in `fit_times`, by
+    off [run]: ln of measured over predicted. slopes [run, parameter]: as in `fit_times`, by
     DRAWN_OF_BLOCKS. families [run]: of the networks. models [run]: their names.
     """
 
     system: System
     off: Floats
-    pulls: Floats
+    slopes: Floats
     families: Sequence[Family]
     models: NDArray[np.str_]
 
@@ -141,7 +141,7 @@ class LayoutRuns:
     def _fit(self, rows: NDArray[np.bool_], least: float = 0.0) -> LayoutTime | None:
         """Fit some of the runs. least: the scatter is at least this."""
         priors = list_spreads(self.system, DRAWN_OF_BLOCKS)
-        times = fit_times(self.off[rows], self._spread[rows], self.pulls[rows], priors)
+        times = fit_times(self.off[rows], self._spread[rows], self.slopes[rows], priors)
         return times and times.model_copy(update={"scatter": max(times.scatter, least)})
 
     def _find_least_scatter(self, kept: Iterable[NDArray[np.bool_]]) -> float:
@@ -154,7 +154,7 @@ class LayoutRuns:
 
     def _find_rest(self, fits: Sequence[LayoutTime | None]) -> Floats:
         """Return what is left of `off` by a fit for each run."""
-        rows = zip(fits, self.pulls[:, None], strict=True)
+        rows = zip(fits, self.slopes[:, None], strict=True)
         moved = [move_times(*row, DRAWN_OF_BLOCKS) for row in rows]
         rest: Floats = self.off - np.concatenate(moved)
         return rest
@@ -188,7 +188,7 @@ def observe_layouts(runs: Sequence[MeasuredRun], system: str) -> LayoutRuns:
     predicted = predict_runs(runs, Conditions(system, "none", {"oracle": "machine"}))
     first = predicted[0].grid.systems[0]
     expect_one_system(runs, [run.grid.systems[0].name for run in predicted])
-    off, pulls, families, models = [], [], list[Family](), []
+    off, slopes, families, models = [], [], list[Family](), []
     for run in predicted:
         if run.predicted.total is None:
             broken = ", ".join([*run.answer["limit"], *run.answer["obstacles"]])
@@ -202,14 +202,14 @@ def observe_layouts(runs: Sequence[MeasuredRun], system: str) -> LayoutRuns:
         families.append(workload.transformer.family)
         models.append(run.grid.models[0].name)
         off.append(np.log(run.row.measured.total or np.nan) - np.log(run.predicted.total))
-        pulls.append(find_pulls(run.grid))
-    return LayoutRuns(first, np.array(off), np.array(pulls), families, np.array(models))
+        slopes.append(find_elasticities(run.grid))
+    return LayoutRuns(first, np.array(off), np.array(slopes), families, np.array(models))
 
 
-def find_pulls(grid: Grid) -> Floats:
+def find_elasticities(grid: Grid) -> Floats:
     """Return d ln time / d ln parameter of a grid's one cell, by DRAWN_OF_BLOCKS."""
     case = grid.case(ONLY)
     assert case is not None  # there is a prediction
     time, changes = differentiate_epoch(case, parameters=DRAWN_OF_BLOCKS)
-    pulls: Floats = np.ravel(changes / time)
-    return pulls
+    slopes: Floats = np.ravel(changes / time)
+    return slopes

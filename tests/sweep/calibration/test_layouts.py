@@ -70,18 +70,18 @@ def calibrated(write) -> CalibrationFile:
 def test_the_fit_is_the_most_probable_one() -> None:
     """Least squares of runs, in spreads of 0.115, and of moves, in spreads of their priors."""
     generator = np.random.default_rng(1)
-    off, pulls = generator.normal(0, 0.2, 7), generator.normal(0, 0.5, (7, 3))
+    off, slopes = generator.normal(0, 0.2, 7), generator.normal(0, 0.5, (7, 3))
     priors = {"rail": 0.3, "overlap": 0.2, "host_pause": 0.0}
-    times = fit_times(off, np.full(7, 0.115), pulls, priors)
+    times = fit_times(off, np.full(7, 0.115), slopes, priors)
     assert times
     assert times.parameters.keys() == {"rail", "overlap"}  # what software settles stays
-    columns = np.column_stack([pulls * [0.3, 0.2, 0.0], np.full(7, 0.05)])
+    columns = np.column_stack([slopes * [0.3, 0.2, 0.0], np.full(7, 0.05)])
     rows, goals = np.vstack([columns / 0.115, np.eye(4)]), np.append(off / 0.115, np.zeros(4))
     rail, overlap, _, factor = np.linalg.lstsq(rows, goals)[0] * [0.3, 0.2, 0.0, 0.05]
     fitted = [times.parameters["rail"], times.parameters["overlap"], times.factor]
     assert np.log(fitted) == pytest.approx([rail, overlap, factor])
-    moved = move_times(times, pulls, priors)
-    assert moved == pytest.approx(pulls @ [rail, overlap, 0.0] + factor)
+    moved = move_times(times, slopes, priors)
+    assert moved == pytest.approx(slopes @ [rail, overlap, 0.0] + factor)
     rest = (off - moved) / 0.115
     assert times.scatter == pytest.approx(math.sqrt((2 + sum(rest**2)) / 9))
 
@@ -173,12 +173,12 @@ def test_intervals_hold_what_they_promise_of_runs_left_out() -> None:
     generator = np.random.default_rng(0)
     priors, held = {"rail": 0.3, "overlap": 0.3, "block_passes": 0.3}, []
     for _ in range(400):
-        pulls, moves = generator.normal(0, 0.12, (5, 3)), generator.normal(0, 0.3, 3)
+        slopes, moves = generator.normal(0, 0.12, (5, 3)), generator.normal(0, 0.3, 3)
         stack = generator.normal(0, math.hypot(0.05, 0.08))
-        off = pulls @ moves + stack + 0.115 * generator.standard_t(4, 5)
-        times = fit_times(off[:4], np.full(4, 0.115), pulls[:4], priors)
+        off = slopes @ moves + stack + 0.115 * generator.standard_t(4, 5)
+        times = fit_times(off[:4], np.full(4, 0.115), slopes[:4], priors)
         spread = find_spread("a100", "bf16", "dense", is_known=False, calibrated=times)
-        left = off[4] - float(move_times(times, pulls[4:], priors)[0])
+        left = off[4] - float(move_times(times, slopes[4:], priors)[0])
         held.append(abs(left) <= PERCENTILES[90] * spread)
     assert 0.72 < np.mean(held) < 0.88
 
