@@ -15,6 +15,7 @@ import yaml
 from numpy.typing import NDArray
 
 from benchmarks.clusters import find_cluster
+from paradl.grids.entries.calibration import DRAWN_OF_BLOCKS
 from paradl.grids.entries.names import CATALOGUE
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.software import SOFTWARE, LayoutFacts
@@ -26,7 +27,7 @@ from paradl.grids.entries.transformer_rates import (
 )
 from paradl.grids.inputs.draws import DRAWS
 from paradl.grids.inputs.machine import Machine, Stack
-from paradl.grids.inputs.uncertainty import DRAWN_OF_BLOCKS, draw_logarithms
+from paradl.grids.inputs.uncertainty import draw_logarithms
 from paradl.grids.inputs.values import NOTHING, RowValues
 from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture

@@ -24,9 +24,9 @@ from benchmarks.layout_runs import (
 )
 from benchmarks.layout_search import measure_search
 from benchmarks.report import Effort, Report, Row
-from paradl.grids.entries.calibration import LayoutTime
+from paradl.grids.entries.calibration import DRAWN_OF_BLOCKS, LayoutTime
 from paradl.grids.entries.transformer_rates import FITTED, find_family, find_spread, is_systolic
-from paradl.grids.inputs.uncertainty import DRAWN_OF_BLOCKS, list_spreads
+from paradl.grids.inputs.uncertainty import list_spreads
 from paradl.kernels.names.stored import PERCENTILES
 from paradl.sweep.calibration.layouts import fit_times, move_times
 
@@ -234,6 +234,7 @@ def list_calibrated(timed: Sequence[Run], logs: Logs) -> list[Row]:
 def _calibrate(timed: NDArray[np.object_], logs: Logs, most: int) -> Row:
     """Times of networks by a calibration of so many runs."""
     series, sizes = (np.array([str(of(run)) for run in timed]) for of in (_find_series, find_size))
+    slopes = np.array([find_elasticities(run) for run in timed])
     accuracies, held, widths = [], [], []
     for of, size in sorted({*zip(series, sizes, strict=True)}):
         others = np.flatnonzero((series == of) & (sizes != size))
@@ -241,7 +242,6 @@ def _calibrate(timed: NDArray[np.object_], logs: Logs, most: int) -> Row:
         if not others.size:
             continue
         few = others[np.linspace(0, others.size - 1, min(others.size, most)).astype(int)]
-        slopes = np.array([find_elasticities(run) for run in timed])
         priors = list_spreads(timed[left[0]].system, DRAWN_OF_BLOCKS)
         times = fit_times(-logs[few], _expect_spreads(timed[few]), slopes[few], priors)
         off = logs[left] + move_times(times, slopes[left], priors)

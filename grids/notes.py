@@ -115,7 +115,7 @@ def _list_unused_choices(grid: Grid) -> Iterator[str]:
         if name in given and not is_used:
             yield f"{name} is not used: no strategy is a {kind} whose label does not set {name}"
     # Beside layouts, other strategies would use these keys.
-    if grid.layouts == grid.resolved:
+    if None not in grid.blocks:
         for name in given:
             if name in PARAMETERS and name not in {*takers, *TAKEN}:
                 yield f"{name} is not used by layouts (docs/transformers.md)"

@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from paradl.grids.entries.entry import Count, Entry, Name, Record, Sources
+from paradl.grids.entries.layout_parameters import KNOWN
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.precision import AnyPrecision, PrecisionName
 from paradl.grids.entries.quantity import Parameter
@@ -46,6 +47,8 @@ CALIBRATED = (
     "gather_rate",
     "log_open",
 )
+# Those of layouts that priors or runs leave open, but for memory, on which no time depends.
+DRAWN_OF_BLOCKS = tuple(name for name in KNOWN if PARAMETERS[name].prior and name != "reserved")
 # Parameters of earlier versions' files.
 FORMER = ("layer_wait", "jitter", "node_reduce")
 # Parameters of the path through host memory, which few machines have.
@@ -238,6 +241,9 @@ class CalibrationFile(Entry):
                 )
             if name not in CALIBRATED:
                 raise InputError.unknown("parameter", name, CALIBRATED)
+        for name in self.layouts.parameters if self.layouts else ():
+            if name not in DRAWN_OF_BLOCKS:
+                raise InputError.unknown("parameter of layouts", name, DRAWN_OF_BLOCKS)
         if self.layouts and not self.parameters:
             return self  # all runs were of transformers
         # No defaults: a parameter that was not measured has its prior's spread.

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from paradl.grids.entries.calibration import CalibrationFile, ModelError
-from paradl.grids.entries.layout_parameters import KNOWN
+from paradl.grids.entries.calibration import DRAWN_OF_BLOCKS, CalibrationFile, ModelError
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import System
@@ -27,8 +26,6 @@ from paradl.kernels.names.arrays import Floats
 from paradl.kernels.work.transformer import Family
 
 NAMES = tuple(field.name for field in fields(Software))
-# Those of layouts that priors or runs leave open, but for memory, on which no time depends.
-DRAWN_OF_BLOCKS = tuple(name for name in KNOWN if PARAMETERS[name].prior and name != "reserved")
 SERIAL = "serial"  # a model's time on one PE
 UNSEEN, OVERHEAD = "unseen", "layer_overhead"
 

@@ -10,6 +10,7 @@ parameter: `kernels.derivatives.points`.)
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 
 import jax
@@ -148,7 +149,9 @@ def find_output_slopes(case: Case, names: tuple[str, ...]) -> dict[str, AnyArray
     # a slope of eight axes take 4.4 instead of 6.9 s of CPU to trace.
     case = replace(case, uncertainty=None)
     slopes: dict[str, AnyArray] = {}
-    find = _difference if case.in_numpy else _push_forward
+    if not wanted:
+        return slopes
+    find = partial(_difference, evaluate(case)) if case.in_numpy else _push_forward
     for parameter, fields in wanted.items():
         values, changes = find(case, parameter, fields)
         slopes |= {name: _divide(changes[name], values[name]) for name in fields}
@@ -156,11 +159,13 @@ def find_output_slopes(case: Case, names: tuple[str, ...]) -> dict[str, AnyArray
 
 
 def _difference(
-    case: Case, parameter: str, fields: Mapping[str, str]
+    here: Answer, case: Case, parameter: str, fields: Mapping[str, str]
 ) -> tuple[dict[str, AnyArray], dict[str, AnyArray]]:
-    """Return the same as `_push_forward` by differences, towards more of the parameter."""
+    """Return the same as `_push_forward` by differences, towards more of the parameter.
+
+    here: the answer of the case itself, the same for every parameter.
+    """
     moved = [evaluate(scale_parameters(case, {parameter: xp.asarray(step)})) for step in STEPS]
-    here = evaluate(case)
     values, changes = {}, {}
     for name, field in fields.items():
         value, near, far = (attrgetter(field)(answer) for answer in (here, *moved))
@@ -174,7 +179,8 @@ def differentiate_epoch(case: Case, *, parameters: tuple[str, ...]) -> tuple[Any
     if not case.in_numpy:
         return _differentiate_epoch(case, parameters=parameters)
     with use_numpy():
-        pairs = (_difference(case, name, {"time": "epoch_time"}) for name in parameters)
+        here, fields = evaluate(case), {"time": "epoch_time"}
+        pairs = (_difference(here, case, name, fields) for name in parameters)
         values, changes = zip(*pairs, strict=True)
         slopes = np.stack([change["time"] for change in changes])
         return values[0]["time"], round_elasticity(slopes / values[0]["time"]) * values[0]["time"]

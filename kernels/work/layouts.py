@@ -1,6 +1,6 @@
 """Columns of candidate layouts."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -56,12 +56,6 @@ class Layouts:
             [row.get(name, column.usual) for name, column in LAYOUT_COLUMNS.items()] for row in rows
         ]
         return cls.from_rows(np.array(table, int).reshape(-1, len(COLUMNS)))
-
-    @classmethod
-    def join(cls, lists: Sequence["Layouts"]) -> "Layouts":
-        """Join lists of layouts that have the same columns."""
-        names = [name for name in ALL_COLUMNS if getattr(lists[0], name) is not None]
-        return cls(**{n: np.concatenate([getattr(one, n) for one in lists]) for n in names})
 
     def to_rows(self) -> Column:
         """The columns as rows [layouts, columns]."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from paradl.grids.entries.calibration import CalibrationFile, LayoutTime
+from paradl.grids.entries.calibration import DRAWN_OF_BLOCKS, CalibrationFile, LayoutTime
 from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.entries.systems import System
 from paradl.grids.entries.transformer_rates import (
@@ -25,7 +25,7 @@ from paradl.grids.entries.transformer_rates import (
     find_system_spread,
 )
 from paradl.grids.grid import Grid
-from paradl.grids.inputs.uncertainty import DRAWN_OF_BLOCKS, list_spreads
+from paradl.grids.inputs.uncertainty import list_spreads
 from paradl.grids.library import find
 from paradl.grids.models.transformers import find_transformer
 from paradl.grids.reading.errors import InputError

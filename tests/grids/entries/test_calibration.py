@@ -146,6 +146,10 @@ def test_a_calibration_of_an_earlier_version_is_refused_as_such(former) -> None:
             {"parameters": {"rail": {"value": 1e308, "spread": 0}}},
             "less than or equal to 1000000000000000, got 1e+308",
         ),
+        (
+            {"layouts": {"factor": 1, "parameters": {"node_collectiv": 1}, "runs": 1}},
+            "unknown parameter of layouts 'node_collectiv'; did you mean 'node_collective'",
+        ),
         ({"error": ERROR | {"serial": -1}}, "greater than or equal to 0"),
         ({"precision": "fp23"}, "fp23"),
         ({"software": "ddq"}, "did you mean 'ddp'"),

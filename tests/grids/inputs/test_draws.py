@@ -6,8 +6,9 @@ In other processes: tests/test_pins.py, whose intervals follow from draws.
 import numpy as np
 import pytest
 
+from paradl.grids.entries.calibration import DRAWN_OF_BLOCKS
 from paradl.grids.inputs.draws import DRAWS, draw_normals
-from paradl.grids.inputs.uncertainty import DRAWN_OF_BLOCKS, NAMES, SERIAL
+from paradl.grids.inputs.uncertainty import NAMES, SERIAL
 
 DRAWN = (*dict.fromkeys((*NAMES, SERIAL, *DRAWN_OF_BLOCKS)),)
 

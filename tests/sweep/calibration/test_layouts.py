@@ -13,9 +13,8 @@ from jsonschema import Draft202012Validator
 from measured_runs import list_runs
 
 import paradl
-from paradl.grids.entries.calibration import CalibrationFile
+from paradl.grids.entries.calibration import DRAWN_OF_BLOCKS, CalibrationFile
 from paradl.grids.entries.transformer_rates import find_spread
-from paradl.grids.inputs.uncertainty import DRAWN_OF_BLOCKS
 from paradl.grids.notes import list_warnings
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.stored import PERCENTILES
