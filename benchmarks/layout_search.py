@@ -5,107 +5,65 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import replace
-from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
 from benchmarks.first import run_command
 from benchmarks.memory import read_peak
-from benchmarks.report import Effort, Row, at_least, at_most
-from paradl.grids.entries.precision import RECIPES
-from paradl.grids.inputs.machine import Machine, Stack
-from paradl.grids.library import find
-from paradl.grids.models.transformers import read_transformer
-from paradl.kernels.oracle.blocks import sum_memory, time_layouts
-from paradl.kernels.search.candidates import make_space
-from paradl.kernels.search.search import FITS, LARGE, Search
-from paradl.kernels.work.transformer import Training
+from benchmarks.report import Effort, Row, at_most
+from paradl.grids.inputs.case import find_space
+from paradl.grids.inputs.layouts import LayoutSpace
+from paradl.kernels.search.ranking import Tally
+from paradl.sweep.cells.design_space import ONLY, Configuration
 
-PES, BATCH, LENGTH = 1024, 2048, 8192
-# Sets of modules to recompute: 6 and 10 million candidates.
-SETS = {"llama2_70b": 128, "deepseek_v3": 18}
-SAMPLE = 2**16  # layouts that are evaluated one by one
-CODE = "from benchmarks.layout_search import print_search; print_search('{model}', {sets})"
+MODELS = ("llama2_70b", "deepseek_v3")
+CODE = "from benchmarks.layout_search import print_search; print_search('{model}')"
 ASKED = ("--system", "dgx-h100", "--pe", "1024", "--global-batch", "2048", "--sequence", "8192")
 GOALS = {"llama2_70b": 2.5, "deepseek_v3": 5.0}  # CPU seconds of a cold answer
 
 
-def make_search(model: str, sets: int, capacity: float | None = None) -> Search:
-    """A search by time of a model's layouts, with so many sets of modules to recompute."""
-    system = find("system", "dgx-h100", Path())
-    machine = Machine(system)
-    net = read_transformer(find("model", model, Path()))
-    training = Training(BATCH, LENGTH, RECIPES["bf16"], reserved=machine.reserved)
-    space = make_space(net, PES, BATCH, {"recompute": range(sets), "group": (0,)})
-    return Search(
-        *(net, space, training, capacity or system.pe.memory_capacity, system.pes_per_node),
-        speeds=Stack(machine, "bf16").find_speeds(),
-        most=1000,
+def make_space(model: str) -> LayoutSpace:
+    """All layouts of a model on 1,024 PEs."""
+    asked = Configuration(
+        *(model, "layouts", 1024), system="dgx-h100", global_batch=2048, sequence=8192
     )
+    space = asked.grid().build(find_space, ONLY, None, None)
+    assert space is not None
+    return space
 
 
-def print_search(model: str, sets: int) -> None:
+def print_search(model: str) -> None:
     """Print what a search has taken, in a process of its own."""
-    search = make_search(model, sets)
+    space, tally = make_space(model), Tally()
     before = read_peak(os.getpid())
     wall, cpu = time.perf_counter(), time.process_time()
-    search.run()
+    space.search(1000, tally)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    counts = np.bincount(search.outcomes.ravel()).tolist()
     memory = read_peak(os.getpid()) - before
-    print(json.dumps({"counts": counts, "wall": wall, "cpu": cpu, "memory": memory}))
+    print(json.dumps({"count": tally.candidates, "wall": wall, "cpu": cpu, "memory": memory}))
 
 
 def measure_search(effort: Effort) -> list[Row]:
-    """The rates of searches, of single layouts, and the times of cold answers."""
+    """The rates of searches, and the times of cold answers."""
     rounds = min(effort.rounds, 3)
-    searched = [row for model in SETS for row in _measure_model(model, rounds)]
+    searched = [_measure_model(model, rounds) for model in MODELS]
     return [*searched, *(_time_answer(model, rounds) for model in GOALS)]
 
 
-def _measure_model(model: str, rounds: int) -> list[Row]:
-    """The rate of a search, on all cores and of a CPU-second, beside that of single layouts."""
+def _measure_model(model: str, rounds: int) -> Row:
+    """The rate of a search of a CPU-second."""
     runs = [_run(model) for _ in range(rounds)]
-    best = min(runs, key=lambda run: run["wall"])
-    _, *counts = best["counts"]
-    candidates, cpu = sum(counts), min(run["cpu"] for run in runs)
-    rate, direct = candidates / best["wall"], _time_directly(model)
-    divided = (counts[LARGE - 1] + counts[FITS - 1]) / cpu
-    note = f"{candidates:,} candidates, {cpu:.2f} CPU-s; {max(run['memory'] for run in runs):,} B"
-    what = f"{model}, a layout by itself"
-    return [
-        Row(
-            f"{model}, a search",
-            rate,
-            "layouts/s",
-            goals=(at_least(rate, 1e7, "layouts/s"),),
-            note=f"{note} more at the peak",
-        ),
-        Row(f"{model}, of a search what divides", divided, "layouts/CPU-s", divided / direct, what),
-        Row(what, direct, "layouts/CPU-s", note="time and memory"),
-    ]
+    cpu, count = min(run["cpu"] for run in runs), runs[0]["count"]
+    note = f"{count:,} candidates; {max(run['memory'] for run in runs):,} B more at the peak"
+    return Row(f"{model}, a search", count / cpu, "layouts/CPU-s", note=note)
 
 
 def _run(model: str) -> dict[str, Any]:
-    command = [sys.executable, "-c", CODE.format(model=model, sets=SETS[model])]
+    command = [sys.executable, "-c", CODE.format(model=model)]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     result: dict[str, Any] = json.loads(printed)
     return result
-
-
-def _time_directly(model: str) -> float:
-    """Layouts a CPU-second, in a list."""
-    search = make_search(model, 2, inf)
-    layouts = replace(search, speeds=None, most=SAMPLE).run().best.layouts
-    assert search.speeds
-    start = time.process_time()
-    time_layouts(search.net, layouts, search.training, *search.speeds)
-    sum_memory(search.net, layouts, search.training)
-    return len(layouts) / (time.process_time() - start)
 
 
 def _time_answer(model: str, rounds: int) -> Row:

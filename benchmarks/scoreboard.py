@@ -29,10 +29,10 @@ from benchmarks.layouts import (
     select_timed,
 )
 from benchmarks.report import Effort, Report, Row, at_least, at_most, tabulate
+from paradl.grids.entries.layout_words import write_layout
 from paradl.grids.entries.transformer_rates import FITTED, find_spread, is_systolic
 from paradl.kernels.names.stored import PERCENTILES
 from paradl.kernels.work.transformer import Family
-from paradl.sweep.cases.layout_words import list_layouts, write_layout
 
 
 def measure(effort: Effort) -> Report:
@@ -146,7 +146,7 @@ def summarise(forecasts: Sequence[Forecast]) -> Iterator[list[str]]:
 def describe(row: Forecast) -> list[str]:
     """A line of COLUMNS."""
     run = row.run
-    (columns,) = list_layouts(run.layout)
+    (columns,) = run.layout.to_names()
     ratios = (value / run.seconds for value in (row.seconds, row.constant, row.rule))
     return [
         *(run.stack, run.model, run.system.name, str(int(run.layout.pes[0]))),

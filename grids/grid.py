@@ -65,6 +65,12 @@ LABELS = ("model", "dataset", "system", "strategy")
 # A transformer on one PE, at its fastest micro-batch.
 ALONE = "data:micro=best,recompute=none,sequence=off,zero=0"
 
+# Options that are keys of a spec.
+AS_IN_SPEC = (
+    *("allreduce", "iterations", "optimizer", "recompute", "conventions"),
+    *("attention", "context", "loss"),
+)
+
 Built = TypeVar("Built")
 Index = tuple[int, int, int, int]  # a position along each labelled dimension
 Source = str | Path | Mapping[str, object]  # a spec: a file or a mapping
@@ -236,8 +242,8 @@ class Grid:
     def find_alone(self, index: Index) -> Strategy:
         """The strategy of one PE, whose time is what speedups and efficiencies divide by."""
         # Rates of layouts differ from those of other strategies, so they need one of their own.
-        is_layout = {*self.layouts} & {*self.resolve_all(index[0])}
-        return parse_strategy(ALONE) if is_layout else Strategy("serial")
+        has_layouts = any(one.of_blocks for one in self.resolve_all(index[0]))
+        return parse_strategy(ALONE) if has_layouts else Strategy("serial")
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -274,12 +280,8 @@ class Grid:
             oracle=spec.oracle,
             # Table III has rings.
             algorithm=spec.collectives if machine or spec.collectives != "auto" else "ring",
-            allreduce=spec.allreduce,
-            iterations=spec.iterations,
-            optimizer=spec.optimizer,
-            recompute=spec.recompute,
             waits_for_input=machine and bounded,
-            conventions=spec.conventions,
+            **{name: getattr(spec, name) for name in AS_IN_SPEC},
         )
 
     @cached_property

@@ -10,6 +10,7 @@ from itertools import product
 
 from paradl.grids.entries.datasets import Dataset
 from paradl.grids.entries.layout_parameters import SLOPED
+from paradl.grids.entries.layout_words import expect_pes
 from paradl.grids.entries.names import is_path
 from paradl.grids.entries.precision import NARROW
 from paradl.grids.entries.strategies import Strategy, parse_strategy
@@ -82,6 +83,11 @@ def read_strategies(spec: Spec) -> tuple[Strategy, ...]:
     strategies = tuple(map(parse_strategy, spec.axes.strategy))
     for strategy in strategies:
         _expect_degrees(strategy, spec)
+        if strategy.written and "pe" in spec.axes.numeric:  # a layout in short words
+            columns = {name: n for name, n in strategy.degrees if isinstance(n, int)}
+            columns |= {DATA: strategy.replicas} if strategy.replicas else {}
+            counts = spec.axes.numeric["pe"].values.astype(int).tolist()
+            expect_pes(columns, counts, shorten(strategy.label))
     return strategies
 
 

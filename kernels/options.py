@@ -21,7 +21,9 @@ Zero = Literal[0, 1, 2, 3]  # stages of ZeRO
 # Schedules of pipelines: all segments forward, then all backward; or backward as soon as possible.
 Schedule = Literal["gpipe", "1f1b", "zb1p", "zbv"]
 
-
+Attention = Literal["fused", "unfused"]
+ContextExchange = Literal["ring", "all_gather", "all_to_all"]
+LossLogits = Literal["auto", "whole", "plain", "chunked", "fused"]
 Rounding = Literal["exact", "ceil"]
 
 
@@ -35,7 +37,7 @@ class Options:
     "full" runs layers forward again in the backward pass instead of keeping their tensors.
     waits_for_input: whether hosts may be too slow. conventions: of Table III only
     (docs/oracle.md). zero: replicas divide 1: optimizer states, 2: also gradients, 3: also weights.
-    schedule: of pipelines.
+    schedule: of pipelines. attention, context, loss: of blocks, as keys of a spec.
     """
 
     oracle: OracleName = "paper"
@@ -48,6 +50,9 @@ class Options:
     conventions: Conventions = "table"
     zero: Zero = 0
     schedule: Schedule = "gpipe"
+    attention: Attention = "fused"
+    context: ContextExchange = "ring"
+    loss: LossLogits = "auto"
 
     @property
     def verbatim(self) -> bool:

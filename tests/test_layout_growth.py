@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from paradl.grids.entries.layout_words import parse_layout
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.inputs.machine import Machine, Stack
 from paradl.grids.library import find
@@ -12,7 +13,6 @@ from paradl.grids.models.transformers import read_transformer
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.oracle.block_times import time_iteration
 from paradl.kernels.work.transformer import Training
-from paradl.sweep.cases.layout_words import parse_layout
 
 PAGE = (Path(__file__).parents[1] / "docs" / "machine.md").read_text()
 COLUMNS = ("p1", "t", "q_p", "S", "u")

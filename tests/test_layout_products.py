@@ -9,6 +9,7 @@ from budgets import limit_examples
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from paradl.grids.entries.layout_words import parse_layout
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.systems import TensorPeaks
 from paradl.grids.entries.transformer_rates import (
@@ -26,7 +27,6 @@ from paradl.kernels.oracle.block_times import time_iteration
 from paradl.kernels.parallelism.layout import find_reasons
 from paradl.kernels.search.candidates import list_candidates
 from paradl.kernels.work.transformer import Block, Tensor, Training, Transformer, Weights
-from paradl.sweep.cases.layout_words import parse_layout
 
 P, BW, R, MOVES = 1e14, 1e12, 0.6, 1.5
 DEVICE = {"peak": P, "wide_peak": P, "bandwidth": BW, "reach": R, "product_moves": MOVES}

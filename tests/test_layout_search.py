@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from paradl.kernels.search.search import Search
 
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.inputs.machine import Machine, Stack
@@ -17,7 +18,6 @@ from paradl.kernels.oracle.blocks import time_layouts
 from paradl.kernels.parallelism.layout import find_marks, find_reasons, find_repeated
 from paradl.kernels.search import search
 from paradl.kernels.search.candidates import LayoutProduct, list_product, make_space, multiply
-from paradl.kernels.search.search import Search
 from paradl.kernels.search.stacks import find_unsupported
 from paradl.kernels.work.block_memory import measure_bucket, measure_memory
 from paradl.kernels.work.layouts import COLUMNS

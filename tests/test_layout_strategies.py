@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from paradl.sweep.questions.fit import fit
 
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import ALONE, Grid
@@ -17,7 +18,6 @@ from paradl.sweep.engine.run import run
 from paradl.sweep.questions.best import rank_strategies
 from paradl.sweep.questions.crossovers import list_crossovers
 from paradl.sweep.questions.explain import explain
-from paradl.sweep.questions.fit import fit
 from paradl.sweep.questions.limits import list_limits
 from paradl.sweep.questions.needs import list_needs
 from paradl.sweep.questions.predict import predict

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from paradl.grids.entries.entry import Record
-from paradl.kernels.options import Optimizer, OracleName
+from paradl.kernels.options import Attention, ContextExchange, LossLogits, Optimizer, OracleName
 
 
 class Choices(Record):
@@ -36,6 +36,13 @@ class Choices(Record):
     optimizer: Optimizer = "sgd"
     # Whether layers run forward again in the backward pass, to keep less memory. Not in Table III.
     recompute: Literal["none", "full"] = "none"
+    # Of networks with blocks: whether the attention of a block keeps its scores in memory; how PEs
+    # that share a sequence exchange keys and values; what the loss keeps of logits: all of them
+    # (whole: fp32 alone, as Megatron-LM; plain: as PyTorch), an eighth at a time, or none. auto: as
+    # the system's software does.
+    attention: Attention = "fused"
+    context: ContextExchange = "ring"
+    loss: LossLogits = "auto"
 
 
 # Why one oracle does not have a parameter of the other, and what to write instead.

@@ -36,7 +36,8 @@ LAYOUT = tuple(
 
 # All that layouts take.
 TAKEN = {
-    *("pe", "batch", "accumulate", "segments", "memory_capacity", "max_global_batch", "pipeline"),
+    *("pe", "batch", "accumulate", "segments", "memory_capacity", "headroom", "max_global_batch"),
+    "pipeline",
     *KNOWN,
     *(row.name for row in LAYOUT),
 }

@@ -116,6 +116,11 @@ _ALL = (
         "the largest global batch; larger ones are assumed not to converge",
         chosen=False,
     ),
+    Parameter(
+        *("headroom", "1", "share of each PE's memory to keep free", 0, 0.999),
+        default=0.0,
+        chosen=True,
+    ),
     *MACHINE,
     _count("group", "PEs of a group (a replica) in hybrids", layered=True),
     *(

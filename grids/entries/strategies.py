@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from paradl.grids.entries.entry import split_settings
+from paradl.grids.entries.layout_words import is_layout, parse_layout, write_layout
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.strategy_names import expect_settings, order_parts, read_dims, read_one
 from paradl.grids.reading.errors import InputError, shorten
@@ -54,8 +55,9 @@ class Strategy:
     the order of writing; of a layout's own words all settings, as numbers. zero: the stage of ZeRO,
     among replicas; None is that of the parameter. schedule: of a pipeline. of_blocks: whether it is
     a layout of a network with blocks. micro: samples of each of a flush's passes; None: all, or a
-    segment. recomputes: all is run again. written: its label, if that is of a layout that
-    `undo_layout` undid.
+    segment. recomputes: all is run again. replicas: their number, None for what other degrees leave
+    of the PEs. written: its label, if it is a layout in short words, or one that `undo_layout`
+    undid.
     """
 
     base: str
@@ -69,6 +71,7 @@ class Strategy:
     of_blocks: bool = False
     micro: int | None = None
     recomputes: bool = False
+    replicas: int | None = None
     written: str = ""
 
     @property
@@ -226,6 +229,7 @@ class Strategy:
             schedule=self.schedule if staged else "gpipe",
             micro=int(micro) if micro else None,
             recomputes=again != 0,
+            replicas=self.replicas,
             written=self.label,
         )
 
@@ -273,6 +277,8 @@ def parse_strategy(text: object, where: str = "") -> Strategy:
     """
     if not isinstance(text, str):
         raise InputError(f"expected a strategy's name, got {shorten(text)}", where=where)
+    if is_layout(text):
+        return _read_layout(text, where)
     base, _, rest = (part.strip() for part in text.partition(":"))
     whole = f"{where}: {shorten(text)}" if where else shorten(text)
     settings = split_settings(rest, whole, "data+filter:group=8")
@@ -284,6 +290,24 @@ def parse_strategy(text: object, where: str = "") -> Strategy:
     base = order_parts(base, where)
     make = _make_layout if _is_layout(base, settings) else _make_strategy
     return make(base, settings, where)
+
+
+def _read_layout(text: str, where: str) -> Strategy:
+    """The strategy of a layout in short words, `tp8 pp4 dp2 mb1`, which states all columns."""
+    columns, schedule = parse_layout(text, where)
+    if schedule and columns["pipeline"] == 1:
+        raise InputError("schedule has no effect with pp1", where=where, advice="leave it out")
+    chosen = read_one("schedule", schedule or None, LAYOUT_SCHEDULES, where)
+    usual = next(iter(LAYOUT_SCHEDULES))
+    parts = [name for name in WRITTEN if columns.get(name, 1) > 1]
+    return Strategy(
+        "+".join([DATA, *parts]),
+        degrees=tuple((name, n) for name, n in columns.items() if name != DATA),
+        schedule=chosen,
+        of_blocks=True,
+        replicas=columns.get(DATA),
+        written=write_layout(columns, "" if chosen == usual else chosen),
+    )
 
 
 def _is_layout(base: str, settings: Mapping[str, object]) -> bool:

@@ -166,6 +166,8 @@ def _limit_sizes(bounds: Bounds, strategy: Strategy, run: Run) -> Bounds:
     """Return the bounds of all cells with those of the PEs that a strategy uses."""
     if strategy.serial:  # one PE, whatever p is
         return replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
+    if strategy.replicas:  # of a layout whose words state them
+        return replace(bounds, fits=bounds.fits & np.equal(run.replicas, strategy.replicas))
     if strategy.several and not strategy.replicated:  # PEs beyond its degrees have no work
         return replace(bounds, fits=bounds.fits & (run.group >= run.p))
     return bounds

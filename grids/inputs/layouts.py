@@ -4,9 +4,9 @@ Settings that a strategy leaves open (`best`) are chosen for each cell. Candidat
 cells of a case.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,9 @@ from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_PARTS, NODE, RECOMPUTE
 from paradl.kernels.oracle.answer import answer_case, find_fit
 from paradl.kernels.parallelism.alignment import count_ranks_in_node
+from paradl.kernels.parallelism.layout import list_rules
 from paradl.kernels.search.candidates import count_candidates, list_candidates
+from paradl.kernels.search.ranking import Ranked, Tally
 from paradl.kernels.search.stacks import find_unsupported
 from paradl.kernels.work.layouts import COLUMNS, Layouts
 from paradl.kernels.work.transformer import Training
@@ -39,7 +41,10 @@ MOST = 2**16
 # is that of the batch and of `segments`.
 USUAL = {name: row.usual for name, row in LAYOUT_COLUMNS.items()} | {"micro": 0}
 # Parameters beside columns that the choice of a layout depends on.
-READ = ("pe", "batch", "accumulate", "segments", "max_global_batch", "memory_capacity", *KNOWN)
+READ = (
+    *("pe", "batch", "accumulate", "segments", "max_global_batch", "memory_capacity", "headroom"),
+    *KNOWN,
+)
 
 
 @dataclass(frozen=True)
@@ -61,8 +66,13 @@ class LayoutSpace:
         precision = find_recipe(machine.system)
         # Tokens of a sequence, or extents of an image.
         length = net.length or data.shape[1]
-        training = Training(0, length, RECIPES[precision], strategy.schedule)
-        loss = machine.system.software_facts.layouts.loss
+        options = settings.options
+        training = Training(
+            *(0, length, RECIPES[precision], strategy.schedule, options.context),
+            fused_attention=options.attention == "fused",
+        )
+        usual = machine.system.software_facts.layouts.loss
+        loss = usual if options.loss == "auto" else options.loss
         fitted = workload.layout_time
         stack = Stack(machine.move_priors(fitted), precision, fitted)
         of_run = stack, data.samples, workload.convergence
@@ -74,18 +84,33 @@ class LayoutSpace:
 
         nearest: with those that least forbids instead, and of these with those of the least memory.
         """
+        best = self._reduce(partial(Ranked.pick_best, most=1), nearest=nearest)
+        chosen = Layouts.from_rows(best.rows)
+        layouts = chosen.map_columns(lambda column: column.reshape(self.shape))
+        exists = best.exists.reshape(self.shape)
+        return self._make_case(layouts, self.values, self.settings, exists)
+
+    def search(self, most: int | None, tally: Tally) -> Ranked:
+        """Find the best layouts of each cell, at most this many, each at its best micro-batch.
+
+        None: those that no other layout of the cell beats in both time and memory. tally: counts
+        the candidates of all cells.
+        """
+        pick = partial(Ranked.pick_best, most=most) if most else Ranked.pick_front
+        return self._reduce(pick, tally=tally)
+
+    def _reduce(
+        self, pick: Callable[[Ranked], Ranked], *, nearest: bool = False, tally: Tally | None = None
+    ) -> Ranked:
+        """Answer all candidates in parts, and keep what `pick` does; stated layouts as they are."""
         # In parts: 4.5 million candidates at once took 2.1 instead of 0.3 GB, and 15.4 instead of
         # 8.0 s of CPU (2026-11).
-        parts = [
-            self._choose(*part, nearest=nearest) if self.open else (part[0].to_rows(), part[2])
-            for part in self.list_candidates(MOST)
-        ]
-        rows, exists, *ranks = map(np.concatenate, zip(*parts, strict=True))
-        if len(parts) > 1 and self.open:  # candidates of one cell may be in several
-            best = _pick(*ranks)
-            rows, exists = rows[best], exists[best]
-        layouts = Layouts.from_rows(rows).map_columns(lambda column: column.reshape(self.shape))
-        return self._make_case(layouts, self.values, self.settings, exists.reshape(self.shape))
+        parts = self.list_candidates(MOST)
+        if not self.open:
+            return reduce(Ranked.join, (_list_stated(*part) for part in parts))
+        answered = (pick(self._answer(*part, nearest=nearest, tally=tally)) for part in parts)
+        # Candidates of one cell may be in several parts.
+        return reduce(lambda kept, more: pick(kept.join(more)), answered)
 
     def _make_case(
         self, layouts: Layouts, values: Values, settings: Settings, exists: Flags
@@ -94,27 +119,33 @@ class LayoutSpace:
         own = np.full((1,) * values.rank, float(stated)) if isinstance(stated, int) else None
         return self.blocks.make_case(layouts, values, settings, own, exists)
 
-    def _choose(
-        self, layouts: Layouts, cell: Integers, exists: Flags, *, nearest: bool
-    ) -> tuple[Integers, Flags, Integers, Integers, Floats]:
-        """Choose the best candidate of each cell in a list.
-
-        Return rows, whether degrees divide PEs, cells, how much forbids, and what is to be least.
-        """
+    def _answer(
+        self,
+        layouts: Layouts,
+        cell: Integers,
+        exists: Flags,
+        *,
+        nearest: bool = False,
+        tally: Tally | None = None,
+    ) -> Ranked:
+        """Answer a list of candidates. nearest: memory is what is minimised."""
         values = self.values.take(READ, self.shape, cell)
         case = self._make_case(layouts, values, replace(self.settings, draws=0), exists)
         if nearest:
-            limit, value = map(np.asarray, find_fit(case))
+            limit, memory = map(np.asarray, find_fit(case))
+            value = memory
         else:
             answer = answer_case(case)
-            limit, value = np.asarray(answer.limit), np.asarray(answer.objective)
+            limit, memory = np.asarray(answer.limit), np.asarray(answer.memory)
+            value = np.asarray(answer.objective)
         settled, blocks = case.blocks.layouts, self.blocks
+        if tally:
+            rules = list_rules(blocks.net, settled, case.blocks.training)
+            tally.add(np.broadcast_to(limit, cell.shape), memory, rules)
         software = self._system.software_facts.layouts.stack
         lacking = find_unsupported(software, blocks.net, settled, blocks.training, self.fixed)
         forbidden = 2 * np.bitwise_count(limit & FORBIDS) + lacking
-        best = _pick(cell, forbidden, value)
-        rows = settled.select(best).to_rows()
-        return rows, exists[best], cell[best], forbidden[best], value[best]
+        return Ranked(settled.to_rows(), exists, cell, forbidden, value, memory)
 
     def count_layouts(self, cells: int) -> int:
         """Count the layouts that the case of so many cells is answered from."""
@@ -181,6 +212,8 @@ class LayoutSpace:
             group = layouts.replica
             ranks = pe[cell] if self.strategy.replicated else group  # one PE, whatever p is
             exists = (ranks % group == 0) & (ranks >= group)
+            if self.strategy.replicas:
+                exists = exists & (ranks // group == self.strategy.replicas)
             layouts = replace(layouts, data=np.where(exists, ranks // group, 1))
             in_node = count_ranks_in_node(layouts, self._system.pes_per_node)
             ranks = np.where(layouts.shard == NODE, in_node, layouts.shard)
@@ -221,15 +254,10 @@ class LayoutSpace:
             yield pes, pes * most if self.settings.scaling == "weak" else most, lists, cells_of
 
 
-def _pick(cell: Integers, forbidden: Integers, value: Floats) -> Integers:
-    """Return each cell's candidate that is least forbidden, and of these that of the least value.
-
-    Those without a value are the last. Lists of candidates differ in length, so that they are no
-    dimension of choices, as groups are.
-    """
-    order = np.lexsort((np.where(np.isnan(value), np.inf, value), forbidden, cell))
-    _, first = np.unique(cell[order], return_index=True)
-    return order[first]
+def _list_stated(layouts: Layouts, cell: Integers, exists: Flags) -> Ranked:
+    """List layouts that a strategy states, which nothing is to be chosen of."""
+    nothing = np.zeros(len(cell))
+    return Ranked(layouts.to_rows(), exists, cell, nothing, nothing, nothing)
 
 
 def _make_rows(columns: Mapping[str, Integers], count: int) -> Integers:

@@ -86,7 +86,8 @@ class Machine:
 def build_pe(machine: Machine, values: Values, oracle: OracleName) -> PE:
     """Build the processing element from the user's values or the system's."""
     system = machine.system
-    memory_capacity = values.get("memory_capacity", system.pe.memory_capacity)
+    stated = values.get("memory_capacity", system.pe.memory_capacity)
+    memory_capacity = stated * (1 - values.get("headroom"))
     memory_bandwidth = values.get("memory_bandwidth", system.pe.memory_bandwidth)
     if oracle == "paper":
         return PE(

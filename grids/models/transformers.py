@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from itertools import groupby, pairwise
+from math import inf
 
 from paradl.grids.entries.datasets import Dataset
 from paradl.grids.models.architecture import Architecture
@@ -57,6 +58,15 @@ def cut_text(model: Architecture | NetModel, samples: Dataset) -> Dataset:
         return samples
     name = samples.name.partition(":")[0]
     return samples.model_copy(update={"name": name}).with_settings({"length": str(longest)})
+
+
+def find_longest(model: Architecture | NetModel) -> float | None:
+    """Return the longest sequence that a network of blocks can read; None if it reads no text."""
+    if not isinstance(model, Architecture) or model.rank != 1 or model.own_dataset is not None:
+        return None
+    with suppress(InputError):
+        return read_transformer(model).longest or inf
+    return None
 
 
 def read_transformer(model: Architecture | NetModel, samples: Dataset | None = None) -> Transformer:

@@ -22,6 +22,10 @@ class Limit(IntFlag):
     DOES_NOT_DIVIDE = 512  # heads, blocks, a batch ... that the degrees of a layout do not divide
 
 
+# Marks of answers, no flags of a cube: the software that the system names does not run the layout;
+# little memory is left for what is not counted.
+UNSUPPORTED, TIGHT = "unsupported", "tight"
+
 MARKS = Limit.UNEVEN | Limit.BATCH_EXCEEDS_DATASET
 FORBIDS = ~MARKS
 # Limits that end scaling along PE counts; what does not divide one count does not.

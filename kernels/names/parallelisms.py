@@ -222,8 +222,10 @@ WORDS = {
     if row.of == part and 0 not in row.words.values()
 }
 
-# Common strategies of transformers, with what they leave open.
+# Common strategies of transformers, with what they leave open; `layouts` are all of them.
+_ALL = (*LAYOUT_PARTS, "chunks", "micro", "recompute", "sequence", "zero", "expert_tensor")
 NAMED = {
+    "layouts": f"{'+'.join([DATA, *LAYOUT_PARTS])}:{','.join(f'{name}=best' for name in _ALL)}",
     "megatron": "data+tensor+pipeline:tensor=best,pipeline=best,micro=best,sequence=on,zero=1",
     "fsdp": "data:micro=best,zero=3",
     "hsdp": "data:micro=best,zero=3,shard=node",

@@ -1,7 +1,7 @@
 """Candidate layouts: every factorisation of the PEs with every combination of settings."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from operator import itemgetter
 
@@ -26,84 +26,51 @@ _SHARED = [row.name for row in LAYOUT_COLUMNS.values() if row.search == "shared"
 SHARED = ("degrees", *sorted(_SHARED, key=lambda name: name == "micro"))
 
 
-@dataclass(frozen=True)
-class LayoutProduct:
-    """Layouts to choose from: a product of settings, or a list.
-
-    sizes: number of values of each of SHARED. most: largest global batch [sequences]; None: every
-    layout is a candidate. stated: settings with a single value, which never make duplicates.
-    """
-
-    layouts: Layouts
-    sizes: tuple[int, ...]
-    most: int | None = None
-    stated: frozenset[str] = frozenset()
-
-    @classmethod
-    def from_list(cls, layouts: Layouts) -> "LayoutProduct":
-        """Wrap a list of layouts."""
-        return cls(layouts, (len(layouts), *(1 for _ in SHARED[1:])))
-
-    @property
-    def is_product(self) -> bool:
-        """True for a product, which has an axis per setting."""
-        return self.most is not None
-
-    def find_candidates(self, layouts: Layouts) -> Column:
-        """Mask of the layouts that are sensible and no duplicates."""
-        if self.most is None:  # a list
-            return np.ones(layouts.shape, bool)
-        # A micro-batch is at most a replica's share of the batch, and experts are divided into at
-        # most as many parts as there are ranks.
-        sensible = layouts.micro * layouts.data <= self.most
-        ranks = layouts.tensor * layouts.shards
-        sensible = sensible & (ranks % (layouts.etp * layouts.expert) == 0)
-        sensible = sensible & ~find_repeated(layouts, self.stated)
-        return np.broadcast_to(sensible, layouts.shape)
-
-
 def list_candidates(
     net: Transformer, pes: int, most: int, lists: Mapping[str, Sequence[int]]
 ) -> Layouts:
-    """List the candidates of `make_space`."""
-    space = make_space(net, pes, most, lists)
-    return list_product(space.layouts, space.find_candidates(space.layouts))
+    """List the candidates on this many PEs, sorted by their columns.
+
+    most: largest global batch [sequences]. lists: values of some columns, in place of the usual.
+    """
+    return list_product(*_find_candidates(net, pes, most, lists))
 
 
 def count_candidates(
     net: Transformer, pes: int, most: int, lists: Mapping[str, Sequence[int]]
 ) -> int:
-    """Count the candidates of `make_space`, without a list of them."""
-    space = make_space(net, pes, most, lists)
-    return int(np.count_nonzero(space.find_candidates(space.layouts)))
+    """Count the candidates, without a list of them."""
+    layouts, mask = _find_candidates(net, pes, most, lists)
+    return int(np.count_nonzero(np.broadcast_to(mask, layouts.shape)))
 
 
-def list_product(layouts: Layouts, mask: Column | None = None) -> Layouts:
-    """List the (masked) layouts of a product, sorted by their columns."""
-    numbers = np.arange(prod(layouts.shape)) if mask is None else np.flatnonzero(mask)
-    listed = layouts.list_rows(numbers)
-    return listed.select(np.lexsort(listed.to_rows().T[::-1]))
-
-
-def make_space(
+def _find_candidates(
     net: Transformer, pes: int, most: int, lists: Mapping[str, Sequence[int]]
-) -> LayoutProduct:
-    """Product of all layouts on this many PEs, duplicates to be masked by `find_candidates`.
-
-    most: largest global batch [sequences]. lists: values of some columns, in place of the usual.
-    """
+) -> tuple[Layouts, Column]:
+    """Return the product of all layouts, and the mask of those that are sensible, each once."""
     values = {name: find for part in OF_BLOCKS for name, find in part.values.items()}
     usual = {name: [*find(net, pes, most)] for name, find in values.items()}
     # Recomputation belongs to no parallelism.
-    space = multiply(net, pes, {"recompute": (0, RECOMPUTE["blocks"]), **usual, **lists})
+    layouts = multiply(net, pes, {"recompute": (0, RECOMPUTE["blocks"]), **usual, **lists})
     # Groups exist only with several chunks per stage.
-    group = np.where(space.layouts.chunks > 1, space.layouts.group, 0)
+    layouts = replace(layouts, group=np.where(layouts.chunks > 1, layouts.group, 0))
+    # Settings with a single value never make duplicates.
     stated = frozenset(name for name, values in lists.items() if len(values) == 1)
-    layouts = replace(space.layouts, group=group)
-    return replace(space, layouts=layouts, most=most, stated=stated)
+    # A micro-batch is at most a replica's share of the batch, and experts are divided into at most
+    # as many parts as there are ranks.
+    sensible = layouts.micro * layouts.data <= most
+    ranks = layouts.tensor * layouts.shards
+    sensible = sensible & (ranks % (layouts.etp * layouts.expert) == 0)
+    return layouts, sensible & ~find_repeated(layouts, stated)
 
 
-def multiply(net: Transformer, pes: int, lists: Mapping[str, Iterable[int]]) -> LayoutProduct:
+def list_product(layouts: Layouts, mask: Column) -> Layouts:
+    """List the masked layouts of a product, sorted by their columns."""
+    listed = layouts.list_rows(np.flatnonzero(np.broadcast_to(mask, layouts.shape)))
+    return listed.select(np.lexsort(listed.to_rows().T[::-1]))
+
+
+def multiply(net: Transformer, pes: int, lists: Mapping[str, Iterable[int]]) -> Layouts:
     """Product of all degrees and settings on this many PEs, the usual ones of the rest."""
     values = {name: [*lists.get(name, (row.usual,))] for name, row in LAYOUT_COLUMNS.items()}
     degrees = np.array([*_list_degrees(net, pes, lists)], int).reshape(-1, len(DEGREES) + 1)
@@ -114,7 +81,7 @@ def multiply(net: Transformer, pes: int, lists: Mapping[str, Iterable[int]]) -> 
     row, *at = np.unravel_index(number, sizes)
     columns = dict(zip((*DEGREES, "data"), (degree[row] for degree in degrees.T), strict=True))
     columns |= {name: np.array(values[name])[n] for name, n in zip(SHARED[1:], at, strict=True)}
-    return LayoutProduct(Layouts(**columns, **dict(zip(SETTINGS, settings, strict=True))), sizes)
+    return Layouts(**columns, **dict(zip(SETTINGS, settings, strict=True)))
 
 
 def _list_degrees(

@@ -57,6 +57,10 @@ class Layouts:
         ]
         return cls.from_rows(np.array(table, int).reshape(-1, len(COLUMNS)))
 
+    def to_names(self) -> list[dict[str, int]]:
+        """The columns of each layout by name."""
+        return [dict(zip(COLUMNS, row, strict=True)) for row in self.to_rows().tolist()]
+
     def to_rows(self) -> Column:
         """The columns as rows [layouts, columns]."""
         return np.stack([getattr(self, name) for name in COLUMNS], axis=1)

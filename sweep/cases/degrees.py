@@ -11,9 +11,8 @@ from paradl.grids.entries.parameters import DEFAULTS
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.transformer_rates import UNKNOWN
 from paradl.grids.grid import Grid, Index
-from paradl.kernels.names.flags import Limit
+from paradl.kernels.names.flags import UNSUPPORTED, Limit
 from paradl.sweep.answers.numbers import number
-from paradl.sweep.answers.types.fitting import UNSUPPORTED
 from paradl.sweep.cells.selection import locate_row
 from paradl.sweep.cells.space import list_row_values
 from paradl.sweep.cube.variables import name_limits

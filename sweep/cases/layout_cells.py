@@ -6,20 +6,29 @@ from functools import cached_property
 import numpy as np
 
 from paradl.grids.entries.layout_parameters import SLOPED
+from paradl.grids.entries.layout_words import write_layout
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import Grid, Index
 from paradl.kernels.arrays import use_numpy
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import read_parameter
 from paradl.kernels.machine.speeds import Speeds
-from paradl.kernels.oracle.blocks import total_exchanges
+from paradl.kernels.names.flags import TIGHT
+from paradl.kernels.oracle.block_times import count_model_flops, count_recomputed_flops
+from paradl.kernels.oracle.blocks import sum_memory, total_exchanges
 from paradl.kernels.oracle.formulas import time_iteration
-from paradl.kernels.parallelism.layout import explain_broken
-from paradl.kernels.search.stacks import find_unsupported
+from paradl.kernels.parallelism.layout import explain_broken, find_marks
+from paradl.kernels.search.stacks import STACKS, find_unsupported
+from paradl.kernels.work.block_memory import measure_memory
 from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.schedules import INTERLEAVES
 from paradl.kernels.work.transformer import Training, Transformer
 from paradl.sweep.answers.numbers import number
-from paradl.sweep.cases.layout_words import list_layouts, write_layout
+
+RATES = ("tokens_per_second", "tokens_per_pe_second", "mfu", "hfu")
+# Share of the capacity from which what is not counted may be too much: of a 70B recipe at 97 %, 30
+# to 60 % of the runs ran out of memory (Megatron-Bridge, pull request 3107).
+FULL = 0.9
 
 
 @dataclass(frozen=True)
@@ -61,8 +70,9 @@ class LayoutCell:
     @property
     def words(self) -> str:
         """The layout as people write it."""
-        (columns,) = list_layouts(self.layout)
-        return write_layout(columns)
+        (columns,) = self.layout.to_names()
+        staged = columns["pipeline"] > 1 and self.training.schedule != INTERLEAVES
+        return write_layout(columns, self.training.schedule if staged else "")
 
     @property
     def degrees(self) -> dict[str, int]:
@@ -70,6 +80,46 @@ class LayoutCell:
         names = ("pipeline", "data", "context", "tensor", "expert")
         parts = ("data", *self.strategy.parts)
         return {name: int(getattr(self.layout, name)[0]) for name in names if name in parts}
+
+    @cached_property
+    def fullest_stage(self) -> int:
+        """The stage that needs most memory, from 0."""
+        _, stages = measure_memory(self.net, self.layout, self.training)
+        return int(stages[0])
+
+    def describe(self) -> dict[str, object]:
+        """Facts of the layout: words, rates, remarks, and the stacks that run it."""
+        return {
+            "layout": self.words,
+            **self._list_rates(),
+            "remarks": self._list_remarks(),
+            "runs_with": self._list_stacks(),
+        }
+
+    def _list_rates(self) -> dict[str, float | None]:
+        """Tokens per second and FLOPs over the peak; None without a time."""
+        if self.list_obstacles():  # a layout that does not divide has no time
+            return dict.fromkeys(RATES)
+        seconds, pes = self.find_times()["iteration_time"], int(self.layout.pes[0])
+        tokens = self.training.batch * self.training.length / seconds
+        flops = count_model_flops(self.net, self.training)
+        again = float(count_recomputed_flops(self.net, self.layout, self.training)[0])
+        peak = seconds * pes * number(self.speeds.rates.peak)
+        rates = (tokens, tokens / pes, flops / peak, (flops + again) / peak)
+        return dict(zip(RATES, rates, strict=True))
+
+    def _list_remarks(self) -> list[str]:
+        """Oddities of the layout, which forbid nothing."""
+        asked = self.net, self.layout, self.training
+        marks = find_marks(*asked, int(number(self.case.network.pes_per_node)))
+        memory = sum_memory(*asked)[0] / number(self.case.pe.memory_capacity)
+        tight = [TIGHT] if FULL <= memory <= 1 else []
+        return [*(name for name, mask in marks.items() if mask[0]), *tight]
+
+    def _list_stacks(self) -> list[str]:
+        """Stacks that run such a layout, if they know the network."""
+        asked = self.net, self.layout, self.training
+        return [stack for stack in STACKS if not find_unsupported(stack, *asked)[0]]
 
     def find_times(self) -> dict[str, float]:
         """Seconds of an iteration: total, compute and communication."""

@@ -5,31 +5,34 @@ powers of two up to the data set, memory and `max_global_batch`. Spatial splits 
 """
 
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from paradl.grids.axes import expand_axis, read_item
+from paradl.grids.entries.datasets import LENGTH
 from paradl.grids.entries.names import split_labels
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.strategies import Strategy, parse_strategy
 from paradl.grids.entries.strategy_names import TABLE_III
 from paradl.grids.grid import Grid, Index
+from paradl.grids.library import Model, look_up
+from paradl.grids.models.transformers import find_longest
 from paradl.grids.outputs import MAIN_OUTPUTS
 from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.units import parse_quantity
+from paradl.grids.reading.yamlfile import join_keys
 from paradl.grids.spec import validate_spec
-from paradl.kernels.names.parallelisms import DATA, LAYOUT_PARTS
+from paradl.kernels.names.parallelisms import DATA
 
 # Outputs in addition to those of every cube: how PEs divide.
 DEGREES = ("replicas", "group_size", "segment_count")
-# Strategies of transformers, of which each cell takes the fastest layout that fits.
-LAYOUTS = (
-    *("data", "data+tensor", "data+pipeline", "data+tensor+pipeline"),
-    "data+tensor+context+pipeline",
-)
-OF_EXPERTS = ("data+expert", "data+tensor+pipeline+expert")
+# Of networks with blocks: each cell takes the fastest layout that fits.
+LAYOUTS = "layouts"
+TEXT = "pile"  # the samples of a network that reads text, unless others are given
 # Largest batch of a search: no PE in the catalogue holds a million of even the smallest samples.
 MOST_BATCH = 2**20
 # The same of layouts, whose micro-batches keep any batch in memory: from 64 on, times an epoch of
@@ -39,8 +42,103 @@ MOST_SEQUENCES = 2**10
 Values = str | int | float | Sequence[object] | Mapping[str, object]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Shorthands:
+    """Words of planners that stand for values of a spec; None: not given.
+
+    global_batch: samples per iteration, in the place of the batch of a replica. sequence: tokens
+    per sequence of a text. tokens: to train on, in the place of a data set; an epoch is then the
+    whole training. precision: of every system.
+    """
+
+    global_batch: Values | None = None
+    sequence: Values | None = None
+    tokens: float | str | None = None
+    precision: str | None = None
+
+    def write_batch(self, batch: Values | None) -> dict[str, Any]:
+        """Return the batch, and the settings that say what it counts. InputError: given twice."""
+        if self.global_batch is None:
+            return {"batch": batch, "settings": {}}
+        if batch is not None:
+            advice = "--batch is that of a replica, --global-batch that of all: give one"
+            raise InputError("the batch is given twice", where="global_batch", advice=advice)
+        return {"batch": self.global_batch, "settings": {"scaling": "strong"}}
+
+    def write_systems(self, system: Values) -> object:
+        """Return the systems, in the precision if one is given."""
+        labels = _list_labels(system)
+        if self.precision is None:
+            return labels
+        return [_add_setting(label, "precision", self.precision) for label in labels]
+
+    def write_datasets(self, dataset: Values | None, model: Values, base: Path) -> list[Any] | None:
+        """Return the data sets; None: those of the models' files. InputError: tokens given twice.
+
+        Without one, a network that reads text takes the Pile, in sequences no longer than it can.
+        """
+        length = None if self.sequence is None else list_counts("sequence", self.sequence)
+        if dataset is not None:
+            if self.tokens is not None:
+                advice = "a data set has tokens of its own: leave out --dataset, or --tokens"
+                raise InputError("the tokens are given twice", where="tokens", advice=advice)
+            labels = _list_labels(dataset)
+            named = [_add_setting(label, "length", n) for label in labels for n in length or ()]
+            return named or labels
+        models = self._look_up(model, base)
+        longest = [find_longest(one) for one in models]
+        if length is not None and None in longest:
+            name = models[longest.index(None)].name
+            raise InputError(
+                f"{name} reads no text of any length",
+                where="sequence",
+                advice="leave it out, and name a data set",
+            )
+        if self.tokens is None and length is None and None in longest:
+            return None
+        lengths = length or [int(min(LENGTH, *(most for most in longest if most)))]
+        if self.tokens is None:
+            return [f"{TEXT}:length={n}" for n in lengths]
+        tokens = parse_quantity(self.tokens, "amount", "tokens")
+        text = {"title": "Text", "source": "--tokens", "tokens": int(tokens)}
+        # Lengths are part of the name, as of other texts.
+        return [{**text, "name": f"{tokens:.4g}-tokens:length={n}", "length": n} for n in lengths]
+
+    def write_laws(
+        self, model: Values, datasets: Iterable[Any] | None, base: Path
+    ) -> dict[str, Any]:
+        """Return the setting that training on all tokens is one epoch, if tokens are given."""
+        if self.tokens is None or datasets is None:
+            return {}
+        names = product((one.name for one in self._look_up(model, base)), datasets)
+        facts = {"target": "all tokens", "epochs_min": 1.0, "error": 0.0, "source": "--tokens"}
+        return {
+            "convergence": [
+                {"name": data["name"], "title": "One epoch", "model": name, "dataset": data["name"]}
+                | facts
+                for name, data in names
+            ]
+        }
+
+    @staticmethod
+    def _look_up(model: Values, base: Path) -> tuple[Model, ...]:
+        return look_up("model", tuple(_list_labels(model)), base, join_keys)
+
+
+def _list_labels(given: Values) -> list[Any]:
+    labels = _split_labels(given)
+    return [*labels] if isinstance(labels, list | tuple) else [labels]
+
+
+def _add_setting(label: Any, key: str, value: object) -> Any:
+    """Add a setting to a name, or a key to a definition."""
+    if isinstance(label, Mapping):
+        return {**label, key: value}
+    return f"{label}{',' if ':' in label else ':'}{key}={value}"
+
+
 @dataclass(frozen=True)
-class SpaceValues:
+class SpaceValues(Shorthands):
     """A design space as a user states it: values, lists, or texts such as `64,128` and `1..1024`.
 
     strategy: None for all ten of Table III, or LAYOUTS of networks that all have blocks. pe:
@@ -61,6 +159,10 @@ class SpaceValues:
 def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     """Make the grid of a design space. InputError: an unknown name, or a bad value."""
     parameters = {name: split_values(given) for name, given in options.parameters.items()}
+    stated = options.write_batch(options.batch)
+    batch, settings = stated["batch"], {**stated["settings"], **options.settings}
+    dataset = options.write_datasets(options.dataset, options.model, base)
+    settings |= options.write_laws(options.model, dataset, base)
     named = TABLE_III if options.strategy is None else _split_labels(options.strategy)
     labels = named if isinstance(named, list | tuple) else [named]
     fixed = {name: value for name, value in parameters.items() if not has_several(value)}
@@ -68,29 +170,28 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     # Axes that are searched begin as 1: their ends depend on the systems and the data sets.
     axes: dict[str, object] = {
         "model": _split_labels(options.model),
-        "system": _split_labels(options.system),
+        "system": options.write_systems(options.system),
         "strategy": [
             _open_choices(parse_strategy(label, "strategy"), parameters) for label in labels
         ],
         "pe": 1 if options.pe is None else split_values(options.pe),
-        "batch": 1 if options.batch is None else split_values(options.batch),
+        "batch": 1 if batch is None else split_values(batch),
         **swept,
     }
-    if options.dataset is not None:
-        axes["dataset"] = _split_labels(options.dataset)
+    if dataset is not None:
+        axes["dataset"] = dataset
     written = {
         "axes": axes,
         "parameters": fixed,
         "outputs": [*MAIN_OUTPUTS, *DEGREES],
-        **options.settings,
+        **settings,
     }
     grid = Grid.from_spec(validate_spec(written, ""), base)
     # By now networks are looked up: for those with blocks, layouts take the place of strategies.
     blocks = [grid.transformers[model] for model, _ in grid.fitting]
     if blocks and None not in blocks:
-        experts = all(network and network.experts for network in blocks)
         axes["strategy"] = (
-            _list_layouts(experts, parameters)
+            [_leave_open(parse_strategy(LAYOUTS), parameters)]
             if options.strategy is None
             # `data` alone is a layout, too, whose micro-batches are searched.
             else [
@@ -102,7 +203,7 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     if options.pe is None:
         most = max(system.most_pes for system in grid.systems)
         grid = _change(grid, "pe", {"pow2": [1, most]})
-    return _search_batches(grid) if options.batch is None else grid
+    return _search_batches(grid) if batch is None else grid
 
 
 def split_values(given: object) -> object:
@@ -120,7 +221,7 @@ def list_counts(name: str, given: Values | None) -> list[int] | None:
     if given is None:
         return None
     try:
-        axis = expand_axis(split_values(given), PARAMETERS[name])
+        axis = expand_axis(split_values(given), PARAMETERS["pe"])
     except ValueError as error:
         raise InputError(str(error), where=name) from None
     return [int(value) for value in axis.values]
@@ -131,20 +232,10 @@ def _split_labels(given: object) -> object:
     return split_labels(given) if isinstance(given, str) else given
 
 
-def _list_layouts(experts: bool, parameters: Mapping[str, object]) -> list[str]:
-    """Labels of layouts that have all degrees given; what is not given is searched."""
-    given = {name for name in LAYOUT_PARTS if name in parameters}
-    names = [name for name in ("micro", "recompute", "zero") if name not in parameters]
-    opened = []
-    for label in (*LAYOUTS, *(OF_EXPERTS if experts else ())):
-        if given <= {*label.split("+")}:
-            # Sequence parallelism saves memory; its exchanges take as long as those they replace.
-            split = ["sequence=on"] if "+tensor" in label else []
-            settings = ",".join([*split, *(f"{name}=best" for name in names)])
-            opened.append(
-                _open_choices(parse_strategy(f"{label}:{settings}", "strategy"), parameters)
-            )
-    return opened
+def _leave_open(layouts: Strategy, parameters: Mapping[str, object]) -> str:
+    """Label of all layouts, of which a parameter states some degrees or settings."""
+    open_ = tuple((name, size) for name, size in layouts.degrees if name not in parameters)
+    return replace(layouts, degrees=open_).label
 
 
 def _open_choices(
@@ -179,7 +270,8 @@ def _search_batches(grid: Grid) -> Grid:
 
 def is_unbounded(options: SpaceValues) -> bool:
     """True if only memory and the data set limit the searched batches."""
-    return options.batch is None and "max_global_batch" not in options.parameters
+    is_searched = options.batch is None and options.global_batch is None
+    return is_searched and "max_global_batch" not in options.parameters
 
 
 def _change(grid: Grid, name: str, form: object) -> Grid:
@@ -225,13 +317,13 @@ ONLY: Index = (0, 0, 0, 0)  # the labels' positions in a design space of one con
 
 
 @dataclass(frozen=True)
-class Configuration:
+class Configuration(Shorthands):
     """One configuration as a user states it. settings: keys of a spec other than its axes."""
 
     model: str | dict[str, object]
     strategy: str
     pe: int
-    batch: int
+    batch: int | None = None
     system: str = "abci"
     dataset: str | None = None
     parameters: Mapping[str, object] | None = None
@@ -241,7 +333,12 @@ class Configuration:
         """Design space of this configuration. InputError: several values, or none."""
         parameters = expect_mapping(self.parameters, "parameters")
         settings = expect_mapping(self.settings, "settings")
-        for name, value in {"pe": self.pe, "batch": self.batch, **parameters}.items():
+        stated = self.write_batch(self.batch)
+        batch, settings = stated["batch"], {**stated["settings"], **settings}
+        if batch is None:
+            advice = "such as --batch 32 for each replica, or --global-batch 1024"
+            raise InputError("no batch is given", where="batch", advice=advice)
+        for name, value in {"pe": self.pe, "batch": batch, **parameters}.items():
             if isinstance(value, list | tuple | dict):
                 raise InputError(
                     f"expected one value, got {reprlib.repr(value)}",
@@ -256,13 +353,15 @@ class Configuration:
                 )
         axes: dict[str, object] = {
             "model": [self.model],
-            "system": [self.system],
+            "system": self.write_systems(self.system),
             "strategy": [self.strategy],
             "pe": self.pe,
-            "batch": self.batch,
+            "batch": batch,
         }
-        if self.dataset is not None:
-            axes["dataset"] = [self.dataset]
+        dataset = self.write_datasets(self.dataset, self.model, base)
+        if dataset is not None:
+            axes["dataset"] = dataset
+        settings |= self.write_laws(self.model, dataset, base)
         return make_product(axes, parameters, settings, base)
 
 

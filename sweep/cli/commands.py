@@ -35,7 +35,7 @@ ELSEWHERE = {
     "--tf32": "--system NAME:precision=tf32",
     **dict.fromkeys(("--gpu", "--gpus", "--pes", "--devices", "--ranks", "--world-size"), "--pe"),
     **dict.fromkeys(("--batch-size", "--bs", "--local-batch"), "--batch"),
-    "--global-batch": "--batch with --scaling strong",
+    "--scaling": "--global-batch for strong scaling, --batch for weak",
     "--machine": "--system",
     "--cluster": "--system",
     "--network": "--model",

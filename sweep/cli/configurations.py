@@ -1,7 +1,7 @@
 """Commands about one configuration."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Context, Option, Typer
 
@@ -23,7 +23,7 @@ class ConfigurationOptions(options.SettingOptions):
     model: options.Model
     strategy: options.Strategy
     pe: options.PEs
-    batch: options.Batch
+    batch: options.Batch = None
     dataset: options.Dataset = None
     system: options.System = "abci"
     layers: options.Layers = None
@@ -49,6 +49,7 @@ class ConfigurationOptions(options.SettingOptions):
             system=self.system,
             parameters=self.read_parameters(),
             settings=self.list_settings(),
+            **self.list_shorthands(),
         ).grid()
         _expect_length(grid)
         # Warnings concern model files, such as ignored layers; the answer does not repeat them.
@@ -94,6 +95,10 @@ def predict(context: Context, form: options.Form = "table") -> None:
 def explain(
     context: Context,
     form: options.Form = "table",
+    launch: Annotated[
+        Literal["megatron", "torchtitan", "deepspeed", "torchrun"] | None,
+        Option(help="Print what to type for this framework, of a layout of a transformer."),
+    ] = None,
     layers_table: Annotated[
         bool, Option("--layers-table", help="Print only a table with one row per layer.")
     ] = False,
@@ -103,7 +108,7 @@ def explain(
     from paradl.sweep.questions.explain import explain_grid
     from paradl.sweep.show.explanation import show_explanation
 
-    answer = explain_grid(grid)
+    answer = explain_grid(grid, launch)
     show_explanation(answer, form, layers_table)
     _end_if_forbidden(answer)
 

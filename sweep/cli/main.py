@@ -6,14 +6,15 @@ import gc
 import io
 import os
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
-from typer import Typer
+from typer import Exit, Option, Typer
 
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cli import (
     catalogue,
     configurations,
-    fit,
     hybrid,
     imports,
     measured,
@@ -34,7 +35,6 @@ from paradl.sweep.cli.commands import (
     end,
     find_page,
 )
-from paradl.sweep.cli.options import Version
 from paradl.sweep.errors import NothingFeasibleError, RunError
 
 # Errors of the file system that say something of the path alone, such as one that a user mistypes.
@@ -54,6 +54,19 @@ app = Typer(
 )
 
 
+def print_version(wanted: bool) -> None:
+    """Print the version and exit, if `--version` is given."""
+    if wanted:
+        print(f"paradl {version('paradl')}")
+        raise Exit
+
+
+Version = Annotated[
+    bool,
+    Option("--version", callback=print_version, is_eager=True, help="Print the version and exit."),
+]
+
+
 @app.callback()
 def _common(version: Version = False) -> None:
     """Predict how a network trains at scale under every parallelism, and what stops it."""
@@ -61,7 +74,7 @@ def _common(version: Version = False) -> None:
 
 # The order of `paradl --help`.
 for part in (
-    *(stores, rankings, plans, report, configurations, hybrid, fit, catalogue),
+    *(stores, rankings, plans, report, configurations, hybrid, catalogue),
     *(samples, measured, imports),
 ):
     app.add_typer(part.app)

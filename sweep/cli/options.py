@@ -6,11 +6,9 @@ values of their own, so the help states the default. Typer ignores options insid
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
 from typer import Argument, Option
 
 from paradl.grids.entries.names import check_name, list_names, split_labels
@@ -82,7 +80,7 @@ Strategy = Annotated[
     str, Option(help="Strategy, such as data+filter:group=8.", autocompletion=complete_strategies)
 ]
 PEs = Annotated[int, take_count("Number of PEs.", "--pe")]
-Batch = Annotated[int, take_count("Samples per replica (weak) or per mini-batch (strong).")]
+Batch = Annotated[int | None, take_count("Samples per replica.")]
 Layers = Annotated[str | None, Option(help="A .lc file that says which layers are split.")]
 
 # A design space: the axes of a spec.
@@ -120,10 +118,6 @@ Conventions = Annotated[
         help="With --oracle paper: sums and bounds of Table III (default) or the authors' code."
     ),
 ]
-Scaling = Annotated[
-    Literal["weak", "strong"] | None,
-    Option(help="--batch is samples per replica (weak, default) or in total."),
-]
 Collectives = Annotated[
     Literal["auto", "ring", "tree", "two-level", "best"] | None,
     Option(
@@ -145,6 +139,18 @@ Optimizer = Annotated[
 Recompute = Annotated[
     Literal["none", "full"] | None,
     Option(help="Rerun the forward pass during the backward pass, to keep less in memory."),
+]
+AttentionOf = Annotated[
+    Literal["fused", "unfused"] | None,
+    Option("--attention", help="Of blocks: fused (default) keeps no scores in memory."),
+]
+ContextOf = Annotated[
+    Literal["ring", "all_gather", "all_to_all"] | None,
+    Option("--context", help="How PEs that share a sequence exchange keys and values."),
+]
+LossOf = Annotated[
+    Literal["auto", "whole", "plain", "chunked", "fused"] | None,
+    Option("--loss", help="Logits that blocks' loss keeps: all (whole, plain), an eighth, none."),
 ]
 Times = Annotated[
     Literal["measured", "roofline"] | None,
@@ -209,14 +215,18 @@ Prices = Annotated[
     Option("--price", metavar="[SYSTEM=]X", help="Price of a PE-hour; repeat for several systems."),
 ]
 
-# Layouts of transformers.
-Sequence = Annotated[int | None, take_count("Tokens per sequence (8k is 8192): ask about layouts.")]
-GlobalBatch = Annotated[int | None, take_count("Sequences per iteration, with --sequence.")]
-Tokens = Annotated[
-    int | None, take_number("amount", "Tokens to train on (15T is 15e12): adds days and PE-hours.")
+# Words of planners.
+GlobalBatch = Annotated[
+    str | None, Option(help="Samples per iteration, such as 2048, in place of --batch.")
 ]
+Sequence = Annotated[str | None, Option(help="Tokens per sequence of a text, such as 8k.")]
+Tokens = Annotated[
+    float | None,
+    take_number("amount", "Tokens of the whole training, such as 15T, in place of --dataset."),
+]
+PrecisionOf = Annotated[str | None, Option("--precision", help="Precision of every system.")]
 Headroom = Annotated[
-    float | None, take_share("Share of each PE's memory to keep free for layouts, such as 10%.")
+    float | None, take_share("Share of each PE's memory to keep free, such as 10%.")
 ]
 
 # How an answer is printed, and how it is computed.
@@ -232,8 +242,9 @@ Seed = Annotated[int, Option(help="Random seed; the same seed gives the same ans
 
 # Names of options that are keys of a spec; a command has some of them.
 SETTINGS = (
-    *("oracle", "conventions", "scaling", "optimizer", "recompute", "calibration"),
+    *("oracle", "conventions", "optimizer", "recompute", "calibration"),
     *("convergence", "target", "collectives", "allreduce", "iterations", "times"),
+    *("attention", "context", "loss"),
 )
 
 
@@ -242,13 +253,20 @@ SETTINGS = (
 class SettingOptions:
     """Options that are keys of a spec, or parameters of the oracle; None: not given."""
 
+    global_batch: GlobalBatch = None
+    sequence: Sequence = None
+    tokens: Tokens = None
+    precision: PrecisionOf = None
+    headroom: Headroom = None
     parameters: Set = None
     max_global_batch: MaxGlobalBatch = None
     oracle: Oracle = None
     conventions: Conventions = None
-    scaling: Scaling = None
     optimizer: Optimizer = None
     recompute: Recompute = None
+    attention: AttentionOf = None
+    context: ContextOf = None
+    loss: LossOf = None
     calibration: Calibration = None
     convergence: Convergence = None
     target: Target = None
@@ -257,23 +275,14 @@ class SettingOptions:
         """Return the keys of a spec that are given."""
         return list_given(self, *(name for name in SETTINGS if hasattr(self, name)))
 
+    def list_shorthands(self) -> dict[str, Any]:
+        """Return the words of planners that are given."""
+        return list_given(self, "global_batch", "sequence", "tokens", "precision")
+
     def read_parameters(self) -> dict[str, Any]:
         """Return the parameters of the oracle that are given. InputError: a pair that is none."""
         parameters: dict[str, Any] = dict(parse_settings(self.parameters, "--set"))
-        return parameters | list_given(self, "max_global_batch")
-
-
-def print_version(wanted: bool) -> None:
-    """Print the version and exit, if `--version` is given."""
-    if wanted:
-        print(f"paradl {version('paradl')}")
-        raise typer.Exit
-
-
-Version = Annotated[
-    bool,
-    Option("--version", callback=print_version, is_eager=True, help="Print the version and exit."),
-]
+        return parameters | list_given(self, "max_global_batch", "headroom")
 
 
 def check_names(given: Mapping[str, Any], *, several: bool) -> None:

@@ -9,7 +9,6 @@ from typer import Context, Option, Typer
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end
-from paradl.sweep.cli.fit import asks_about_layouts, scale_layouts
 from paradl.sweep.cli.report import PageOption, expect_page, write_page_of
 from paradl.sweep.cli.spaces import SpaceCommand, Subject
 from paradl.sweep.cli.values import take_number, take_share
@@ -66,25 +65,12 @@ def provision(
     efficiency: Annotated[
         float | None, take_share("With --need, the parallel efficiency to reach.")
     ] = None,
-    sequence: options.Sequence = None,
-    global_batch: options.GlobalBatch = None,
-    headroom: options.Headroom = None,
-    tokens: options.Tokens = None,
     price: options.Prices = None,
     page: PageOption = None,
     every: options.All = False,
     form: options.Form = "table",
 ) -> None:
-    """The fewest PEs for a deadline, or the machine that a goal needs.
-
-    With --sequence and --tokens: the fewest, doubling, for a transformer at its fastest layout.
-    """
-    of_layouts = {"global_batch": global_batch, "headroom": headroom, "tokens": tokens}
-    of_strategies = {"epochs": epochs, "holds": holds, "need": need, "efficiency": efficiency}
-    if asks_about_layouts(sequence, of_layouts, {**of_strategies, "report": page}):
-        settings = {**of_layouts, "length": sequence, "deadline": deadline, "price": price}
-        scale_layouts("provision", context.obj, settings, every, form)
-        return
+    """The fewest PEs for a deadline, or the machine that a goal needs."""
     if (deadline is None) == (need is None):
         raise InputError(
             "expected one of --deadline and --need",

@@ -10,12 +10,13 @@ from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.statistics import EFFICIENCY
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end
-from paradl.sweep.cli.fit import asks_about_layouts, rank_layouts, scale_layouts
 from paradl.sweep.cli.report import PageOption, expect_page, write_page_of
 from paradl.sweep.cli.spaces import Rows, SpaceCommand, Subject
 from paradl.sweep.cli.values import take_share
 
 app = Typer()
+
+MOST_LAYOUTS = 1000  # that --all lists: each is evaluated by itself, in 10 ms
 
 
 @app.command(cls=SpaceCommand)
@@ -40,30 +41,11 @@ def limits(
     intervals: Annotated[
         bool, Option("--intervals", help="Compute intervals even for many rows.")
     ] = False,
-    sequence: options.Sequence = None,
-    global_batch: options.GlobalBatch = None,
-    headroom: options.Headroom = None,
     page: PageOption = None,
     every: options.All = False,
     form: options.Form = "table",
 ) -> None:
-    """How far each strategy scales and what stops it, or where one overtakes another.
-
-    With --sequence: how far a transformer scales, at the fastest layout of 1, 2, 4 ... PEs.
-    """
-    of_layouts = {"global_batch": global_batch, "headroom": headroom}
-    of_strategies = {
-        "price": price,
-        "crossovers": along,
-        "report": page,
-        # The defaults are not refused, stated or not.
-        "intervals": intervals or None,
-        "objective": None if objective == "epoch-time" else objective,
-    }
-    if asks_about_layouts(sequence, of_layouts, of_strategies):
-        settings = {**of_layouts, "length": sequence, "efficiency": efficiency}
-        scale_layouts("limits", context.obj, settings, every, form)
-        return
+    """How far each strategy scales and what stops it, or where one overtakes another."""
     if along is not None:
         options.refuse_given({"intervals": intervals or None}, "crossovers have theirs")
         # The default is not refused, stated or not.
@@ -162,35 +144,29 @@ def best(
     why: Annotated[
         bool, Option("--why", help="Say what would make the losers feasible, for a store too.")
     ] = False,
-    sequence: options.Sequence = None,
-    global_batch: options.GlobalBatch = None,
-    headroom: options.Headroom = None,
-    tokens: options.Tokens = None,
     page: PageOption = None,
     every: options.All = False,
     form: options.Form = "table",
 ) -> None:
-    """Rank strategies, each with its best free parameters, and say why the losers are infeasible.
-
-    With --sequence: the layouts of a transformer that fit, the fastest first, as fit --by time.
-    """
-    of_layouts = {"global_batch": global_batch, "headroom": headroom, "tokens": tokens}
-    if asks_about_layouts(sequence, of_layouts, {"across": across or None}):
-        settings = {**of_layouts, "length": sequence, "price": price}
-        rank_layouts(context.obj, settings, page, every, form)
-        return
+    """Rank strategies, or layouts of a transformer, and say why the losers are infeasible."""
+    if context.obj.tokens is not None and objective == "epoch-time":
+        objective = "train-time"
     expect_page(page)
     subject: Subject = context.obj.read(objective)
     from paradl.sweep.questions.best import rank_strategies
     from paradl.sweep.show.ranking import describe_losers, show_ranking
+    from paradl.sweep.show.rows import SCREENFUL
 
     goal, prices = options.OBJECTIVES[objective], options.parse_price(price)
+    # A store has one layout per cell; of a design space several are compared.
+    layouts = None if subject.store else MOST_LAYOUTS if every else SCREENFUL
     # None and not False: a design space explains its losers unasked.
-    ask = partial(rank_strategies, across=across, why=why or None)
+    ask = partial(rank_strategies, across=across, why=why or None, layouts=layouts)
     subject.tell_kept_groups()
     rows = subject.ask(ask, form, objective=goal, price=prices)
     if is_feasible := any(row["feasible"] for row in rows):
-        write_page_of(subject, page, objective, price)
+        shown = subject.list_layouts(layouts) if page and layouts else subject
+        write_page_of(shown, page, objective, price)
     show_ranking(rows, form, goal, every)
     if not is_feasible:
         end(f"nothing in this slice is feasible{describe_losers(rows)}", NOTHING_FEASIBLE)
@@ -208,29 +184,21 @@ def pareto(
         Literal["epoch-time", "train-time", "pe-hours"],
         Option(help="What to minimise; pe-hours: the most samples a second of a PE."),
     ] = "epoch-time",
-    sequence: options.Sequence = None,
-    global_batch: options.GlobalBatch = None,
-    headroom: options.Headroom = None,
     page: PageOption = None,
     every: options.All = False,
     form: options.Form = "table",
 ) -> None:
-    """Configurations that no other beats in both time and another quantity.
-
-    With --sequence: layouts of a transformer, of all that fit on --pe PEs.
-    """
+    """Configurations that no other beats in both time and another quantity."""
     goals = {"against": against, "objective": options.OBJECTIVES[objective]}
-    of_layouts = {"global_batch": global_batch, "headroom": headroom}
-    if asks_about_layouts(sequence, of_layouts, {"report": page, "price": price}):
-        settings = {**goals, **of_layouts, "length": sequence}
-        scale_layouts("pareto", context.obj, settings, every, form)
-        return
     expect_page(page)
     subject: Subject = context.obj.read(objective)
     from paradl.sweep.questions.pareto import pareto as question
     from paradl.sweep.show.rows import show_rows
 
-    rows = subject.ask(question, form, price=options.parse_price(price), bounded=False, **goals)
+    # A store has one layout per cell, and so no others that need less memory.
+    layouts = against == "memory" and subject.store is None
+    prices = options.parse_price(price)
+    rows = subject.ask(question, form, price=prices, layouts=layouts, bounded=False, **goals)
     if rows and page:
         from paradl.sweep.report.asked import ask_pareto
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Context, Option, Typer
 
-from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.textfile import PAGES
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import take_options
@@ -24,7 +23,6 @@ from paradl.sweep.cli.values import take_output
 from paradl.sweep.report import expect_report_libraries
 
 if TYPE_CHECKING:
-    from paradl.sweep.answers.types.fitting import FitAnswer
     from paradl.sweep.report.asked import Asked
 
 app = Typer()
@@ -43,32 +41,6 @@ def expect_page(path: Path | None) -> None:
     """Check that a page can be written, before slow questions. RunError: a library is missing."""
     if path is not None:
         expect_report_libraries()
-
-
-def write_page_of_layouts(
-    answer: "FitAnswer", path: Path, model: str, system: str, calibration: str | None
-) -> None:
-    """Write the page of the layouts that fit."""
-    from paradl.sweep.answers.types.fitting import UNSUPPORTED
-    from paradl.sweep.cells.source import open_source
-    from paradl.sweep.report.layouts import make_layout_grid
-
-    layouts = answer["layouts"]
-    # Pages rank by time alone, so that unsupported layouts would come first.
-    rows = [row for row in layouts if UNSUPPORTED not in row["remarks"]] or layouts
-    grid = make_layout_grid(answer | {"layouts": rows}, model, system, calibration)
-    data, lost = grid.datasets[0], len(layouts) - len(rows)
-    ties = sum(len(row["same"]) for row in layouts)
-    slower = answer["ranked"] - len(layouts) - ties
-    notes = [
-        f"an epoch is {format_count(data.samples, 'sequence')} of "
-        f"{format_count(answer['length'], 'token')} ({data.name})",
-        *([f"left out: {format_count(ties, 'layout')} as fast as others"] if ties else []),
-        *([f"left out: {format_count(slower, 'slower layout')}"] if slower else []),
-        *([f"left out: {format_count(lost, 'layout')} that the software lacks"] if lost else []),
-    ]
-    subject = Subject(open_source(grid), {}, None, None, quiet=True, notes=notes)
-    write_page_of(subject, path)
 
 
 def write_page_of(

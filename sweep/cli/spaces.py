@@ -5,7 +5,7 @@ With a store, options named after its axes select a slice, as `--sel` does.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -93,6 +93,14 @@ class Subject:
         if form != "json" or not self.notes:
             return rows
         return [{**row, "notes": self.notes} for row in rows]
+
+    def list_layouts(self, most: int) -> "Subject":
+        """Return the subject with the best layouts in place of strategies that leave them open."""
+        from paradl.sweep.cases.best_layouts import find_best_layouts
+        from paradl.sweep.cells.source import open_source, open_space
+
+        space = open_space(self.source, self.selection)
+        return replace(self, source=open_source(find_best_layouts(space, most).grid))
 
     def tell_kept_groups(self) -> None:
         """Note that the cells of a store keep groups that were chosen without its bound."""
@@ -204,7 +212,8 @@ class SpaceOptions(options.SettingOptions):
         return self._read_space(objective)
 
     def _read_store(self, store: str) -> Subject:
-        for name in options.list_given(self, "parameters") | self.list_settings():
+        fixed = options.list_given(self, "parameters", "headroom") | self.list_shorthands()
+        for name in fixed | self.list_settings():
             raise InputError(
                 "fixed in the store",
                 where=name,
@@ -232,13 +241,14 @@ class SpaceOptions(options.SettingOptions):
         from paradl.sweep.cells.source import open_source
 
         settings = self.list_settings()
-        if objective == "train-time":
+        if objective == "train-time" and self.tokens is None:
             # The time to the target needs epochs: the catalogue's, unless others are given.
             settings = {"convergence": "auto"} | settings
         values = SpaceValues(
             **options.list_given(self, *AXES),
             parameters=self.read_parameters(),
             settings=settings,
+            **self.list_shorthands(),
         )
         grid = make_grid(values)
         subject = Subject(open_source(grid), {}, None, None, self.quiet)

@@ -12,7 +12,7 @@ from paradl.kernels.work.block_memory import (
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.schedules import Stage, count_in_flight, make_stage
 from paradl.kernels.work.transformer import Training, Transformer
-from paradl.sweep.answers.types.fitting import PartRow
+from paradl.sweep.answers.types.prediction import PartRow
 from paradl.sweep.explanation.facts import RESERVED, Formula
 
 SHARDED = {"weights": 3, "gradients": 2, "states": 1}  # first ZeRO stage that shards them

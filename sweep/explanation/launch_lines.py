@@ -7,8 +7,9 @@ run are refused, never left out. The TOML is that of torchtitan up to 0.2.
 import json
 from collections.abc import Callable
 
+from paradl.grids.entries.layout_words import name_recompute
 from paradl.grids.reading.errors import InputError, format_count
-from paradl.sweep.answers.types.fitting import LaunchFile
+from paradl.sweep.answers.types.prediction import LaunchFile
 from paradl.sweep.explanation.launch_run import LayoutRun, refuse_run, write_torchrun
 from paradl.sweep.explanation.megatron import write_deepspeed, write_megatron
 
@@ -45,7 +46,7 @@ def write_plain(run: LayoutRun) -> list[LaunchFile]:
         f"# {wrap}",
         f"# {format_count(row['micro'], 'sequence')} of {run.training.length} tokens per pass, "
         f"{format_count(run.passes, 'pass', 'passes')} per iteration; {run.precision}; "
-        f"recompute {row['recompute']}",
+        f"recompute {name_recompute(row['recompute'])}",
     ]
     script = write_torchrun(run, "train.py")
     return [script | {"text": "\n".join([*lines, script["text"]])}]

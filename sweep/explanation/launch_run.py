@@ -1,17 +1,20 @@
 """A layout to run: its numbers as stacks need them, what they refuse, and the script."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from paradl.grids.entries.systems import System
+from paradl.grids.entries.transformer_rates import find_recipe
 from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.search.stacks import STACKS, find_zero_stage
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.schedules import count_parts, counts_ends
 from paradl.kernels.work.transformer import Training, Transformer
-from paradl.sweep.answers.types.fitting import LaunchFile, LayoutRow
-from paradl.sweep.cases.layout_words import parse_recompute
+from paradl.sweep.answers.types.prediction import LaunchFile
+from paradl.sweep.cases.layout_cells import LayoutCell
 from paradl.sweep.explanation.launch import describe_processes, note_last_node
 
 Refusal = tuple[bool, str, str]  # whether it holds, what does not run, and what to change
@@ -19,20 +22,29 @@ Refusal = tuple[bool, str, str]  # whether it holds, what does not run, and what
 
 @dataclass(frozen=True)
 class LayoutRun:
-    """A layout of a network on a machine, and how it trains. precision: the recipe's name."""
+    """A layout of a network on a machine, and how it trains. precision: the recipe's name.
+
+    row: its columns, those with a usual number resolved.
+    """
 
     net: Transformer
-    row: LayoutRow
+    layout: Layouts
     training: Training
     precision: str
     machine: System
 
-    @property
-    def layout(self) -> Layouts:
-        """The layout as a list of one."""
-        recompute = parse_recompute(self.row["recompute"])
-        columns = {name: value for name, value in self.row.items() if isinstance(value, int)}
-        return Layouts.from_names([columns | {"recompute": recompute}])
+    @classmethod
+    def from_cell(cls, cell: LayoutCell, machine: System) -> "LayoutRun":
+        """Make the run of a cell."""
+        return cls(cell.net, cell.layout, cell.training, find_recipe(machine), machine)
+
+    @cached_property
+    def row(self) -> dict[str, int]:
+        """Columns of the layout by name."""
+        layout = self.layout
+        (columns,) = layout.to_names()
+        usual = {"expert_tensor": layout.etp, "group": layout.passes, "shard": layout.shards}
+        return columns | {name: int(column[0]) for name, column in usual.items()}
 
     @property
     def stages(self) -> int:
@@ -57,7 +69,7 @@ class LayoutRun:
     @property
     def modules(self) -> list[str]:
         """Names of the recomputed modules."""
-        return [name for name in self.row["recompute"].split(",") if name != "none"]
+        return [name for name, bit in RECOMPUTE.items() if self.row["recompute"] & bit]
 
     @property
     def zero(self) -> int:

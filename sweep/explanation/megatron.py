@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.work.schedules import is_uneven
 from paradl.kernels.work.transformer import Transformer
-from paradl.sweep.answers.types.fitting import LaunchFile
+from paradl.sweep.answers.types.prediction import LaunchFile
 from paradl.sweep.explanation.launch_run import LayoutRun, refuse, refuse_run, write_torchrun
 
 # FP8 is a format of matrix products in training that is otherwise bf16.
@@ -162,7 +162,7 @@ def _write_degrees(run: LayoutRun) -> Flags:
         "cp-comm-type": CONTEXTS[run.training.context_by] if row["context"] > 1 else None,
         "expert-model-parallel-size": row["expert"] if net.experts else None,
         "expert-tensor-parallel-size": row["expert_tensor"] if net.experts else None,
-        "sequence-parallel": row["sequence"],
+        "sequence-parallel": row["sequence"] > 0,
     }
 
 
@@ -248,7 +248,7 @@ def _write_deepspeed_flags(run: LayoutRun, sizes: Sizes) -> Flags:
         "pipeline-model-parallel-size": row["pipeline"],
         "no-pipeline-parallel": run.stages == 1,
         "ds-sequence-parallel-size": row["context"] if row["context"] > 1 else None,
-        "sequence-parallel": row["sequence"],
+        "sequence-parallel": row["sequence"] > 0,
         **_write_batch(run, DEEPSPEED),
         "use-flash-attn-v2": run.training.fused_attention,
         "checkpoint-activations": again,

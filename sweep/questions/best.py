@@ -2,18 +2,19 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from paradl.grids.grid import Grid
 from paradl.grids.notes import has_old_layouts
+from paradl.kernels.names.flags import UNSUPPORTED
 from paradl.sweep.answers.frames import tabulate
 from paradl.sweep.answers.objectives import Aim, Goal, Price, count_hours, look_up_price
 from paradl.sweep.answers.system_settings import complete_rows
-from paradl.sweep.answers.types.fitting import UNSUPPORTED
 from paradl.sweep.cases.degrees import (
     NO_DEGREES,
+    find_layout,
     list_degrees,
     mark_batch,
     mark_software,
@@ -23,6 +24,9 @@ from paradl.sweep.cases.picks import PLACE, pick_strategies
 from paradl.sweep.cells.selection import Selection, join_selection, locate_row
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import Space, list_given
+
+if TYPE_CHECKING:
+    from paradl.sweep.cases.best_layouts import BestLayouts
 
 Row = dict[str, Any]
 
@@ -40,6 +44,7 @@ def rank_strategies(
     across: bool = False,
     why: bool | None = None,
     intervals: bool = True,
+    layouts: int | None = None,
     **axes: object,
 ) -> list[Row]:
     """One row for each strategy in each (model, dataset, system) of the slice, the best first.
@@ -62,6 +67,9 @@ def rank_strategies(
     changes that would allow its nearest cell. why: find rejections; None:
     unless a store's summary answers at once. InputError: layouts of transformers beside others.
 
+    layouts: of a strategy that leaves layouts open, list this many of the best instead of the best
+    one; the first row then has `losers`: what forbids others, and remedies. None: a row each.
+
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
     >>> import paradl
@@ -75,7 +83,20 @@ def rank_strategies(
     reader = open_source(cube)  # only once: opening reads and checks the root of the store
     space = open_space(reader, selection, max_global_batch)
     space.expect_one_kind()
+    found: BestLayouts | None = None
+    if layouts:
+        from paradl.sweep.cases.best_layouts import find_best_layouts  # late: imports JAX
+
+        found = find_best_layouts(space, layouts, by_pe=aim.summarised is None)
+        reader = open_source(found.grid)
+        # Their strategies are all asked about; values of other axes stay selected.
+        selection = {**(selection or {})}
+        selection.pop("strategy", None)
+        space = open_space(reader, selection)
+        max_global_batch = None
     picks = list(pick_strategies(reader, selection, aim, max_global_batch))
+    if found:  # those of other places are no candidates
+        picks = [pick for pick in picks if pick["strategy"] in found.labels[_locate(pick)]]
     if not picks:
         return []
     rows = [_describe_pick(space.grid, pick, aim) for pick in picks]
@@ -85,7 +106,12 @@ def rank_strategies(
     place = (*(PLACE[:2] if across else PLACE), *list_given(space.grid, space.grid.axes))
     ranked: list[Row] = []
     for rivals in split_places(rows, place):
-        ranked += _add_chances(space.grid, list(_rank_rows(rivals, aim.goal)), aim, unsure)
+        answered = _add_chances(space.grid, list(_rank_rows(rivals, aim.goal)), aim, unsure)
+        if found and any(found.losers.values()):
+            first, *others = answered
+            reasons = found.losers[_locate(first)]
+            answered = [first | {"losers": reasons}, *(row | {"losers": []} for row in others)]
+        ranked += answered
     # A rejection calls the kernels, and so takes longer than an answer from a summary.
     explains = not reader.keeps_summary if why is None else why
     return complete_rows(space, [_add_rejection(space, row, explains) for row in ranked])
@@ -94,16 +120,23 @@ def rank_strategies(
 best = tabulate("best", rank_strategies)
 
 
+def _locate(row: Row) -> tuple[str, str, str]:
+    return row["model"], row["dataset"], row["system"]
+
+
 def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
     """Row of a strategy's best cell; its values are None if nothing is allowed."""
     feasible = pick["pe"] is not None
     trains = pick["epochs"] is not None
     cell = {name: pick[name] for name in grid.dims if name in pick}
     degrees = list_degrees(grid, cell, pick["chosen"]) if feasible else NO_DEGREES
+    layout = find_layout(grid, cell) if feasible else None
     return {
         **cell,
         **{name: degree for name, degree in degrees.items() if name not in cell},
         **_list_times(pick, aim),
+        **({"iteration_time": layout.find_times()["iteration_time"]} if layout else {}),
+        **(layout.describe() if layout and "layout" not in cell else {}),
         "memory": pick["memory"],
         "feasible": feasible,
         "limit": [*mark_batch(grid, cell, degrees["global_batch"]), *mark_software(grid, cell)]

@@ -6,14 +6,19 @@ The answer also has the meaning of the symbols, and how to launch the training.
 from collections.abc import Mapping
 
 from paradl.grids.grid import Grid
+from paradl.grids.reading.errors import InputError
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.terms import Term
 from paradl.sweep.cases.fits import find_smallest_group
+from paradl.sweep.cases.layout_cells import find_cell
 from paradl.sweep.cells.design_space import ONLY, Configuration
 from paradl.sweep.explanation.facts import Row, WorkFacts
 from paradl.sweep.explanation.formulas import describe_largest
 from paradl.sweep.explanation.kinds import find_facts
 from paradl.sweep.explanation.launch import describe_launch
+from paradl.sweep.explanation.launch_lines import write_launch
+from paradl.sweep.explanation.launch_run import LayoutRun
+from paradl.sweep.explanation.layout_changes import list_changes
 from paradl.sweep.explanation.symbols import list_symbols
 from paradl.sweep.questions.predict import choose_case, describe_case
 
@@ -39,8 +44,11 @@ def explain(
     dataset: str | None = None,
     parameters: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
+    launch: str | None = None,
 ) -> Row:
     """One configuration's terms and layers, with formulas; arguments as for `paradl.predict`.
+
+    launch: of a layout, the framework to write launch lines for.
 
     >>> import paradl
     >>> answer = paradl.explain("alexnet", "data", 64, 32, dataset="imagenet-226")
@@ -49,21 +57,33 @@ def explain(
     ('conv2', '0.000309 s')
     """
     wanted = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
-    return explain_grid(wanted.grid())
+    return explain_grid(wanted.grid(), launch)
 
 
-def explain_grid(grid: Grid) -> Row:
+def explain_grid(grid: Grid, launch: str | None = None) -> Row:
     """The prediction, with a `sentence` about its largest term, `formulas` by term,
     `memory_formulas` by part, their `symbols`, how to `launch` it, and a row for each of `layers`.
 
-    `hidden`: rows for communication that overlaps compute and so is not part of the time.
+    `hidden`: rows for communication that overlaps compute and so is not part of the time. launch: a
+    framework, whose `launch_files` are added. InputError: it does not run the configuration.
     """
     case = choose_case(grid)
     predicted = describe_case(grid, case)
     predicted |= {"smallest_group": find_smallest_group(grid, ONLY)}
     if case is None or predicted["epoch_time"] is None:
         return predicted | NOTHING
-    return predicted | _explain(grid, case, predicted)
+    return predicted | _explain(grid, case, predicted) | _explain_layout(grid, case, launch)
+
+
+def _explain_layout(grid: Grid, case: Case, launch: str | None) -> Row:
+    """Explain what only a layout has: others near it, and launch lines for a framework."""
+    if not grid.find_blocks(ONLY):
+        if launch is not None:
+            raise InputError("launch lines are written for transformers", where="launch")
+        return {}
+    cell = find_cell(grid, case, ONLY)
+    files = write_launch(launch, LayoutRun.from_cell(cell, grid.systems[0])) if launch else []
+    return {"changes": list_changes(cell), "launch_files": files}
 
 
 def _explain(grid: Grid, case: Case, predicted: Row) -> Row:

@@ -41,6 +41,7 @@ def pareto(
     against: Against = "pe-hours",
     objective: FrontGoal = "epoch_time",
     price: Price = None,
+    layouts: bool = False,
     **axes: object,
 ) -> list[Row]:
     """Non-dominated cells of each model and data set, the fastest first, as plain data.
@@ -50,8 +51,9 @@ def pareto(
     of the front has less of one and no more of the other. PE-hours stand for samples a second of a
     PE: the fewer of one, the more of the other. Of equal cells the first is listed. Each value of a
     machine parameter that is an axis, such as a bandwidth, has its own front. price: of a PE-hour,
-    for all systems or by name. All cells are read, a block at a time; a strategy at a time where
-    train_time is not stored.
+    for all systems or by name. layouts: of a strategy that leaves layouts open, look at all of a
+    cell that no other beats in time and memory, not at the fastest alone. All cells are read, a
+    block at a time; a strategy at a time where train_time is not stored.
 
     InputError: an unknown name, a missing price, a cube without its cells, layouts of transformers
     beside other strategies.
@@ -71,6 +73,12 @@ def pareto(
     reader, chosen = open_source(cube), selection or {}
     space = open_space(reader, chosen)
     space.expect_one_kind()
+    if layouts:
+        from paradl.sweep.cases.best_layouts import find_best_layouts  # late: imports JAX
+
+        reader = open_source(find_best_layouts(space, None).grid)
+        chosen = {name: values for name, values in chosen.items() if name != "strategy"}
+        space = open_space(reader, chosen)
     if objective == "train_time":
         expect_laws(reader.grid, "objective")
     given = list_given(reader.grid, reader.coordinates)

@@ -12,12 +12,11 @@ from paradl.grids.models.profiles import describe_profile
 from paradl.grids.notes import list_warnings
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case
-from paradl.kernels.names.flags import FORBIDS
+from paradl.kernels.names.flags import FORBIDS, UNSUPPORTED
 from paradl.kernels.oracle.answer import answer_case, settle_choices
 from paradl.kernels.parallelism.layout import list_degrees
 from paradl.sweep.answers.numbers import finite, number
 from paradl.sweep.answers.types.facts import list_fields
-from paradl.sweep.answers.types.fitting import UNSUPPORTED
 from paradl.sweep.answers.types.prediction import Prediction
 from paradl.sweep.cases.fits import find_smallest_group
 from paradl.sweep.cases.intervals import list_intervals
@@ -180,7 +179,8 @@ def _describe_layout(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
         # Of an epoch, over its iterations, they would have another last bit.
         **(cell.find_times() if exists else {}),
         **({"limit": [*limit, UNSUPPORTED]} if cell.is_unsupported else {}),
-        "layout": cell.words,
+        **cell.describe(),
+        "stage": cell.fullest_stage,
         "exchanges": {name: seconds * iterations for name, seconds in exchanges.items()},
         "bubble_share": finite(number(answer.terms.pipeline_bubble / answer.epoch_time)),
         "degrees": cell.degrees,

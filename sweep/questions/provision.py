@@ -193,7 +193,14 @@ def _find_fewest(space: Space, index: Index, goal: Deadline, aim: Aim) -> Row:
     if not met.size:
         return _describe_miss(space, index, rough, aim)
     # Counts between those of the slice may suffice: try all up to the least that does.
-    pe = np.arange(1.0, met.min() + 1)
+    first, step = 1, 1
+    if space.grid.strategy(index).searched:
+        # Each has layouts of its own to choose from, which is slow: whole nodes, from the largest
+        # count of the slice that does not suffice.
+        step = min(space.grid.systems[index[2]].pes_per_node, int(met.min()))
+        below = rough.axes["pe"][rough.axes["pe"] < met.min()]
+        first = step * (int(below.max(initial=0)) // step + 1)
+    pe = np.arange(float(first), met.min() + 1, step)
     if goal.holds is not None and goal.holds >= 0.5:  # then the expected time meets it, too
         pe = pe[Trainings(space, index, pe, replace(goal, holds=None)).list_met()]
     for counts in _split(pe, SPREAD):

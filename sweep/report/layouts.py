@@ -1,26 +1,19 @@
 """Layouts of a report: the columns by which a page selects, names from them, and their space."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paradl.grids.entries.layout_words import write_layout
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import Grid
-from paradl.grids.library import find
-from paradl.grids.spec import validate_spec
-from paradl.kernels.names.parallelisms import LAYOUT_PARTS, LAYOUT_SETTINGS
 from paradl.kernels.work.layouts import COLUMNS
-from paradl.sweep.cases.layout_words import write_layout
 from paradl.sweep.cells.selection import locate_row
-from paradl.sweep.report.names import ROWS_OF_LAYOUTS
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from paradl.sweep.answers.types.fitting import FitAnswer
 
 Columns = Mapping[str, NDArray[np.int64]]
 
@@ -71,41 +64,3 @@ def list_settings(points: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
         for name, values in words.items()
         if len(values) > 1
     }
-
-
-def make_layout_grid(
-    answer: "FitAnswer", model: str, system: str, calibration: str | None = None
-) -> Grid:
-    """Make the design space of the layouts that fit, of an answer of `fit` with its usual settings.
-
-    model, system, calibration: as they were asked for. Times and memory are those of the answer, to
-    a cube's precision.
-    """
-    layouts: list[dict[str, Any]] = [{**row} for row in answer["layouts"]]
-    # A parallelism that no layout has is no part of the strategy, and so has no column.
-    parts = [name for name in LAYOUT_PARTS if any(row[name] > 1 for row in layouts)]
-    # Layouts state the ranks of ZeRO even where they are all.
-    absent = {"shard"} if "expert" in parts else {"shard", "expert_tensor"}
-    columns = (*parts, *(name for name in LAYOUT_SETTINGS if name not in absent))
-    customary = getattr(find("model", model, Path()), "customary", None) or "pile"
-    length = f":length={answer['length']}" if customary == "pile" else ""
-    # Behind settings of the user's, a further one follows a comma.
-    colon = "," if ":" in system else ":"
-    precision = "" if "precision=" in system else f"{colon}precision={answer['precision']}"
-    axes: dict[str, object] = {
-        "model": model,
-        "dataset": customary + length,
-        "system": system + precision,
-        "strategy": "+".join(["data", *parts]),
-        "pe": answer["pe"],
-        "batch": answer["global_batch"],
-        ROWS_OF_LAYOUTS: [
-            {name: PARAMETERS[name].read(row[name]) for name in columns} for row in layouts
-        ],
-    }
-    spec: dict[str, object] = {
-        "scaling": "strong",
-        "calibration": calibration or "none",
-        "axes": axes,
-    }
-    return Grid.from_spec(validate_spec(spec, ""), Path())

@@ -8,10 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from paradl.grids.reading.csvfile import quote_formula
+from paradl.kernels.names.parallelisms import NAMED
 from paradl.sweep.show.visible import escape_invisible
 
 Format = Literal["table", "json", "csv"]
 Row = Mapping[str, Any]
+# Strategies with a name of their own, by label.
+NAMES = {label: name for name, label in NAMED.items()}
 
 
 def print_json(value: object) -> None:

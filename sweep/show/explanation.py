@@ -18,7 +18,8 @@ RECORD = (
     *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments"),
     *("batch", "global_batch"),
     *("epoch_time", "comp_time", "comm_time", "epochs", "train_time"),
-    *("bubble_share", "exchanges", "memory", "memory_parts", "largest_batch"),
+    *("tokens_per_pe_second", "mfu", "hfu", "bubble_share", "exchanges"),
+    *("memory", "memory_parts", "stage", "largest_batch", "remarks", "runs_with"),
     *("smallest_group", "iterations", "feasible", "limit", "oracle", "precision", "software"),
     *("times", "profile", "convergence", "calibration"),
 )
@@ -53,8 +54,13 @@ def _print(explanation: dict[str, Any]) -> None:
     print_table([{"": key, "value": text} for key, text in launch], "Launch")
     if layers := explanation["layers"]:
         print(f"{format_count(len(layers), 'layer')}: --layers-table")
-    else:
-        print("Launch lines of Megatron-LM and others, and layouts near it: paradl fit --layout")
+    if changes := explanation.get("changes"):
+        title = "Larger micro-batches" if explanation["feasible"] else "What would let it fit"
+        print_table(changes, title)
+    for script in explanation.get("launch_files", ()):
+        print(f"\n# {script['file']}\n{script['text']}")
+    if "changes" in explanation and not explanation["launch_files"]:
+        print("Launch lines: --launch megatron, torchtitan, deepspeed or torchrun")
 
 
 def _print_formulas(rows: list[Row], title: str) -> None:

@@ -7,14 +7,17 @@ from typing import Any
 from paradl.grids.entries.parameters import GIVEN, PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.units import format_quantity
+from paradl.kernels.names.flags import TIGHT
 from paradl.sweep.answers.system_settings import PLACES
 from paradl.sweep.cases.degrees import read_layout_words
 from paradl.sweep.cells.selection import write_value
 from paradl.sweep.show.columns import (
     INTERVAL,
     format_coordinate,
+    format_duration,
     format_interval,
     format_odds,
+    format_percent,
     format_value,
 )
 from paradl.sweep.show.data import Format, Row
@@ -25,6 +28,11 @@ from paradl.sweep.show.tables import print_table
 SHOWN = (
     *("degrees", "layout", "group_size", "segment_count", "precision", "software", "global_batch"),
     *("epochs", "train_time", "epoch_time", "cost", "memory"),
+)
+# Those of a layout: its words say degrees, and an epoch of a text says little.
+SHOWN_OF_LAYOUTS = (
+    *("layout", "precision", "software", "global_batch", "iteration_time", INTERVAL),
+    *("train_time", "epoch_time", "cost", "tokens_per_pe_second", "mfu", "memory", "runs_with"),
 )
 HEADS = {"group_size": "group", "segment_count": "segments"}
 REGRETS = {"worst_loss": "worst slowdown", "mean_loss": "mean slowdown"}
@@ -56,6 +64,9 @@ def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = Tru
                 print(_describe_chance(row, second, given))
         tell_more(len(allowed) - len(kept))
     _show_losers([row for row in rows if not row["feasible"]], whole)
+    for row in rows:
+        if reasons := row.get("losers"):
+            print_table(reasons, "Why other layouts do not fit, and what would let them")
 
 
 def _show_losers(rows: Sequence[Row], whole: bool) -> None:
@@ -77,6 +88,8 @@ def _describe_winner(row: Row, goal: str) -> Row:
     given = _list_given(axes)
     chosen = [axis for axis in axes if axis not in given]
     hours = ["pe_hours"] if goal in ("pe_hours", "cost") else []
+    if "mfu" in row:
+        return _describe_layout(row, [*LABELS[:3], *given, *chosen], hours)
     order = ["rank", *LABELS[:3], *given, LABELS[3], *chosen, *SHOWN, *hours]
     ends = (
         format_interval(row.get(f"{time}_p10"), row.get(f"{time}_p90"))
@@ -92,6 +105,25 @@ def _describe_winner(row: Row, goal: str) -> Row:
         INTERVAL: next(filter(None, ends), None),
         "marks": row["limit"] or None,
     }
+
+
+def _describe_layout(row: Row, places: Sequence[str], hours: Sequence[str]) -> Row:
+    """Make the table line of a layout; the interval is that of its iteration."""
+    time = "train_time" if row.get("train_time") else "epoch_time"
+    share = row["iteration_time"] / row[time]
+    low, high = (row.get(f"{time}_{end}") for end in ("p10", "p90"))
+    is_known = low is not None and high is not None
+    trained = row.get("train_time")
+    values = {
+        **row,
+        "train_time": format_duration(trained) if trained else None,
+        "epoch_time": None if trained else row["epoch_time"],
+        INTERVAL: format_interval(low * share, high * share) if is_known else None,
+        "mfu": format_percent(row["mfu"]),
+        "marks": [*row["limit"], *(name for name in row["remarks"] if name == TIGHT)] or None,
+    }
+    order = ["rank", *places, *SHOWN_OF_LAYOUTS, *hours, "marks"]
+    return {HEADS.get(key, key): values.get(key) for key in order}
 
 
 def describe_losers(rows: Sequence[Row]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from paradl.sweep.show.data import Format, Row, print_csv, print_json
+from paradl.sweep.show.data import NAMES, Format, Row, print_csv, print_json
 from paradl.sweep.show.tables import print_record, print_table
 from paradl.sweep.show.visible import tell
 
@@ -65,6 +65,8 @@ def tell_more(count: int) -> None:
 
 def shorten_label(label: str) -> str:
     """Drop `=best` settings from a strategy's label: other columns show what was chosen."""
+    if label in NAMES:
+        return NAMES[label]
     base, _, settings = label.partition(":")
     # `best` was a request: the value that it chose is in a column.
     kept = [text for text in settings.split(",") if text and not text.endswith("=best")]

@@ -18,7 +18,7 @@ from rich.text import Text
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.sweep.show.columns import Column, format_alone, make_column, measure_text
-from paradl.sweep.show.data import Format, Row, flatten_record, list_columns
+from paradl.sweep.show.data import NAMES, Format, Row, flatten_record, list_columns
 from paradl.sweep.show.visible import escape_invisible
 
 MARGIN = " "
@@ -80,11 +80,13 @@ def print_table(rows: Sequence[Row], title: str = "", complete: Format = "json")
 
 
 def _write_words(row: Row) -> Row:
-    """Return the row with numbers of parameters as words, if these have some."""
+    """Return the row with numbers of parameters as words, and with short names of strategies."""
     # The exact type, since True is an int.
     return {
         key: PARAMETERS[key].write(value)
         if key in PARAMETERS and PARAMETERS[key].words and type(value) is int
+        else NAMES.get(value, value)
+        if key == "strategy"
         else value
         for key, value in row.items()
     }

@@ -7,7 +7,7 @@ from paradl.sweep.answers.types import words
 from paradl.sweep.answers.types.facts import AnswerType, Bytes, Fact, Seconds
 
 
-class Prediction(words.PlaceLabels):
+class Prediction(words.PlaceLabels, words.LayoutFacts):
     """Times, memory and limits of a configuration; null where it cannot exist."""
 
     pe: words.PE
@@ -52,7 +52,7 @@ class Prediction(words.PlaceLabels):
         Annotated[int, "PEs in the smallest group that fits; 0: none; null: no groups"] | None
     )
     # Of layouts of transformers.
-    layout: NotRequired[Annotated[str, "layout of a transformer in words"]]
+    stage: NotRequired[Annotated[int, "the fullest stage, from 0"]]
     exchanges: NotRequired[
         Annotated[dict[str, float], Fact("communication by term, exposed and hidden", "s/epoch")]
     ]
@@ -61,6 +61,29 @@ class Prediction(words.PlaceLabels):
     # Unless the samples do not fit the model.
     samples: NotRequired[Annotated[float, "samples per epoch"]]
     iterations: NotRequired[Annotated[float, "iterations per epoch"]]
+
+
+class PartRow(TypedDict):
+    """A part of a layout's memory, with its formula."""
+
+    part: Annotated[str, "its name"]
+    memory: Annotated[Bytes, "memory of the fullest PE"]
+    formula: Annotated[str, "what it is, in words"]
+    numbers: Annotated[str, "the same in numbers [B]"]
+
+
+class ChangeRow(TypedDict):
+    """A layout near another one, with its memory."""
+
+    layout: Annotated[str, "its degrees and settings"]
+    memory: Annotated[Bytes, "memory of the fullest PE"]
+
+
+class LaunchFile(TypedDict):
+    """A file to write, of which the last is the script to run on each node."""
+
+    file: Annotated[str, "its name"]
+    text: Annotated[str, "its lines"]
 
 
 class LayerRow(TypedDict):
@@ -97,6 +120,11 @@ class Explanation(Prediction):
     symbols: Annotated[list[dict[str, Any]], "meaning and value of each symbol"]
     launch: Annotated[dict[str, Any], "launch command, ranks and groups"] | None
     layers: Annotated[list[dict[str, Any]], "one row per layer"]
+    # Of layouts.
+    changes: NotRequired[
+        Annotated[list[ChangeRow], "larger micro-batches that fit, or changes that let it fit"]
+    ]
+    launch_files: NotRequired[Annotated[list[LaunchFile], "files that start it with a stack"]]
 
 
 ANSWERS = {

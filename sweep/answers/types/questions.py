@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from paradl.sweep.answers.types import words
-from paradl.sweep.answers.types.facts import RANGED, AnswerType, Fact
+from paradl.sweep.answers.types.facts import RANGED, AnswerType, Fact, Seconds
 
 Value = Annotated[float, Fact(unit=words.OF_PARAMETER)]
 FastestTime = Annotated[float, Fact("least epoch time", "s/epoch")]
@@ -11,7 +11,15 @@ SoonestTime = Annotated[float, Fact("least time to the target", "s")]
 Kind = Literal["work", "limitation", "bottleneck"]
 
 
-class RankingRow(words.PlaceLabels, words.Degrees):
+class LoserRow(TypedDict):
+    """A reason that forbids layouts of a network."""
+
+    reason: Annotated[str, "its name"]
+    layouts: Annotated[int, "candidates that it forbids"]
+    remedy: Annotated[str, "what would let them fit"]
+
+
+class RankingRow(words.PlaceLabels, words.Degrees, words.LayoutFacts):
     """Row of `best`: a strategy in the ranking."""
 
     rank: words.Rank | None
@@ -20,6 +28,7 @@ class RankingRow(words.PlaceLabels, words.Degrees):
     epoch_time: Annotated[words.EpochTime, RANGED] | None
     comp_time: words.CompTime | None
     comm_time: words.CommTime | None
+    iteration_time: NotRequired[Annotated[Seconds, "time per iteration"] | None]
     pe_hours: words.PEHours | None
     memory: words.Memory | None
     feasible: words.Feasible
@@ -31,6 +40,8 @@ class RankingRow(words.PlaceLabels, words.Degrees):
     cost: NotRequired[words.Cost | None]  # with a price
     # Of the machine oracle.
     faster_than_next: NotRequired[Annotated[float, "probability of beating the second"] | None]
+    # Of a network with blocks, in the first row of a place.
+    losers: NotRequired[Annotated[list[LoserRow], "why other layouts are none"]]
 
 
 class LimitsRow(words.PlaceLabels):

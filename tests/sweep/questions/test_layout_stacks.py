@@ -7,12 +7,12 @@ import pytest
 from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
+from paradl.sweep.questions.fit import fit
+from paradl.sweep.questions.layout_scaling import list_fastest
 
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cells.design_space import SpaceValues, make_grid
 from paradl.sweep.questions.best import rank_strategies
-from paradl.sweep.questions.fit import fit
-from paradl.sweep.questions.layout_scaling import list_fastest
 from paradl.sweep.questions.predict import predict
 
 NAMED = {"megatron": "megatron", "fsdp": "torchtitan", "deepspeed": "deepspeed"}

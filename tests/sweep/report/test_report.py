@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import vl_convert
 from browser import Browser, find_violations, needs_browser, open_browser
+from paradl.sweep.questions.fit import fit
 
 import paradl
 from paradl.grids.grid import Grid
@@ -23,7 +24,6 @@ from paradl.sweep.cells.source import open_source
 from paradl.sweep.cells.store_reader import StoreReader
 from paradl.sweep.cli.main import main
 from paradl.sweep.plots.looks import MEMORY_LOOKS, TERM_LOOKS
-from paradl.sweep.questions.fit import fit
 from paradl.sweep.report import narrow, points
 from paradl.sweep.report.charts import make_charts
 from paradl.sweep.report.contents import rank_places

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from paradl.grids.entries.layout_words import list_layouts, parse_layout, write_layout
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
@@ -11,7 +12,6 @@ from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
 from paradl.kernels.parallelism.layout import explain_broken
 from paradl.kernels.work.transformer import Training
-from paradl.sweep.cases.layout_words import list_layouts, parse_layout, write_layout
 
 # Words that need another one, without and with it, on 64 PEs.
 IDLE = [

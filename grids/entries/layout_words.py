@@ -1,0 +1,174 @@
+"""Layouts as people write them, `tp8 pp4 dp32 mb1 zero1`, as columns by name."""
+
+import re
+from collections.abc import Mapping
+from math import prod
+
+from paradl.grids.reading.errors import InputError, format_count, shorten
+from paradl.kernels.names.parallelisms import (
+    DATA,
+    LAYOUT_COLUMNS,
+    LAYOUT_DEGREES,
+    NEEDS,
+    RECOMPUTE,
+    WORDS,
+    LayoutColumn,
+)
+
+MOST = 2**24  # far more PEs or sequences than any machine or batch has
+# Words without a number of their own.
+FLAG, SET, SCHEDULE = "sp", "recompute", "schedule"
+NUMBERED = re.compile(rf"({'|'.join(WORDS)})=?\d+")
+
+
+def write_layout(columns: Mapping[str, int], schedule: str = "") -> str:
+    """Write a layout as words; degrees that divide nothing are left out, and an open data degree.
+
+    schedule: of its pipeline, if that is not the usual one.
+    """
+    words = [
+        _write_number(row, columns[row.name])
+        for row in WORDS.values()
+        if row.name in columns and (row.always or columns[row.name] != row.usual)
+    ]
+    # Without tensor parallelism there is nothing for it to divide.
+    words += [FLAG] if columns["sequence"] and columns["tensor"] > 1 else []
+    modules = name_recompute(columns["recompute"])
+    words += [f"{SET}={modules}"] if modules != "none" else []
+    return " ".join([*words, f"{SCHEDULE}={schedule}"] if schedule else words)
+
+
+def _write_number(row: LayoutColumn, number: int) -> str:
+    """Write the number of a column behind its word, such as tp8; of some a name: shard=node."""
+    name = next((name for name, value in row.words.items() if value == number), None)
+    return f"{row.word}={name}" if name else f"{row.word}{number}"
+
+
+def name_recompute(bits: int) -> str:
+    """Names of the recomputed modules, joined by +, or none."""
+    return "+".join(name for name, bit in RECOMPUTE.items() if bits & bit) or "none"
+
+
+def is_layout(text: str) -> bool:
+    """True if a text begins like a layout: with a word and its number."""
+    words = text.split()
+    return bool(words) and any(NUMBERED.fullmatch(word) for word in words)
+
+
+def parse_layout(text: str, where: str) -> tuple[dict[str, int], str]:
+    """Parse a layout into its columns and the schedule of its pipeline, empty if not given.
+
+    Columns that are left out have their usual numbers, apart from the replicas: these are the PEs
+    that remain. InputError: an unknown word, a word twice, or one without effect.
+    """
+    given: dict[str, int] = {}
+    schedules: list[str] = []
+    for word in text.split():
+        name, _, value = word.partition("=")
+        if name == SCHEDULE:
+            schedules.append(value)
+        else:
+            _read_word(word, text, given, where)
+    if len(schedules) > 1:
+        raise InputError(f"{SCHEDULE} is repeated", where=where, advice="keep one")
+    _refuse_idle_words(given, where)
+    usual = {name: row.usual for name, row in LAYOUT_COLUMNS.items() if name != DATA}
+    return usual | given, "".join(schedules)
+
+
+def count_pes(columns: Mapping[str, int]) -> int:
+    """Count the PEs of a layout, or those of a replica if its data degree is open."""
+    return prod(columns.get(name, 1) for name in (*LAYOUT_DEGREES, DATA))
+
+
+def expect_pes(columns: Mapping[str, int], counts: list[int], where: str) -> None:
+    """Raise InputError if the degrees of a layout give none of these numbers of PEs."""
+    product = count_pes(columns)
+    if product in counts or (DATA not in columns and any(pes % product == 0 for pes in counts)):
+        return
+    rest, pes = product // columns.get(DATA, 1), counts[0]
+    advice = f"with dp{pes // rest} it is" if pes % rest == 0 else "change a degree"
+    names = [name for name in (*LAYOUT_DEGREES, DATA) if columns.get(name, 1) > 1]
+    written = " x ".join(f"{LAYOUT_COLUMNS[name].word}{columns[name]}" for name in names)
+    others = f"{pes:,}" if len(counts) == 1 else f"{pes:,} to {counts[-1]:,}"
+    raise InputError(
+        f"{written or 'all degrees 1'} is {format_count(product, 'PE')}, not {others}",
+        where=where,
+        advice=advice,
+    )
+
+
+def _read_word(word: str, text: str, given: dict[str, int], where: str) -> None:
+    """Add the number of a word of the text to `given`, by column."""
+    name, _, value = word.partition("=")
+    if name == SET:
+        number = _read_modules(value, where)
+    elif word == FLAG:
+        name, number = "sequence", 1
+    else:
+        name, number = _read_number(word, text, where)
+    if given.setdefault(name, number) != number:
+        raise InputError(
+            f"{LAYOUT_COLUMNS[name].word} is repeated",
+            where=where,
+            advice="join modules by +, such as recompute=core_attn+mlp"
+            if name == SET
+            else "keep one",
+        )
+
+
+def _read_modules(text: str, where: str) -> int:
+    """Bits of modules that + or commas join; none: 0."""
+    names = [] if text == "none" else re.split("[+,]", text)
+    for name in names:
+        if name not in RECOMPUTE:
+            raise InputError.unknown("module", name, [*RECOMPUTE, "none"], where=where)
+    # A set, since a name that is repeated would carry into another bit.
+    return sum(RECOMPUTE[name] for name in {*names})
+
+
+def _read_number(word: str, text: str, where: str) -> tuple[str, int]:
+    """Return the column and number of a word such as tp8 or shard=node."""
+    name, _, value = word.partition("=")
+    if name in WORDS and value in WORDS[name].words:
+        return WORDS[name].name, WORDS[name].words[value]
+    match = re.fullmatch(r"([a-z]+)=?([0-9]+)", word)
+    if match is None or match[1] not in WORDS:
+        raise _explain_word(word, text, where)
+    row = WORDS[match[1]]
+    # Too large in any case, and `int` does not read thousands of digits.
+    number = int(match[2]) if len(match[2]) < 10 else MOST + 1
+    most = min(row.most, MOST)
+    if not row.usual <= number <= most:
+        raise InputError(
+            f"{row.word}: expected {row.usual} to {most:,}, got {match[2][:20]}", where=where
+        )
+    return row.name, number
+
+
+def _explain_word(word: str, text: str, where: str) -> InputError:
+    """Return the error for an unknown word of a layout."""
+    start = re.match("[A-Za-z]*", word)
+    assert start
+    known = (*WORDS, FLAG, SET, SCHEDULE)
+    # Words joined by commas, dashes or crosses, in capitals, or apart from their numbers.
+    again = re.sub(r"[\s,;_x-]*([a-z]+)[\s:]*(\d+)", r" \1\2", text.lower()).split()
+    if all(NUMBERED.fullmatch(part) or part == FLAG or "=" in part for part in again):
+        return InputError(
+            f"unknown word {shorten(word)}", where=where, advice=f"write {' '.join(again)!r}"
+        )
+    if start[0] in WORDS:
+        return InputError(f"expected a number after {start[0]}, got {shorten(word)}", where=where)
+    return InputError.unknown("word", start[0] or word, known, where=where)
+
+
+def _refuse_idle_words(given: Mapping[str, int], where: str) -> None:
+    """Raise InputError for a word that has no effect with the others."""
+    for name, (need, none) in NEEDS.items():
+        if given.get(name) and given.get(need, none) == none:
+            needed = LAYOUT_COLUMNS[need].word
+            raise InputError(
+                f"{LAYOUT_COLUMNS[name].word} has no effect with {needed}{none}",
+                where=where,
+                advice=f"write {needed}{none + 1}, or leave it out",
+            )

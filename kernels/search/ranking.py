@@ -1,0 +1,96 @@
+"""Ranked candidates: which layouts of each cell to keep, and why the others are none."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+
+from paradl.kernels.columns import Column
+from paradl.kernels.names.flags import FORBIDS, Limit
+from paradl.kernels.parallelism.rules import Rules
+from paradl.kernels.work.layouts import COLUMNS
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Candidate layouts, a row each, of the cells that they may be chosen for.
+
+    rows: their columns. exists: whether degrees divide the PEs. forbidden: 0 where nothing forbids
+    one, 1 where the software does not run it, more with each limit. value: what is minimised; NaN
+    if undefined. memory: on the fullest PE [B].
+    """
+
+    rows: Column
+    exists: Column
+    cell: Column
+    forbidden: Column
+    value: Column
+    memory: Column
+
+    def take(self, numbers: Column) -> "Ranked":
+        """Take rows by number."""
+        return Ranked(*(column[numbers] for column in vars(self).values()))
+
+    def join(self, other: "Ranked") -> "Ranked":
+        """Append other candidates."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Ranked(*map(np.concatenate, pairs))
+
+    def pick_best(self, most: int) -> "Ranked":
+        """Take the best of each cell: those that least forbids, of these those of least value.
+
+        most: number per cell; of several, each layout is at its best micro-batch. Of equals the
+        first are kept, so candidates in the order of their columns make ties certain.
+        """
+        order = np.lexsort((_put_last(self.value), self.forbidden, self.cell))
+        if most > 1:
+            others = np.delete(self.rows[order], COLUMNS.index("micro"), axis=1)
+            keys = np.column_stack([self.cell[order], others])
+            _, first = np.unique(keys, axis=0, return_index=True)
+            order = order[np.sort(first)]
+        _, starts, counts = np.unique(self.cell[order], return_index=True, return_counts=True)
+        place = np.arange(len(order)) - np.repeat(starts, counts)
+        return self.take(order[place < most])
+
+    def pick_front(self) -> "Ranked":
+        """Take the allowed ones that no other of their cell beats in both value and memory."""
+        order = np.lexsort((self.memory, self.value, self.cell))
+        order = order[(self.forbidden == 0)[order]]
+        _, starts = np.unique(self.cell[order], return_index=True)
+        memory = np.split(self.memory[order], starts[1:])
+        # Sorted by value, each must have less memory than all before it.
+        least = [np.minimum.accumulate(np.append(inf, part))[:-1] for part in memory]
+        return self.take(order[self.memory[order] < np.concatenate(least)])
+
+
+def _put_last(value: Column) -> Column:
+    """Values with those that are undefined behind all others."""
+    return np.where(np.isnan(value), inf, value)
+
+
+@dataclass
+class Tally:
+    """Counts of candidates: how many there are, how many fit, and what forbids the others.
+
+    reasons: candidates that each rule forbids, and `memory` those that are only too large.
+    remedies: what to change, by reason. least: the least memory of those that are too large [B].
+    """
+
+    candidates: int = 0
+    fitting: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    remedies: dict[str, str] = field(default_factory=dict)
+    least: float = inf
+
+    def add(self, limit: Column, memory: Column, rules: Rules) -> None:
+        """Count a list of candidates by their flags, memory and broken rules."""
+        forbids = limit & FORBIDS
+        large = forbids == Limit.MEMORY
+        self.candidates += limit.size
+        self.fitting += int(np.count_nonzero(forbids == 0))
+        counts = {name: int(np.count_nonzero(rule.mask)) for name, rule in rules.items()}
+        self.reasons.update({**counts, "memory": int(np.count_nonzero(large))})
+        self.remedies |= {name: rule.remedy for name, rule in rules.items()}
+        self.least = min(self.least, float(np.min(memory, where=large, initial=inf)))
+        self.remedies["memory"] = f"PEs of at least {self.least / 1e9:,.1f} GB, or more of them"
