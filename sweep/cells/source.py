@@ -98,6 +98,7 @@ class GridReader(DatasetReader):
     """Reader of a design space without a store, whose cells are computed when needed."""
 
     place = "the design space"
+    versions: Mapping[str, str] = {}  # it is computed now
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
