@@ -5,136 +5,32 @@ powers of two up to the data set, memory and `max_global_batch`. Spatial splits 
 """
 
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import product
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from paradl.grids.axes import expand_axis, read_item
-from paradl.grids.entries.datasets import LENGTH
-from paradl.grids.entries.names import split_labels
+from paradl.grids.axes import expand_axis
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.strategies import Strategy, parse_strategy
 from paradl.grids.entries.strategy_names import TABLE_III
 from paradl.grids.grid import Grid, Index
-from paradl.grids.library import Model, look_up
-from paradl.grids.models.transformers import find_longest
 from paradl.grids.outputs import MAIN_OUTPUTS
 from paradl.grids.reading.errors import InputError, shorten
-from paradl.grids.reading.units import parse_quantity
-from paradl.grids.reading.yamlfile import join_keys
 from paradl.grids.spec import validate_spec
 from paradl.kernels.names.parallelisms import DATA
+from paradl.sweep.cells.shorthands import Shorthands, Values, list_labels, split_values
 
 # Outputs in addition to those of every cube: how PEs divide.
 DEGREES = ("replicas", "group_size", "segment_count")
 # Of networks with blocks: each cell takes the fastest layout that fits.
 LAYOUTS = "layouts"
-TEXT = "pile"  # the samples of a network that reads text, unless others are given
 # Largest batch of a search: no PE in the catalogue holds a million of even the smallest samples.
 MOST_BATCH = 2**20
 # The same of layouts, whose micro-batches keep any batch in memory: from 64 on, times an epoch of
 # Llama 2 7B on 1,024 H100s fall by less than 0.2 %.
 MOST_SEQUENCES = 2**10
-
-Values = str | int | float | Sequence[object] | Mapping[str, object]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shorthands:
-    """Words of planners that stand for values of a spec; None: not given.
-
-    global_batch: samples per iteration, in the place of the batch of a replica. sequence: tokens
-    per sequence of a text. tokens: to train on, in the place of a data set; an epoch is then the
-    whole training. precision: of every system.
-    """
-
-    global_batch: Values | None = None
-    sequence: Values | None = None
-    tokens: float | str | None = None
-    precision: str | None = None
-
-    def write_batch(self, batch: Values | None) -> dict[str, Any]:
-        """Return the batch, and the settings that say what it counts. InputError: given twice."""
-        if self.global_batch is None:
-            return {"batch": batch, "settings": {}}
-        if batch is not None:
-            advice = "--batch is that of a replica, --global-batch that of all: give one"
-            raise InputError("the batch is given twice", where="global_batch", advice=advice)
-        return {"batch": self.global_batch, "settings": {"scaling": "strong"}}
-
-    def write_systems(self, system: Values) -> object:
-        """Return the systems, in the precision if one is given."""
-        labels = _list_labels(system)
-        if self.precision is None:
-            return labels
-        return [_add_setting(label, "precision", self.precision) for label in labels]
-
-    def write_datasets(self, dataset: Values | None, model: Values, base: Path) -> list[Any] | None:
-        """Return the data sets; None: those of the models' files. InputError: tokens given twice.
-
-        Without one, a network that reads text takes the Pile, in sequences no longer than it can.
-        """
-        length = None if self.sequence is None else list_counts("sequence", self.sequence)
-        if dataset is not None:
-            if self.tokens is not None:
-                advice = "a data set has tokens of its own: leave out --dataset, or --tokens"
-                raise InputError("the tokens are given twice", where="tokens", advice=advice)
-            labels = _list_labels(dataset)
-            named = [_add_setting(label, "length", n) for label in labels for n in length or ()]
-            return named or labels
-        models = self._look_up(model, base)
-        longest = [find_longest(one) for one in models]
-        if length is not None and None in longest:
-            name = models[longest.index(None)].name
-            raise InputError(
-                f"{name} reads no text of any length",
-                where="sequence",
-                advice="leave it out, and name a data set",
-            )
-        if self.tokens is None and length is None and None in longest:
-            return None
-        lengths = length or [int(min(LENGTH, *(most for most in longest if most)))]
-        if self.tokens is None:
-            return [f"{TEXT}:length={n}" for n in lengths]
-        tokens = parse_quantity(self.tokens, "amount", "tokens")
-        text = {"title": "Text", "source": "--tokens", "tokens": int(tokens)}
-        # Lengths are part of the name, as of other texts.
-        return [{**text, "name": f"{tokens:.4g}-tokens:length={n}", "length": n} for n in lengths]
-
-    def write_laws(
-        self, model: Values, datasets: Iterable[Any] | None, base: Path
-    ) -> dict[str, Any]:
-        """Return the setting that training on all tokens is one epoch, if tokens are given."""
-        if self.tokens is None or datasets is None:
-            return {}
-        names = product((one.name for one in self._look_up(model, base)), datasets)
-        facts = {"target": "all tokens", "epochs_min": 1.0, "error": 0.0, "source": "--tokens"}
-        return {
-            "convergence": [
-                {"name": data["name"], "title": "One epoch", "model": name, "dataset": data["name"]}
-                | facts
-                for name, data in names
-            ]
-        }
-
-    @staticmethod
-    def _look_up(model: Values, base: Path) -> tuple[Model, ...]:
-        return look_up("model", tuple(_list_labels(model)), base, join_keys)
-
-
-def _list_labels(given: Values) -> list[Any]:
-    labels = _split_labels(given)
-    return [*labels] if isinstance(labels, list | tuple) else [labels]
-
-
-def _add_setting(label: Any, key: str, value: object) -> Any:
-    """Add a setting to a name, or a key to a definition."""
-    if isinstance(label, Mapping):
-        return {**label, key: value}
-    return f"{label}{',' if ':' in label else ':'}{key}={value}"
 
 
 @dataclass(frozen=True)
@@ -159,32 +55,34 @@ class SpaceValues(Shorthands):
 def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     """Make the grid of a design space. InputError: an unknown name, or a bad value."""
     parameters = {name: split_values(given) for name, given in options.parameters.items()}
-    stated = options.write_batch(options.batch)
-    batch, settings = stated["batch"], {**stated["settings"], **options.settings}
-    dataset = options.write_datasets(options.dataset, options.model, base)
-    settings |= options.write_laws(options.model, dataset, base)
-    named = TABLE_III if options.strategy is None else _split_labels(options.strategy)
-    labels = named if isinstance(named, list | tuple) else [named]
+    labels = list_labels(TABLE_III if options.strategy is None else options.strategy)
     fixed = {name: value for name, value in parameters.items() if not has_several(value)}
     swept = {name: values for name, values in parameters.items() if name not in fixed}
+    subject, stated = options.write(
+        {
+            "model": list_labels(options.model),
+            "system": options.system,
+            "dataset": options.dataset,
+            "batch": options.batch,
+        },
+        base,
+    )
     # Axes that are searched begin as 1: their ends depend on the systems and the data sets.
     axes: dict[str, object] = {
-        "model": _split_labels(options.model),
-        "system": options.write_systems(options.system),
+        **subject,
         "strategy": [
             _open_choices(parse_strategy(label, "strategy"), parameters) for label in labels
         ],
         "pe": 1 if options.pe is None else split_values(options.pe),
-        "batch": 1 if batch is None else split_values(batch),
+        "batch": split_values(subject.get("batch", 1)),
         **swept,
     }
-    if dataset is not None:
-        axes["dataset"] = dataset
     written = {
         "axes": axes,
         "parameters": fixed,
         "outputs": [*MAIN_OUTPUTS, *DEGREES],
-        **settings,
+        **stated,
+        **options.settings,
     }
     grid = Grid.from_spec(validate_spec(written, ""), base)
     # By now networks are looked up: for those with blocks, layouts take the place of strategies.
@@ -203,33 +101,7 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     if options.pe is None:
         most = max(system.most_pes for system in grid.systems)
         grid = _change(grid, "pe", {"pow2": [1, most]})
-    return _search_batches(grid) if batch is None else grid
-
-
-def split_values(given: object) -> object:
-    """Turn `64,128`, `1..1024`, `pow2:1..1024` or `geomspace:1 GB/s..9 GB/s..20` into what a spec
-    would say; pass anything but a text through.
-    """
-    if not isinstance(given, str):
-        return given
-    values = [read_item(part.strip()) for part in given.split(",")]
-    return values if len(values) > 1 else values[0]
-
-
-def list_counts(name: str, given: Values | None) -> list[int] | None:
-    """List the whole numbers that a text stands for; None for None. InputError: it is no count."""
-    if given is None:
-        return None
-    try:
-        axis = expand_axis(split_values(given), PARAMETERS["pe"])
-    except ValueError as error:
-        raise InputError(str(error), where=name) from None
-    return [int(value) for value in axis.values]
-
-
-def _split_labels(given: object) -> object:
-    """Split a text into names with their settings; pass anything else through."""
-    return split_labels(given) if isinstance(given, str) else given
+    return grid if "batch" in subject else _search_batches(grid)
 
 
 def _leave_open(layouts: Strategy, parameters: Mapping[str, object]) -> str:
@@ -333,12 +205,12 @@ class Configuration(Shorthands):
         """Design space of this configuration. InputError: several values, or none."""
         parameters = expect_mapping(self.parameters, "parameters")
         settings = expect_mapping(self.settings, "settings")
-        stated = self.write_batch(self.batch)
-        batch, settings = stated["batch"], {**stated["settings"], **settings}
-        if batch is None:
-            advice = "such as --batch 32 for each replica, or --global-batch 1024"
+        named = {"model": self.model, "system": self.system, "dataset": self.dataset}
+        axes, stated = self.write({**named, "batch": self.batch}, base)
+        if "batch" not in axes:
+            advice = "such as 32 for each replica, or a global_batch of 1024"
             raise InputError("no batch is given", where="batch", advice=advice)
-        for name, value in {"pe": self.pe, "batch": batch, **parameters}.items():
+        for name, value in {"pe": self.pe, "batch": axes["batch"], **parameters}.items():
             if isinstance(value, list | tuple | dict):
                 raise InputError(
                     f"expected one value, got {reprlib.repr(value)}",
@@ -351,18 +223,8 @@ class Configuration(Shorthands):
                 raise InputError(
                     f"{name!r} is not a setting", where="settings", advice="use its own argument"
                 )
-        axes: dict[str, object] = {
-            "model": [self.model],
-            "system": self.write_systems(self.system),
-            "strategy": [self.strategy],
-            "pe": self.pe,
-            "batch": batch,
-        }
-        dataset = self.write_datasets(self.dataset, self.model, base)
-        if dataset is not None:
-            axes["dataset"] = dataset
-        settings |= self.write_laws(self.model, dataset, base)
-        return make_product(axes, parameters, settings, base)
+        axes |= {"model": [self.model], "strategy": [self.strategy], "pe": self.pe}
+        return make_product(axes, parameters, {**stated, **settings}, base)
 
 
 def expect_mapping(given: Mapping[str, object] | None, where: str) -> Mapping[str, object]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cells.design_space import SpaceValues, Values, make_grid
 from paradl.sweep.cells.parts import Part
+from paradl.sweep.cells.shorthands import Words
 from paradl.sweep.cube.coordinates import (
     describe_coordinate,
     index_rows,
@@ -40,13 +41,15 @@ def compute_space(
     strategy: Values | None = None,
     parameters: Mapping[str, Values] | None = None,
     settings: Mapping[str, object] | None = None,
+    **words: Unpack[Words],
 ) -> "xr.Dataset":
     """Compute a cube in memory, for a design space too small for a store; all questions accept it.
 
     Values: one, a list, a generator of a spec, or a text such as `64,128` or `1..1024`. Without a
     strategy all ten are compared; groups, segments and batches that are left out are searched.
-    parameters: of the oracle. settings: keys of a spec other than its axes. InputError: an unknown
-    name, a bad value, or more than a hundred million cells.
+    parameters: of the oracle. settings: keys of a spec other than its axes. words: global_batch in
+    place of batch, sequence [tokens], tokens in place of a data set, precision of the systems.
+    InputError: an unknown name, a bad value, or more than a hundred million cells.
 
     >>> import paradl
     >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
@@ -54,7 +57,7 @@ def compute_space(
     [ 1.   2.3 16.5]
     """
     options = SpaceValues(
-        model, pe, batch, dataset, system, strategy, parameters or {}, settings or {}
+        model, pe, batch, dataset, system, strategy, parameters or {}, settings or {}, **words
     )
     return compute_cells(make_grid(options))
 

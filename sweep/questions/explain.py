@@ -4,6 +4,7 @@ The answer also has the meaning of the symbols, and how to launch the training.
 """
 
 from collections.abc import Mapping
+from typing import Unpack
 
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
@@ -12,6 +13,7 @@ from paradl.kernels.names.terms import Term
 from paradl.sweep.cases.fits import find_smallest_group
 from paradl.sweep.cases.layout_cells import find_cell
 from paradl.sweep.cells.design_space import ONLY, Configuration
+from paradl.sweep.cells.shorthands import Words
 from paradl.sweep.explanation.facts import Row, WorkFacts
 from paradl.sweep.explanation.formulas import describe_largest
 from paradl.sweep.explanation.kinds import find_facts
@@ -38,13 +40,14 @@ def explain(
     model: str | dict[str, object],
     strategy: str,
     pe: int,
-    batch: int,
+    batch: int | None = None,
     *,
     system: str = "abci",
     dataset: str | None = None,
     parameters: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
     launch: str | None = None,
+    **words: Unpack[Words],
 ) -> Row:
     """One configuration's terms and layers, with formulas; arguments as for `paradl.predict`.
 
@@ -56,7 +59,9 @@ def explain(
     >>> slowest["layer"], f"{slowest['seconds_per_sample']:.3g} s"
     ('conv2', '0.000309 s')
     """
-    wanted = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
+    wanted = Configuration(
+        model, strategy, pe, batch, system, dataset, parameters, settings, **words
+    )
     return explain_grid(wanted.grid(), launch)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from paradl.grids.convergence.catalogue import explain_missing, find_convergence
 from paradl.grids.entries.transformer_rates import describe_times, find_recipe
@@ -30,6 +30,7 @@ from paradl.sweep.cells.design_space import (
     make_product,
 )
 from paradl.sweep.cells.memory_cube import compute_cells
+from paradl.sweep.cells.shorthands import Shorthands, Words
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.engine.compile_cache import keep_programs
 from paradl.sweep.explanation.kinds import list_memory_parts
@@ -39,16 +40,17 @@ def predict(
     model: Any,
     strategy: Any,
     pe: Any,
-    batch: Any,
+    batch: Any = None,
     *,
     system: Any = "abci",
     dataset: Any = None,
     parameters: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
+    **words: Unpack[Words],
 ) -> Any:
     """Times [s], memory [bytes] and limits of one configuration, as `paradl predict` prints them.
 
-    Arguments are those of `Configuration`. If one of them, or a parameter, has several values (a
+    Arguments are those of `Configuration`, with the words of `compute_space`. If one of them, or a parameter, has several values (a
     list, a range, an array), the answer is a Dataset over all combinations: a cube as `run` makes
     them, in memory. InputError: an unknown name, a bad value.
 
@@ -57,18 +59,20 @@ def predict(
     >>> round(answer["epoch_time"], 1), answer["feasible"]
     (80.6, True)
     """
-    named = {"model": model, "system": system, "strategy": strategy, "pe": pe, "batch": batch}
-    if dataset is not None:
-        named["dataset"] = dataset
+    asked = {"model": model, "system": system, "batch": batch, "dataset": dataset}
+    named, stated = Shorthands(**words).write(asked)
+    named |= {"model": model, "strategy": strategy, "pe": pe}
     fixed = expect_mapping(parameters, "parameters")
     # For a label, a mapping is one entry, such as a model in full.
     if any(
         has_several(value) and not (name in LABELS and isinstance(value, Mapping))
         for name, value in {**fixed, **named}.items()
     ):
-        grid = make_product(named, fixed, expect_mapping(settings, "settings"))
+        grid = make_product(named, fixed, {**stated, **expect_mapping(settings, "settings")})
         return compute_cells(grid)
-    wanted = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
+    wanted = Configuration(
+        model, strategy, pe, batch, system, dataset, parameters, settings, **words
+    )
     return answer_grid(wanted.grid())
 
 

@@ -1,0 +1,145 @@
+"""Words of planners that stand for values of a spec: a global batch, a sequence, tokens."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, TypedDict
+
+from paradl.grids.axes import expand_axis, read_item
+from paradl.grids.entries.datasets import LENGTH
+from paradl.grids.entries.names import split_labels
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.library import Model, look_up
+from paradl.grids.models.transformers import find_longest
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.units import parse_quantity
+from paradl.grids.reading.yamlfile import join_keys
+
+Values = str | int | float | Sequence[object] | Mapping[str, object]
+
+TEXT = "pile"  # the samples of a network that reads text, unless others are given
+
+
+class Words(TypedDict, total=False):
+    """The same as keyword arguments."""
+
+    global_batch: Values | None
+    sequence: Values | None
+    tokens: float | str | None
+    precision: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shorthands:
+    """Words of planners; None: not given.
+
+    global_batch: samples per iteration, in the place of the batch of a replica. sequence: tokens
+    per sequence of a text. tokens: to train on, in the place of a data set; an epoch is then the
+    whole training. precision: of every system.
+    """
+
+    global_batch: Values | None = None
+    sequence: Values | None = None
+    tokens: float | str | None = None
+    precision: str | None = None
+
+    def write(
+        self, axes: Mapping[str, Any], base: Path = Path()
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return axes of a spec with the words' values, and the settings that these need.
+
+        axes: model, system, and dataset and batch, which may be None and are then left out.
+        InputError: a batch or tokens are given twice, or a text to a network that reads none.
+        """
+        models = look_up("model", tuple(list_labels(axes["model"])), base, join_keys)
+        datasets, settings = self._write_datasets(axes.get("dataset"), models), dict[str, Any]()
+        written = {**axes, "system": self._write_systems(axes["system"]), "dataset": datasets}
+        if self.global_batch is not None:
+            if axes.get("batch") is not None:
+                advice = "batch is that of a replica, global_batch that of all: give one"
+                raise InputError("the batch is given twice", where="global_batch", advice=advice)
+            written["batch"] = self.global_batch
+            settings["scaling"] = "strong"
+        if self.tokens is not None:
+            settings["convergence"] = _write_laws(models, datasets or ())
+        return {name: value for name, value in written.items() if value is not None}, settings
+
+    def _write_systems(self, system: Values) -> list[Any]:
+        labels = list_labels(system)
+        if self.precision is None:
+            return labels
+        return [_add_setting(label, "precision", self.precision) for label in labels]
+
+    def _write_datasets(
+        self, dataset: Values | None, models: tuple[Model, ...]
+    ) -> list[Any] | None:
+        """Return the data sets; None: those of the models' files.
+
+        Without one, a network that reads text takes the Pile, in sequences no longer than it can.
+        """
+        length = None if self.sequence is None else list_counts("sequence", self.sequence)
+        if dataset is not None:
+            if self.tokens is not None:
+                advice = "a data set has tokens of its own: leave it out, or tokens"
+                raise InputError("the tokens are given twice", where="tokens", advice=advice)
+            labels = list_labels(dataset)
+            named = [_add_setting(label, "length", n) for label in labels for n in length or ()]
+            return named or labels
+        longest = [find_longest(model) for model in models]
+        if None in longest:
+            if length is None and self.tokens is None:
+                return None
+            raise InputError(
+                f"{models[longest.index(None)].name} reads no text of any length",
+                where="tokens" if length is None else "sequence",
+                advice="leave it out, and name a data set",
+            )
+        lengths = length or [int(min(LENGTH, *(most for most in longest if most)))]
+        if self.tokens is None:
+            return [f"{TEXT}:length={n}" for n in lengths]
+        tokens = parse_quantity(self.tokens, "amount", "tokens")
+        text = {"title": "Text", "source": "--tokens", "tokens": int(tokens)}
+        # Lengths are part of the name, as of other texts.
+        return [{**text, "name": f"{tokens:.4g}-tokens:length={n}", "length": n} for n in lengths]
+
+
+def _write_laws(models: Iterable[Model], datasets: Iterable[Any]) -> list[dict[str, Any]]:
+    """Write that training on all tokens is one epoch."""
+    facts = {"title": "One epoch", "target": "all tokens", "epochs_min": 1.0, "error": 0.0}
+    return [
+        {**facts, "name": data["name"], "model": model.name, "dataset": data["name"]}
+        for model, data in product(models, datasets)
+    ]
+
+
+def list_labels(given: Values) -> list[Any]:
+    """List names with their settings, of a text or a list, or a single definition."""
+    labels = split_labels(given) if isinstance(given, str) else given
+    return [*labels] if isinstance(labels, list | tuple) else [labels]
+
+
+def _add_setting(label: Any, key: str, value: object) -> Any:
+    """Add a setting to a name, or a key to a definition."""
+    if isinstance(label, Mapping):
+        return {**label, key: value}
+    return f"{label}{',' if ':' in label else ':'}{key}={value}"
+
+
+def split_values(given: object) -> object:
+    """Turn `64,128`, `1..1024`, `pow2:1..1024` or `geomspace:1 GB/s..9 GB/s..20` into what a spec
+    would say; pass anything but a text through.
+    """
+    if not isinstance(given, str):
+        return given
+    values = [read_item(part.strip()) for part in given.split(",")]
+    return values if len(values) > 1 else values[0]
+
+
+def list_counts(name: str, given: Values) -> list[int]:
+    """List the whole numbers that a text stands for. InputError: it is no count."""
+    try:
+        axis = expand_axis(split_values(given), PARAMETERS["pe"])
+    except ValueError as error:
+        raise InputError(str(error), where=name) from None
+    return [int(value) for value in axis.values]
