@@ -11,9 +11,9 @@ import numpy as np
 from paradl.grids.entries.systems import System
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.cells.design_space import SpaceValues, Values, make_grid
+from paradl.sweep.cells.design_space import SpaceValues, make_grid
 from paradl.sweep.cells.parts import Part
-from paradl.sweep.cells.shorthands import Words
+from paradl.sweep.cells.shorthands import Values, Words
 from paradl.sweep.cube.coordinates import (
     describe_coordinate,
     index_rows,

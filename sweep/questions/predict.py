@@ -50,9 +50,9 @@ def predict(
 ) -> Any:
     """Times [s], memory [bytes] and limits of one configuration, as `paradl predict` prints them.
 
-    Arguments are those of `Configuration`, with the words of `compute_space`. If one of them, or a parameter, has several values (a
-    list, a range, an array), the answer is a Dataset over all combinations: a cube as `run` makes
-    them, in memory. InputError: an unknown name, a bad value.
+    Arguments are those of `Configuration`, with the words of `compute_space`. If one of them, or a
+    parameter, has several values (a list, a range, an array), the answer is a Dataset over all
+    combinations: a cube as `run` makes them, in memory. InputError: an unknown name, a bad value.
 
     >>> import paradl
     >>> answer = paradl.predict("alexnet", "data", 64, 32, dataset="imagenet-226")
