@@ -14,8 +14,8 @@ tests/helpers/: reference_machine.py, reference_products.py. Tests: tests/test_m
 tests/test_products.py.
 
 To add a degree of blocks: a file with `PARALLELISM`, its row of `_COLUMNS` in
-`kernels.names.parallelisms`, its column in `Layouts` (`kernels.work.layouts`) and in `LayoutRow` of
-`sweep.answers.types.fitting`; a setting: the last three. A rule: a row of `list_rules`. How tensor
+`kernels.names.parallelisms`, and its column in `Layouts` (`kernels.work.layouts`); a setting: the
+last two. A rule: a row of `list_rules`. How tensor
 parallelism divides a layer, and what recomputes it: `Role` of `grids.models.tensors`, in the
 layer's step. Formulas: docs/transformers.md. Tests: tests/test_layouts.py (it equals the scalar
 reference), tests/grids/test_transformers.py.

@@ -60,16 +60,16 @@ def predict(
     (80.6, True)
     """
     asked = {"model": model, "system": system, "batch": batch, "dataset": dataset}
-    named, stated = Shorthands(**words).write(asked)
-    named |= {"model": model, "strategy": strategy, "pe": pe}
+    divided = {"strategy": strategy, "pe": pe}
     fixed = expect_mapping(parameters, "parameters")
     # For a label, a mapping is one entry, such as a model in full.
     if any(
         has_several(value) and not (name in LABELS and isinstance(value, Mapping))
-        for name, value in {**fixed, **named}.items()
+        for name, value in {**fixed, **asked, **divided, **words}.items()
     ):
-        grid = make_product(named, fixed, {**stated, **expect_mapping(settings, "settings")})
-        return compute_cells(grid)
+        named, stated = Shorthands(**words).write(asked)
+        stated |= expect_mapping(settings, "settings")
+        return compute_cells(make_product({**named, **divided}, fixed, stated))
     wanted = Configuration(
         model, strategy, pe, batch, system, dataset, parameters, settings, **words
     )

@@ -14,6 +14,7 @@ from paradl.sweep.cells.selection import write_value
 from paradl.sweep.show.columns import (
     INTERVAL,
     format_coordinate,
+    format_digits,
     format_duration,
     format_interval,
     format_odds,
@@ -28,11 +29,6 @@ from paradl.sweep.show.tables import print_table
 SHOWN = (
     *("degrees", "layout", "group_size", "segment_count", "precision", "software", "global_batch"),
     *("epochs", "train_time", "epoch_time", "cost", "memory"),
-)
-# Those of a layout: its words say degrees, and an epoch of a text says little.
-SHOWN_OF_LAYOUTS = (
-    *("layout", "precision", "software", "global_batch", "iteration_time", INTERVAL),
-    *("train_time", "epoch_time", "cost", "tokens_per_pe_second", "mfu", "memory", "runs_with"),
 )
 HEADS = {"group_size": "group", "segment_count": "segments"}
 REGRETS = {"worst_loss": "worst slowdown", "mean_loss": "mean slowdown"}
@@ -109,21 +105,26 @@ def _describe_winner(row: Row, goal: str) -> Row:
 
 def _describe_layout(row: Row, places: Sequence[str], hours: Sequence[str]) -> Row:
     """Make the table line of a layout; the interval is that of its iteration."""
-    time = "train_time" if row.get("train_time") else "epoch_time"
+    trained = row.get("train_time")
+    time = "train_time" if trained else "epoch_time"
     share = row["iteration_time"] / row[time]
     low, high = (row.get(f"{time}_{end}") for end in ("p10", "p90"))
     is_known = low is not None and high is not None
-    trained = row.get("train_time")
-    values = {
-        **row,
-        "train_time": format_duration(trained) if trained else None,
-        "epoch_time": None if trained else row["epoch_time"],
+    marks = [*row["limit"], *(name for name in row["remarks"] if name == TIGHT)]
+    return {
+        **{key: row[key] for key in ("rank", *places)},
+        "layout": row["layout"],
+        "iteration s": format_digits(row["iteration_time"]),
         INTERVAL: format_interval(low * share, high * share) if is_known else None,
-        "mfu": format_percent(row["mfu"]),
-        "marks": [*row["limit"], *(name for name in row["remarks"] if name == TIGHT)] or None,
+        **({"training": format_duration(trained)} if trained else {}),
+        **{key: row[key] for key in ("cost", *hours) if key in row},
+        "tokens/s/PE": format_digits(row["tokens_per_pe_second"]),
+        "MFU": format_percent(row["mfu"]),
+        "memory": row["memory"],
+        "marks": marks or None,
+        "runs with": ", ".join(row["runs_with"]) or None,
+        **{key: row.get(key) for key in ("precision", "software", "global_batch")},
     }
-    order = ["rank", *places, *SHOWN_OF_LAYOUTS, *hours, "marks"]
-    return {HEADS.get(key, key): values.get(key) for key in order}
 
 
 def describe_losers(rows: Sequence[Row]) -> str:
