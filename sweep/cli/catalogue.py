@@ -9,12 +9,13 @@ from paradl.sweep.cli import options
 from paradl.sweep.show.data import print_json
 
 app = Typer()
+listing = Typer(help="Entries of the catalogue.", no_args_is_help=True, rich_markup_mode=None)
 
 
 def _add_listing(kind: str, entry: str, words: str) -> None:
     """Add a command that lists one kind of entries, or a single entry."""
 
-    @app.command(kind, help=words)
+    @listing.command(kind, help=words)
     def list_entries(
         name: Annotated[str | None, Argument(help=f"Show only this {entry}.")] = None,
         form: options.Form = "table",
@@ -25,12 +26,12 @@ def _add_listing(kind: str, entry: str, words: str) -> None:
         show_entries(getattr(catalogue, f"list_{kind}")(name), form)
 
 
-# In the order of `paradl --help`, so these calls stand between the other commands.
-_add_listing("models", "network, a catalogue name or a file", "Networks of the catalogue.")
-_add_listing("datasets", "data set, a catalogue name or a file", "Data sets of the catalogue.")
+# In the order of `paradl list --help`, so these calls stand between the other commands.
+_add_listing("models", "network, a catalogue name or a file", "Networks.")
+_add_listing("datasets", "data set, a catalogue name or a file", "Data sets.")
 
 
-@app.command()
+@listing.command()
 def systems(
     name: Annotated[
         str | None, Argument(help="Show only this machine, a catalogue name or a file.")
@@ -40,7 +41,7 @@ def systems(
     ] = False,
     form: options.Form = "table",
 ) -> None:
-    """Machines of the catalogue."""
+    """Machines."""
     from paradl.grids.entries.yamltext import format_entry
     from paradl.sweep.questions.catalogue import find_system, list_systems
     from paradl.sweep.show.catalogue import show_entries
@@ -50,7 +51,9 @@ def systems(
         return
     if name is None:
         raise InputError(
-            "expected the name of a machine", where="--yaml", advice="such as 'systems abci --yaml'"
+            "expected the name of a machine",
+            where="--yaml",
+            advice="such as 'list systems abci --yaml'",
         )
     # YAML is a format of its own.
     if form != "table":
@@ -59,11 +62,11 @@ def systems(
     print(format_entry(find_system(name), head), end="")
 
 
-_add_listing("strategies", "strategy", "Strategies: what they divide, and how far they scale.")
+_add_listing("strategies", "strategy", "Strategies: what they divide, how far they scale.")
 _add_listing(
     "parameters",
     "parameter",
-    "Parameters that a spec may fix or sweep: units, defaults, uncertainty and sources.",
+    "Parameters of a spec: units, defaults, uncertainty, sources.",
 )
 
 
@@ -82,7 +85,7 @@ def schema(
         bool, Option("--answers", help="Print the schemas of all commands' JSON answers.")
     ] = False,
 ) -> None:
-    """JSON schemas of specs and model files, for editors, and of answers, for programs."""
+    """JSON schemas of specs, model files and answers."""
     name = of or ("" if answers else "spec")
     if answers and name in FORMS:
         raise InputError(f"{name} is not a verb", where="--answers", advice=f"paradl schema {name}")

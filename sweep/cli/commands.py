@@ -27,7 +27,6 @@ UsageError: Any = typer.BadParameter.__mro__[1]
 SHORT = {"--json": ("--format", "json")}
 # Options of other programs, and what to write instead.
 ELSEWHERE = {
-    "--precision": "--system NAME:precision=bf16",
     "--software": "--system NAME:software=ddp",
     "--fp16": "--system NAME:precision=amp",
     "--amp": "--system NAME:precision=amp",
@@ -132,8 +131,30 @@ def explain_usage(error: Any) -> None:
         error.message = error.message.replace(theirs, ours)
 
 
+# Verbs by what they are for, in the order of `paradl --help`.
+GROUPS = {
+    "Ask": (
+        *("best", "limits", "pareto", "provision", "sensitivity", "bottleneck"),
+        *("predict", "explain", "hybrid", "place"),
+    ),
+    "Sweep": ("sweep", "status", "diff", "export"),
+    "Look": ("plot", "report"),
+    "Measured runs": ("compare", "calibrate"),
+    "Your own": ("import", "probe"),
+    "Learn": ("sample", "surrogate"),
+    "Catalogue": ("list", "schema"),
+}
+
+
 class Commands(TyperGroup):
-    """Commands that accept short forms, and whose error messages name options."""
+    """Commands in groups that accept short forms, and whose error messages name options."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands of each group, a line each."""
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                helps = ((name, self.commands[name].get_short_help_str(200)) for name in names)
+                formatter.write_dl([*helps])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, short forms spelled out."""

@@ -103,7 +103,7 @@ def explain(
         bool, Option("--layers-table", help="Print only a table with one row per layer.")
     ] = False,
 ) -> None:
-    """Formulas of one configuration with numbers, memory by part, and how to launch it."""
+    """Formulas of one configuration in numbers; how to launch it."""
     grid: Grid = context.obj.read_grid()
     from paradl.sweep.questions.explain import explain_grid
     from paradl.sweep.show.explanation import show_explanation

@@ -67,7 +67,7 @@ def hybrid(
     dark: options.Dark = False,
     form: options.Form = "table",
 ) -> None:
-    """When hybrid parallelism beats data parallelism in time to accuracy."""
+    """When hybrids reach a target before data parallelism."""
     given: HybridOptions = context.obj
     given.check_names()
 
@@ -166,7 +166,7 @@ def place(
     quiet: options.Quiet = False,
     form: options.Form = "table",
 ) -> None:
-    """Place a network's operators on devices for the shortest step, with a bound on its length."""
+    """Place operators on devices for the shortest step, with a bound."""
     given = {**vars(context.obj)}
     options.check_names(given, several=False)
     from paradl.sweep.questions.place.timed_graph import expect_graph

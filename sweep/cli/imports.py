@@ -14,14 +14,13 @@ from paradl.sweep.cli.values import take_count, take_number
 from paradl.sweep.engine.progress import report_state
 from paradl.sweep.show.visible import tell
 
-app = Typer()
-system_app = Typer(
-    help="Machines of your own, from logs of benchmarks.",
+importing = Typer(
+    help="Machines of your own from logs, networks from code and files.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-model_app = Typer(
-    help="Networks of your own, from code and files.", no_args_is_help=True, rich_markup_mode=None
+probing = Typer(
+    help="Measure this device, or a network on it.", no_args_is_help=True, rich_markup_mode=None
 )
 
 Label = Annotated[str | None, Option(help="Label; default: the file's name.", show_default=False)]
@@ -31,8 +30,8 @@ Precision = Annotated[
 ]
 
 
-@system_app.command()
-def probe(
+@probing.command("machine")
+def probe_machine(
     precision: Precision = "fp32",
     seconds: Annotated[
         float, take_number("seconds", "Leave out products that would take longer.", least=1)
@@ -50,8 +49,8 @@ def probe(
     tell(f"paradl: {describe_device()}, {precision}")
 
 
-@app.command()
-def profile(
+@probing.command("model")
+def probe_model(
     model: OneModel,
     dataset: Annotated[str, Option(help="Data set whose samples are timed.")],
     device: Annotated[str, Option(help="Name of the device, as 'device' of a system's pe has it.")],
@@ -61,7 +60,7 @@ def profile(
     form: options.Form = "table",
     quiet: options.Quiet = False,
 ) -> None:
-    """Time a network's layers on this device, forward and backward, and write them as a profile."""
+    """Time a network's layers, forward and backward, and write them as a profile."""
     # Timing takes minutes; wrong names and paths are reported before.
     check_name("model", model)
     options.check_names({"dataset": dataset}, several=False)
@@ -77,7 +76,7 @@ def profile(
     tell(f"paradl: {seconds:.4g} s per sample, forward and backward; wrote {output}")
 
 
-@model_app.command("import", cls=PatientCommand)
+@importing.command("model", cls=PatientCommand)
 def import_model(
     source: Annotated[
         str,
@@ -97,7 +96,7 @@ def import_model(
     ] = False,
     form: options.Form = "table",
 ) -> None:
-    """Write a network as a model's file, with its parameters and operations checked."""
+    """Write a network as a model's file, its parameters checked."""
     from paradl.sweep.importing.networks.source import import_network
     from paradl.sweep.show.catalogue import show_network
 
@@ -109,7 +108,7 @@ def import_model(
     tell(f"paradl: wrote {output}")
 
 
-@model_app.command("check")
+@importing.command("check")
 def check_model(
     model: OneModel,
     weights: Annotated[
@@ -117,7 +116,7 @@ def check_model(
     ],
     form: options.Form = "table",
 ) -> None:
-    """Compare a network's parameters with those in the headers of a checkpoint."""
+    """Compare a network's parameters with those of a checkpoint."""
     check_name("model", model)
     from paradl.sweep.importing.networks.safetensors_file import count_parameters
     from paradl.sweep.questions.catalogue import list_models
@@ -134,8 +133,8 @@ def check_model(
         )
 
 
-@system_app.command("import", cls=PatientCommand)
-def import_system(
+@importing.command("machine", cls=PatientCommand)
+def import_machine_logs(
     files: Annotated[
         list[Path],
         Argument(
@@ -160,7 +159,7 @@ def import_system(
     plot: options.Plot = None,
     form: options.Form = "table",
 ) -> None:
-    """Fit a machine to logs of communication benchmarks, and write it as a file to edit."""
+    """Fit a machine to logs of benchmarks, and write it as a file to edit."""
     if like is not None:
         with add_place("--like"):
             check_name("system", like)

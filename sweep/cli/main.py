@@ -72,16 +72,13 @@ def _common(version: Version = False) -> None:
     """Predict how a network trains at scale under every parallelism, and what stops it."""
 
 
-# The order of `paradl --help`.
-for part in (
-    *(stores, rankings, plans, report, configurations, hybrid, catalogue),
-    *(samples, measured, imports),
-):
+for part in (stores, rankings, plans, report, configurations, hybrid, catalogue, samples, measured):
     app.add_typer(part.app)
-app.add_typer(pictures.app, name="plot")
-app.add_typer(surrogates.app, name="surrogate")
-app.add_typer(imports.system_app, name="system")
-app.add_typer(imports.model_app, name="model")
+for name, group in (
+    *(("plot", pictures.app), ("surrogate", surrogates.app), ("list", catalogue.listing)),
+    *(("import", imports.importing), ("probe", imports.probing)),
+):
+    app.add_typer(group, name=name)
 
 
 def main() -> None:

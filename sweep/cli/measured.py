@@ -58,7 +58,7 @@ def compare(
     ] = None,
     form: options.Form = "table",
 ) -> None:
-    """Compare predictions with measured runs: accuracy, and which runs stand out."""
+    """Compare predictions with runs: accuracy, and outliers."""
     comparison = context.obj.compare()
     from paradl.sweep.show.columns import format_percent
     from paradl.sweep.show.comparison import show_comparison
@@ -94,7 +94,7 @@ def calibrate(
     ] = False,
     form: options.Form = "table",
 ) -> None:
-    """Fit a machine's parameters to measured runs, with their uncertainty and accuracy."""
+    """Fit a machine's parameters to runs, with their uncertainty."""
     options.check_names({"system": system}, several=False)
     from paradl.sweep.calibration.calibrate import calibrate as ask
     from paradl.sweep.calibration.calibrate import list_doubtful_factors, write

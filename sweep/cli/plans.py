@@ -18,7 +18,7 @@ app = Typer()
 
 @app.command(cls=SpaceCommand)
 def bottleneck(context: Context, every: options.All = False, form: options.Form = "table") -> None:
-    """What takes the most time in an iteration at each PE count, and what fills the memory."""
+    """What takes most of the time and memory at each PE count."""
     subject: Subject = context.obj.read()
     from paradl.sweep.questions.bottleneck import list_bottlenecks
     from paradl.sweep.show.planning import show_bottlenecks
@@ -31,7 +31,7 @@ def bottleneck(context: Context, every: options.All = False, form: options.Form 
 
 @app.command(cls=SpaceCommand)
 def sensitivity(context: Context, every: options.All = False, form: options.Form = "table") -> None:
-    """Which upgrades pay: exact elasticities of the epoch time in each parameter."""
+    """Which upgrades pay: elasticities in each parameter."""
     subject: Subject = context.obj.read()
     from paradl.sweep.questions.sensitivity import list_sensitivities
     from paradl.sweep.show.planning import show_sensitivities
@@ -70,7 +70,7 @@ def provision(
     every: options.All = False,
     form: options.Form = "table",
 ) -> None:
-    """The fewest PEs for a deadline, or the machine that a goal needs."""
+    """The fewest PEs for a deadline, or what a goal needs."""
     if (deadline is None) == (need is None):
         raise InputError(
             "expected one of --deadline and --need",

@@ -11,7 +11,7 @@ from paradl.kernels.names.statistics import EFFICIENCY
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end
 from paradl.sweep.cli.report import PageOption, expect_page, write_page_of
-from paradl.sweep.cli.spaces import Rows, SpaceCommand, Subject
+from paradl.sweep.cli.spaces import Rows, SpaceCommand, SpaceOptions, Subject
 from paradl.sweep.cli.values import take_share
 
 app = Typer()
@@ -45,7 +45,7 @@ def limits(
     every: options.All = False,
     form: options.Form = "table",
 ) -> None:
-    """How far each strategy scales and what stops it, or where one overtakes another."""
+    """How far strategies scale, what stops them, where they cross."""
     if along is not None:
         options.refuse_given({"intervals": intervals or None}, "crossovers have theirs")
         # The default is not refused, stated or not.
@@ -144,11 +144,24 @@ def best(
     why: Annotated[
         bool, Option("--why", help="Say what would make the losers feasible, for a store too.")
     ] = False,
+    over: Annotated[
+        str | None,
+        Option(
+            "--worst-case",
+            metavar="OVER",
+            help="Rank by the worst slowdown over system, draws, or any axis except pe.",
+        ),
+    ] = None,
     page: PageOption = None,
     every: options.All = False,
     form: options.Form = "table",
 ) -> None:
-    """Rank strategies, or layouts of a transformer, and say why the losers are infeasible."""
+    """Rank strategies, or layouts of a transformer; why others fail."""
+    if over is not None:
+        unused = {"price": price, "across": across or None, "why": why or None, "report": page}
+        options.refuse_given(unused, "cannot be combined with --worst-case")
+        _show_worst_cases(context.obj, over, objective, every, form)
+        return
     if context.obj.tokens is not None and objective == "epoch-time":
         objective = "train-time"
     expect_page(page)
@@ -172,6 +185,28 @@ def best(
         end(f"nothing in this slice is feasible{describe_losers(rows)}", NOTHING_FEASIBLE)
 
 
+def _show_worst_cases(
+    space: SpaceOptions, over: str, objective: str, every: bool, form: options.Form
+) -> None:
+    """Print strategies by their worst slowdown. InputError: an objective that is no time."""
+    if objective not in options.TIMES:
+        raise InputError(
+            f"slowdowns are of a time, not {objective}",
+            where="--objective",
+            advice="write epoch-time or train-time",
+        )
+    subject = space.read(objective)
+    from paradl.sweep.questions.regret import regret
+    from paradl.sweep.show.ranking import describe_regret
+    from paradl.sweep.show.rows import show_rows
+
+    by = options.TIMES[objective]
+    rows = subject.ask(regret, form, over=over, objective=by, bounded=False)
+    show_rows(rows, form, every, partial(describe_regret, over))
+    if not any(row["rank"] for row in rows):
+        end("no strategy is feasible throughout", NOTHING_FEASIBLE)
+
+
 @app.command(cls=SpaceCommand)
 def pareto(
     context: Context,
@@ -188,7 +223,7 @@ def pareto(
     every: options.All = False,
     form: options.Form = "table",
 ) -> None:
-    """Configurations that no other beats in both time and another quantity."""
+    """Configurations that none beats in time and another quantity."""
     goals = {"against": against, "objective": options.OBJECTIVES[objective]}
     expect_page(page)
     subject: Subject = context.obj.read(objective)
@@ -207,26 +242,3 @@ def pareto(
     show_rows(rows, form, every)
     if not rows:
         end("nothing in this slice is feasible", NOTHING_FEASIBLE)
-
-
-@app.command(cls=SpaceCommand)
-def regret(
-    context: Context,
-    over: Annotated[
-        str, Option(help="The uncertain input: system, draws, or any axis except pe.")
-    ] = "system",
-    objective: options.ATime = "epoch-time",
-    every: options.All = False,
-    form: options.Form = "table",
-) -> None:
-    """Rank strategies by their worst slowdown when the machine is uncertain."""
-    subject: Subject = context.obj.read(objective)
-    from paradl.sweep.questions.regret import regret as ask
-    from paradl.sweep.show.ranking import describe_regret
-    from paradl.sweep.show.rows import show_rows
-
-    by = options.TIMES[objective]
-    rows = subject.ask(ask, form, over=over, objective=by, bounded=False)
-    show_rows(rows, form, every, partial(describe_regret, over))
-    if not any(row["rank"] for row in rows):
-        end("no strategy is feasible throughout", NOTHING_FEASIBLE)

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Context, Option, Typer
 
+from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.textfile import PAGES
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import take_options
-from paradl.sweep.cli.spaces import SpaceCommand, SpaceOptions, Subject, describe_missing
+from paradl.sweep.cli.spaces import SpaceOptions, Subject, describe_missing
 from paradl.sweep.cli.values import take_output
+from paradl.sweep.engine.progress import report_waiting
 from paradl.sweep.report import expect_report_libraries
 
 if TYPE_CHECKING:
@@ -81,31 +83,40 @@ def write_command() -> str:
     return shlex.join(["paradl", *sys.argv[1:]])
 
 
-@app.command(cls=SpaceCommand)
+@app.command(cls=take_options(SpaceOptions, is_patient=False))
 def report(
     context: Context,
-    output: Annotated[Path, take_output(PAGES, "--output", "-o", help="Such as report.html.")],
+    output: Annotated[
+        Path | None, take_output(PAGES, "--output", "-o", help="Such as report.html.")
+    ] = None,
+    served: Annotated[
+        bool, Option("--serve", help="Serve it, with cells read and computed as you choose.")
+    ] = False,
+    port: Annotated[int, Option(min=0, max=65535, help="With --serve; 0: any that is free.")] = 0,
+    browser: Annotated[bool, Option(help="With --serve, open the page in a browser.")] = True,
     objective: options.AnObjective = "epoch-time",
     price: options.Prices = None,
 ) -> None:
-    """Write the answers of a cube, or of a design space, as one HTML page to send."""
-    expect_page(output)
-    write_page_of(context.obj.read(objective), output, objective, price)
-
-
-@app.command(cls=take_options(SpaceOptions, is_patient=False))
-def explore(
-    context: Context,
-    port: Annotated[int, Option(min=0, max=65535, help="0: any that is free.")] = 0,
-    browser: Annotated[bool, Option(help="Open the page in a browser.")] = True,
-) -> None:
-    """Serve the page of a report on this machine, with cells read and computed as you choose."""
+    """Write the answers as one HTML page to send, or serve it."""
+    if served == (output is not None):
+        raise InputError("expected one of --output and --serve", where="--output")
     expect_report_libraries()
-    subject: Subject = context.obj.read()
+    if output is None:
+        options.refuse_given({"price": price}, "cannot be combined with --serve")
+        _serve(context.obj, port, browser)
+        return
+    with report_waiting(silent=context.obj.quiet):
+        write_page_of(context.obj.read(objective), output, objective, price)
+
+
+def _serve(space: SpaceOptions, port: int, browser: bool) -> None:
+    """Serve the page on this machine until the user stops it."""
+    subject = space.read()
     from paradl.sweep.report.explorer import Explorer, serve
 
-    space = (subject.source, subject.selection, subject.max_global_batch)
-    explorer = Explorer(*space, write_command())
+    explorer = Explorer(
+        subject.source, subject.selection, subject.max_global_batch, write_command()
+    )
     _ = explorer.page  # its first answer, or why there is none
     url, run = serve(explorer, port)
     # In a pipe, the line would else wait until `run` returns.

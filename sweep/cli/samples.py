@@ -8,7 +8,7 @@ from typer import Argument, Context, Option, Typer
 
 from paradl.grids.reading.errors import format_count
 from paradl.sweep.cli import options
-from paradl.sweep.cli.commands import MISSED, PatientCommand, end, take_options
+from paradl.sweep.cli.commands import take_options
 from paradl.sweep.cli.values import take_number, take_share
 from paradl.sweep.cube.object_store import expect_parent
 from paradl.sweep.engine.progress import report_state
@@ -53,7 +53,7 @@ def sample(
     ] = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Sample a design space for machine learning: features, targets, gradients and splits."""
+    """Sample a design space for machine learning."""
     given: SampleOptions = context.obj
     expect_parent(str(given.out))
     from paradl.sweep.samples.sample import sample as draw
@@ -81,17 +81,3 @@ def sample(
     if written.constants:
         tell(f"paradl: constant in all rows: {', '.join(written.constants)}")
     tell(f"done: {format_count(written.rows, 'row')} in {given.out}")
-
-
-@app.command(cls=PatientCommand)
-def leakage(data: options.SampleData, form: options.Form = "table") -> None:
-    """Check that no test row of a data set's splits is among its training rows."""
-    from paradl.sweep.samples.leakage import check_leakage
-    from paradl.sweep.show.rows import show
-
-    rows = check_leakage(data)
-    show(rows, form)
-    # A split that leaks tests what was learnt by heart: scripts have to stop.
-    leaks = [row["split"] for row in rows if row["leaks"]]
-    if leaks:
-        end(f"leaks: {', '.join(leaks)}", MISSED)

@@ -39,7 +39,7 @@ def sweep(
     scheduler: Annotated[str | None, Option(help="Address of a running Dask scheduler.")] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Sweep a design space into a Zarr store, or resume an interrupted sweep."""
+    """Sweep a design space into a Zarr store, or resume a sweep."""
     from paradl.grids.grid import read_grid
 
     endings = (".yaml", ".yml")
@@ -115,7 +115,7 @@ def diff(
     ] = False,
     form: options.Form = "table",
 ) -> None:
-    """Compare two cubes: which inputs, answers and winners differ, and by how much."""
+    """Compare two cubes: inputs, answers and winners that differ."""
     from paradl.sweep.questions.diff import diff as ask
     from paradl.sweep.show.cubes import show_difference
 
@@ -142,7 +142,7 @@ def export(
     ] = "",
     force: options.Force = False,
 ) -> None:
-    """Export a cube's cells as a table or netCDF, for readers without paradl."""
+    """Export a cube's cells as a table or netCDF."""
     from paradl.sweep.cells.source import open_source
     from paradl.sweep.exports.export import export as write
 

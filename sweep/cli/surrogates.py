@@ -8,14 +8,14 @@ from typer import Argument, Context, Option, Typer
 
 from paradl.grids.reading.errors import format_count
 from paradl.sweep.cli import options
-from paradl.sweep.cli.commands import PatientCommand, take_options
+from paradl.sweep.cli.commands import MISSED, PatientCommand, end, take_options
 from paradl.sweep.cli.values import take_count, take_number
 from paradl.sweep.cube.object_store import expect_parent
 from paradl.sweep.engine.progress import report_state
 from paradl.sweep.show.visible import tell
 
 app = Typer(
-    help="Learners trained on samples of the oracle, and how far to trust them.",
+    help="Learners trained on samples, and how far to trust them.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -132,3 +132,17 @@ def predict(
             f"paradl: outside the training range: {outside:,} of "
             f"{format_count(len(answers), 'row')}, most often in {features}"
         )
+
+
+@app.command(cls=PatientCommand)
+def check(data: options.SampleData, form: options.Form = "table") -> None:
+    """Check that no test row of a data set's splits is among its training rows."""
+    from paradl.sweep.samples.leakage import check_leakage
+    from paradl.sweep.show.rows import show
+
+    rows = check_leakage(data)
+    show(rows, form)
+    # A split that leaks tests what was learnt by heart: scripts have to stop.
+    leaks = [row["split"] for row in rows if row["leaks"]]
+    if leaks:
+        end(f"leaks: {', '.join(leaks)}", MISSED)

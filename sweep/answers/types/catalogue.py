@@ -71,9 +71,9 @@ class ParameterRow(TypedDict):
 
 
 ANSWERS = {
-    "models": AnswerType(ModelRow),
-    "datasets": AnswerType(DatasetRow),
-    "systems": AnswerType(SystemRow),
-    "strategies": AnswerType(StrategyRow),
-    "parameters": AnswerType(ParameterRow),
+    "list models": AnswerType(ModelRow),
+    "list datasets": AnswerType(DatasetRow),
+    "list systems": AnswerType(SystemRow),
+    "list strategies": AnswerType(StrategyRow),
+    "list parameters": AnswerType(ParameterRow),
 }

@@ -61,7 +61,7 @@ class SurrogateRow(TypedDict):
 
 
 ANSWERS = {
-    "leakage": AnswerType(LeakageRow),
+    "surrogate check": AnswerType(LeakageRow),
     "surrogate evaluate": AnswerType(ScoreRow),
     "surrogate predict": AnswerType(SurrogateRow),
 }
