@@ -92,13 +92,13 @@ def name_type(value: dict[str, Any]) -> str:
 
 def describe_parameters() -> Iterator[str]:
     """Tabulate the parameters of both oracles."""
-    yield "Each may be fixed in a spec, or be an axis of it (`paradl parameters`). Units are SI."
+    yield "Each may be fixed in a spec, or be an axis of it (`paradl list parameters`). Units are SI."
     yield from (
         "",
         "| parameter | unit | oracle | default | spread | meaning |",
         "|---|---|---|---|---|---|",
     )
-    for row in ask("parameters", "--format", "json"):
+    for row in ask("list", "parameters", "--format", "json"):
         cells = (row[name] for name in ("unit", "oracle", "value", "spread", "meaning"))
         yield write_row(f"`{row['parameter']}`", *cells)
 
@@ -106,7 +106,7 @@ def describe_parameters() -> Iterator[str]:
 def describe_answers() -> Iterator[str]:
     """Tabulate the keys of each verb's JSON; what an axis or a parameter adds is left out."""
     yield "Keys of `--format json`, and columns of `--format csv`."
-    parameters = {row["parameter"] for row in ask("parameters", "--format", "json")}
+    parameters = {row["parameter"] for row in ask("list", "parameters", "--format", "json")}
     for verb, schema in ask("schema", "--answers").items():
         row = schema.get("items", schema)
         yield from ("", f"## {verb}", "", "| key | type | unit | meaning |", "|---|---|---|---|")

@@ -60,7 +60,7 @@ def order_parts(base: str, where: str) -> str:
         return base
     conflict = explain_conflict(ordered)
     if conflict is not None:
-        advice = "'paradl strategies' lists what can be combined"
+        advice = "'paradl list strategies' lists what can be combined"
         raise InputError(f"no strategy {shorten(base)}: {conflict}", where=where, advice=advice)
     return "+".join(ordered)
 

@@ -2,7 +2,7 @@
 
 A ring of q PEs has the latency alpha [s] and bandwidth 1 / beta [B/s] of the smallest level that
 spans q PEs. ParaDL (Kahira et al., HPDC 2021), section 4: alpha and beta are measured per level,
-not derived. `paradl systems NAME --yaml` writes the descriptions beside the values.
+not derived. `paradl list systems NAME --yaml` writes the descriptions beside the values.
 """
 
 from collections.abc import Mapping

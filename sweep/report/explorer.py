@@ -59,7 +59,7 @@ class Explorer:
         source: Source,
         selection: Selection,
         max_global_batch: int | None,
-        command: str = "paradl explore",
+        command: str = "paradl report --serve",
     ) -> None:
         self.command = command
         self.reader = open_source(source)

@@ -305,7 +305,7 @@ async function ask(what, values) {
     if (response.ok) return await response.json();
     text = await response.text();
   } catch {
-    text = "paradl explore does not answer. Is it still running? Below are the numbers of an earlier choice.";
+    text = "paradl report --serve does not answer. Is it still running? Below are the numbers of an earlier choice.";
   }
   return { error: text };
 }

@@ -89,7 +89,7 @@ def _write_splits(facts: Mapping[str, Any]) -> str:
         rows.append((name, *counts, _write_tested(name, split)))
     missing = [f"No split `{name}`: {why}." for name, why in facts["missing_splits"].items()]
     table = _write_table(("split", "train", "test", "tested"), rows)
-    last = "Each split is a column and a set of folders; check them with `paradl leakage`."
+    last = "Each split is a column and a set of folders; check them with `paradl surrogate check`."
     return "\n\n".join(["## Splits", table, *missing, last])
 
 

@@ -10,7 +10,7 @@ MemoryBandwidth = Annotated[float, state_parameter("memory_bandwidth")]
 
 
 class ModelRow(TypedDict):
-    """Row of `models`."""
+    """Row of `list models`."""
 
     model: words.Model
     title: Annotated[str, "the usual name"]
@@ -22,7 +22,7 @@ class ModelRow(TypedDict):
 
 
 class DatasetRow(TypedDict):
-    """Row of `datasets`."""
+    """Row of `list datasets`."""
 
     dataset: words.Dataset
     samples: Annotated[int, "samples per epoch"]
@@ -32,7 +32,7 @@ class DatasetRow(TypedDict):
 
 
 class SystemRow(TypedDict):
-    """Row of `systems`."""
+    """Row of `list systems`."""
 
     system: words.System
     pe: Annotated[str, "name of the processing element"]
@@ -48,7 +48,7 @@ class SystemRow(TypedDict):
 
 
 class StrategyRow(TypedDict):
-    """Row of `strategies`."""
+    """Row of `list strategies`."""
 
     strategy: words.Strategy
     meaning: Annotated[str, "what the strategy divides"]
@@ -56,7 +56,7 @@ class StrategyRow(TypedDict):
 
 
 class ParameterRow(TypedDict):
-    """Row of `parameters`; value and spread may depend on the precision."""
+    """Row of `list parameters`; value and spread may depend on the precision."""
 
     parameter: words.ParameterName
     unit: Annotated[str, "the unit of its values"]

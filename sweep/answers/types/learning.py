@@ -9,7 +9,7 @@ Split = Annotated[str, "the held-out part: random, model, system, strategy, scal
 
 
 class LeakageRow(TypedDict):
-    """Row of `leakage`: whether a split's test rows occur in its training rows."""
+    """Row of `surrogate check`: whether a split's test rows occur in its training rows."""
 
     split: Split
     train: Annotated[int, "training rows"]

@@ -93,7 +93,7 @@ class ParetoRow(words.PlaceLabels):
 
 
 class RegretRow(TypedDict):
-    """Row of `regret`: what a strategy loses when the machine is not known."""
+    """Row of `best --worst-case`: what a strategy loses when the machine is not known."""
 
     rank: words.Rank | None
     model: words.Model

@@ -7,7 +7,7 @@ from paradl.sweep.answers.types.facts import Bytes, Fact, state_parameter, state
 from paradl.sweep.cube.variables import name_limits
 
 # Units that depend on another field, or on an option.
-OF_PARAMETER, OF_AXIS = "SI, of the parameter", "SI, of the axis that --over names"
+OF_PARAMETER, OF_AXIS = "SI, of the parameter", "SI, of the axis that --worst-case names"
 
 Model = Annotated[str, "the network: its name in the catalogue, or in its file"]
 Dataset = Annotated[str, "the data set"]
@@ -51,7 +51,7 @@ Reason = Annotated[str, "why there is no value"]
 Rank = Annotated[int, "1 is the best; null: feasible nowhere"]
 TermName = Annotated[str, Fact("the term that takes most of the time", names=tuple(TERMS))]
 Sentence = Annotated[str, "the bottleneck, and why"]
-ParameterName = Annotated[str, "a parameter's name, as paradl parameters lists them"]
+ParameterName = Annotated[str, "a parameter's name, as paradl list parameters lists them"]
 Extrapolation = Annotated[list[str], "how the configuration exceeds the measured runs"]
 Notes = Annotated[list[str], "keys of files that the oracle ignores, and oddities of the files"]
 

@@ -36,14 +36,14 @@ BLANK = Connection(latency=1e-6, bandwidth=1e9)
 # [B] Shorter messages do not fill a link, however many are under way; ib_write_bw's usual size.
 STREAM = 2.0**16
 MISSING = (
-    "the GPU's peaks and memory: --like SYSTEM (see paradl systems), or the CSV of "
+    "the GPU's peaks and memory: --like SYSTEM (see paradl list systems), or the CSV of "
     "nvidia-smi --query-gpu=name,memory.total --format=csv",
     "PEs per node: --pes-per-node",
     "network adapters per node: --links-per-node, or NCCL's topology",
 )
 
 HEAD = (
-    "Written by `paradl system import`: edit it. measured: a log states it; fitted: to a log's "
+    "Written by `paradl import machine`: edit it. measured: a log states it; fitted: to a log's "
     "rows; data sheet: as the catalogue's machine with this GPU; assumed: check it."
 )
 
@@ -120,7 +120,7 @@ class _Builder:
         self.tags["size"] = "stated" if self.given.size else "assumed: the largest run; see --size"
         return System(
             name=self.given.name,
-            title="Imported by paradl system import",
+            title="Imported by paradl import machine",
             source=tuple(f"measured: {run.described} ({run.where})" for run in self.evidence.runs),
             pe=self.find_pe(like),
             precision=like.precision,

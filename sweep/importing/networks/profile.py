@@ -31,7 +31,7 @@ def profile_model(
     if not isinstance(model, Architecture):
         raise InputError("a file of ParaDL's has its own times", where=reference)
     conditions = {"device": device, "shape": data.shape, "batch": batch, "precision": precision}
-    source = f"measured: sum of its layers on {describe_device()}, by paradl profile"
+    source = f"measured: sum of its layers on {describe_device()}, by paradl probe model"
     # Before layers are timed for minutes; the seconds come last.
     profile = validate(Profile, {**conditions, "seconds": 1.0, "source": source}, "")
     times = time_layers(model.table(data), batch, precision, report)
