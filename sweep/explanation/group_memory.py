@@ -22,6 +22,7 @@ from paradl.kernels.oracle.formulas import find_gathered, find_share, find_unit
 from paradl.kernels.oracle.reduction import hold_layers
 from paradl.kernels.work.block_work import BlockWork
 from paradl.kernels.work.group import Touched
+from paradl.kernels.work.schedules import SCHEDULES
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.explanation.facts import RESERVED, Formula, Row
 
@@ -202,11 +203,9 @@ def _write_activations(groups: Groups, predicted: Row) -> Formula:
         return "b (kept (1-1/S) + received + peak/S), of the fullest device", numbers
     if strategy.cut_by_axis and stages > 1:
         # One segment runs backward while the others in flight wait.
-        flying = {"1f1b": "min(q_p-i, S) in stage i", "zb1p": "min(q_p, S)"}
-        kept_ones = flying.get(groups.options.schedule)
-        waiting = f"(S_i-1)/S, S_i = {kept_ones}" if kept_ones else "1-1/S"
-        kept = f"x a ({waiting}) in the first stage" if recompute else f"kept ({waiting})"
-        return f"b ({kept} + received + peak/S), of the fullest stage", numbers
+        waiting = f"({SCHEDULES[groups.options.schedule].formula} - 1)/S"
+        kept = f"x a {waiting} in the first stage" if recompute else f"kept {waiting}"
+        return f"b ({kept} + received + peak/S), of the fullest stage i", numbers
     if recompute:
         peak = "b (inputs of all runs of layers + peak of the largest run)"
         return f"{peak}, or without recompute if that is less", numbers
