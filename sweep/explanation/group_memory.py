@@ -20,7 +20,6 @@ from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.parallelisms import KINDS
 from paradl.kernels.oracle.formulas import find_gathered, find_share, find_unit
 from paradl.kernels.oracle.reduction import hold_layers
-from paradl.kernels.work.block_work import BlockWork
 from paradl.kernels.work.group import Touched
 from paradl.kernels.work.schedules import SCHEDULES
 from paradl.sweep.answers.numbers import number
@@ -73,8 +72,7 @@ def measure_parts(grid: Grid, case: Case, system: int) -> tuple[dict[str, float]
 
     0: not one sample fits. None: samples keep nothing, so any number of them fits.
     """
-    work, states = case.work, find_states(grid, case, system)
-    assert not isinstance(work, BlockWork)
+    work, states = case.layer_work, find_states(grid, case, system)
     unit, reserved = map(number, find_unit(case))
     activations = unit * take_leading(work.activations)
     parameters, gathered = unit * take_leading(work.parameters), 0.0
