@@ -236,7 +236,7 @@ class Grid:
     def find_alone(self, index: Index) -> Strategy:
         """The strategy of one PE, whose time is what speedups and efficiencies divide by."""
         # Rates of layouts differ from those of other strategies, so they need one of their own.
-        is_layout = {*self.layouts} & {*self.resolve_all(index[0])}
+        is_layout = any(strategy.of_blocks for strategy in self.resolve_all(index[0]))
         return parse_strategy(ALONE) if is_layout else Strategy("serial")
 
     @property
