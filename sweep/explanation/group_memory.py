@@ -62,7 +62,7 @@ def find_states(grid: Grid, case: Case, system: int) -> States:
     sizes = {
         "weights": [(precision.item, third), (precision.master, first)],
         "gradients": [(precision.gradient, second)],
-        "optimizer": [(OPTIMIZER_BYTES[optimizer], first)],
+        "states": [(OPTIMIZER_BYTES[optimizer], first)],
     }
     return States(optimizer, zero, sizes)
 
@@ -123,7 +123,7 @@ def _part_touched(states: States, touched: Touched, once: float, batch: float) -
     once [B]: the part that does not depend on the batch.
     """
     sizes = states.held
-    of_weight, of_row = sizes["weights"], sizes["gradients"] + sizes["optimizer"]
+    of_weight, of_row = sizes["weights"], sizes["gradients"] + sizes["states"]
     whole, tables, biases, drawn, looked_up = (
         take_leading(getattr(touched, part.name)) for part in fields(touched)
     )
@@ -133,7 +133,7 @@ def _part_touched(states: States, touched: Touched, once: float, batch: float) -
     left = once - ((of_weight + of_row) * whole + of_weight * tables + of_row * drawn)
     stage = int(np.argmin(np.abs(left)))
     dense = whole[stage] + left[stage] / (of_weight + of_row)
-    held = {"weights": tables[stage], "gradients": rows[stage], "optimizer": rows[stage]}
+    held = {"weights": tables[stage], "gradients": rows[stage], "states": rows[stage]}
     return {name: float(size * (dense + held[name])) for name, size in sizes.items()}
 
 
@@ -182,9 +182,9 @@ def _write_states(states: States, parts: Row) -> dict[str, Formula]:
     return {
         "weights": (f"(a + its copy in fp32) {held}", f"({bytes_of['weights']}) x {count}"),
         "gradients": (f"g {updated}", f"{bytes_of['gradients']} x {touched}"),
-        "optimizer": (
+        "states": (
             f"{states.optimizer}'s states {updated}",
-            f"{bytes_of['optimizer']} x {touched}",
+            f"{bytes_of['states']} x {touched}",
         ),
         "gathered": ("a |w| of the two largest layers", gathered),
     }
