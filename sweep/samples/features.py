@@ -180,7 +180,9 @@ def _describe_strategy(strategy: Strategy, case: Case, draw: "Draw") -> dict[str
     columns = dict.fromkeys((*SETTINGS, "recompute"), zeros) | dict.fromkeys(TRANSFORMERS, ones)
     columns |= {"chunks": ones, "zero": ones * case.options.zero}
     if case.of_blocks:
-        columns = {name: _take(np.asarray(of), draw) for name, of in case.block_work.columns.items()}
+        columns = {
+            name: _take(np.asarray(of), draw) for name, of in case.block_work.columns.items()
+        }
         sizes = {"pipeline": columns["pipeline"]}
     again = columns["recompute"].astype(int)
     # If the oracle chooses a degree, it chooses the number of replicas, too.

@@ -107,7 +107,7 @@ def test_the_largest_batch_of_a_layout_has_no_bound_but_memory():
     batch = row["needed"]
     assert 2**19 < batch < 2**20
     for samples, fits in ((batch, True), (batch + 1, False)):
-        answer = paradl.predict(**cell, pe=8, batch=samples, parameters=room)
+        answer = paradl.predict("vit_b_16", "data", 8, samples, dataset="imagenet", parameters=room)
         assert ("memory" not in answer["limit"]) == fits
 
 
