@@ -27,7 +27,7 @@ def test_a_whole_gradient_takes_memory_by_the_table_and_a_sparse_one_by_the_batc
     assert parts["weights"] == parts["activations"] == pytest.approx(0, abs=1e-3)
     # Biases of the classes are a part of the whole gradient, and their rows are left out.
     assert parts["gradients"] == pytest.approx(4 * (tables + 800_000 - rows))
-    assert parts["optimizer"] == parts["gradients"]
+    assert parts["states"] == parts["gradients"]
     assert sum(sparse["memory_parts"].values()) == pytest.approx(sparse["memory"])
     more = predict(True, batch=64)["memory_parts"]["gradients"]
     assert more - sparse["memory_parts"]["gradients"] == pytest.approx(4 * 20 * 32 * 2 * 64)
@@ -79,4 +79,4 @@ def test_a_placement_holds_touched_rows_alone_too():
         "big_lstm", "data", 1, 64, dataset="one-billion-words", system="dgx1-v100"
     )
     parts = answer["memory_parts"]
-    assert held == pytest.approx(sum(parts[name] for name in ("weights", "gradients", "optimizer")))
+    assert held == pytest.approx(sum(parts[name] for name in ("weights", "gradients", "states")))

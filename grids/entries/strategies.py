@@ -330,6 +330,12 @@ def _make_layout(base: str, settings: dict[str, str], where: str) -> Strategy:
     if len(bare.parts) == 1 and "group" in settings:
         settings = {bare.parts[0]: settings["group"]} | settings
         del settings["group"]
+    if "segments" in settings:
+        raise InputError(
+            f"strategy {shorten(base)} has no setting 'segments' in words of layouts",
+            where=where,
+            advice="write 'micro=1' in its place, the samples of a segment",
+        )
     expect_settings(base, settings, (*bare.settings, *staged), where)
     sizes = {name: read_choice(name, settings.get(name), where) for name in bare.settings}
     return replace(

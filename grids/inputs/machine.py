@@ -44,19 +44,19 @@ class Machine:
         """Look up a parameter of the machine oracle: the user's value, else the calibration's, else
         the software's, else the prior's median.
         """
-        return values.get(name, self._expected[name])
+        return values.get(name, self.expected[name])
 
     @property
     def reserved(self) -> float:
         """Memory of a PE outside of tensors [B]."""
-        return float(self._expected["reserved"])
+        return float(self.expected["reserved"])
 
     def move_priors(self, fitted: LayoutTime | None) -> "Machine":
         """Return the machine that times of layouts are by: a fit to their runs moves priors."""
         return Machine(self.system, layouts=fitted) if fitted else self
 
     @cached_property
-    def _expected(self) -> dict[str, float]:
+    def expected(self) -> dict[str, float]:
         """Values that the user may replace; parameters without a prior are looked up elsewhere."""
         system, fitted = self.system, self.calibration.parameters if self.calibration else {}
         expected = {

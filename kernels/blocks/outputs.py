@@ -23,7 +23,7 @@ from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import PLACES, scale_parameters
-from paradl.kernels.derivatives.differences import STEPS, find_elasticity, round_elasticity
+from paradl.kernels.derivatives.differences import find_elasticities, round_elasticity
 from paradl.kernels.derivatives.slopes import Factors, push_forward
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.kernels.names.statistics import SUMMARISED
@@ -148,30 +148,29 @@ def find_output_slopes(case: Case, names: tuple[str, ...]) -> dict[str, AnyArray
     # No slope reads the spreads, but they would be traced and differentiated: best, percentiles and
     # a slope of eight axes take 4.4 instead of 6.9 s of CPU to trace.
     case = replace(case, uncertainty=None)
+    if case.in_numpy and wanted:
+        return _difference(case, evaluate(case), wanted)
     slopes: dict[str, AnyArray] = {}
-    if not wanted:
-        return slopes
-    find = partial(_difference, evaluate(case)) if case.in_numpy else _push_forward
     for parameter, fields in wanted.items():
-        values, changes = find(case, parameter, fields)
+        values, changes = _push_forward(case, parameter, fields)
         slopes |= {name: _divide(changes[name], values[name]) for name in fields}
     return slopes
 
 
 def _difference(
-    here: Answer, case: Case, parameter: str, fields: Mapping[str, str]
-) -> tuple[dict[str, AnyArray], dict[str, AnyArray]]:
-    """Return the same as `_push_forward` by differences, towards more of the parameter.
+    case: Case, answer: Answer, wanted: Mapping[str, Mapping[str, str]]
+) -> dict[str, AnyArray]:
+    """Return elasticities by differences. wanted: fields of the answer, by parameter and output."""
+    slopes: dict[str, AnyArray] = {}
+    for parameter, fields in wanted.items():
+        read = partial(_read_fields, fields)
+        found = find_elasticities(case, read, read(answer), parameter)
+        slopes |= {name: np.asarray(round_elasticity(slope)) for name, slope in found.items()}
+    return slopes
 
-    here: the answer of the case itself, the same for every parameter.
-    """
-    moved = [evaluate(scale_parameters(case, {parameter: xp.asarray(step)})) for step in STEPS]
-    values, changes = {}, {}
-    for name, field in fields.items():
-        value, near, far = (attrgetter(field)(answer) for answer in (here, *moved))
-        values[name] = value
-        changes[name] = value * find_elasticity(near / value, far / value)
-    return values, changes
+
+def _read_fields(fields: Mapping[str, str], answer: Answer) -> dict[str, AnyArray]:
+    return {name: np.asarray(attrgetter(field)(answer)) for name, field in fields.items()}
 
 
 def differentiate_epoch(case: Case, *, parameters: tuple[str, ...]) -> tuple[AnyArray, AnyArray]:
@@ -179,11 +178,10 @@ def differentiate_epoch(case: Case, *, parameters: tuple[str, ...]) -> tuple[Any
     if not case.in_numpy:
         return _differentiate_epoch(case, parameters=parameters)
     with use_numpy():
-        here, fields = evaluate(case), {"time": "epoch_time"}
-        pairs = (_difference(here, case, name, fields) for name in parameters)
-        values, changes = zip(*pairs, strict=True)
-        slopes = np.stack([change["time"] for change in changes])
-        return values[0]["time"], round_elasticity(slopes / values[0]["time"]) * values[0]["time"]
+        answer = evaluate(case)
+        slopes = _difference(case, answer, {name: {name: "epoch_time"} for name in parameters})
+        changes = np.stack([slopes[name] for name in parameters]) * answer.epoch_time
+        return np.asarray(answer.epoch_time), changes
 
 
 @compiled("parameters")

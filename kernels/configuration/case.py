@@ -156,27 +156,42 @@ class Case:
         )
 
     @property
+    def of_blocks(self) -> bool:
+        """True if layouts divide blocks, false if groups of PEs divide layers."""
+        return isinstance(self.work, BlockWork)
+
+    @property
     def in_numpy(self) -> bool:
         """True if only numpy computes the answers, however many cells there are."""
-        return isinstance(self.work, BlockWork)
+        return self.of_blocks
+
+    @property
+    def block_work(self) -> BlockWork:
+        """The work of a case of blocks, where a `micro` of 0 leaves micro-batches open."""
+        assert isinstance(self.work, BlockWork)
+        return self.work
 
     @cached_property  # once, so that rules are checked once
     def blocks(self) -> BlockWork:
-        """The work of a case that is answered by blocks, with the batch of each cell."""
-        assert isinstance(self.work, BlockWork)
+        """The same with the batch and the micro-batches of each cell."""
         run = self.run
-        return self.work.settle(run.global_batch, run.accumulate, run.segments)
+        return self.block_work.settle(run.global_batch, run.accumulate, run.segments)
 
     @cached_property
     def whole_blocks(self) -> BlockWork:
         """The same with whole batches and micro-batches, for rules that divide them."""
-        assert isinstance(self.work, BlockWork)
         run, batch = self.run, xp.rint(self.run.global_batch)
-        return self.work.settle(batch, run.accumulate, run.segments, whole=True)
+        return self.block_work.settle(batch, run.accumulate, run.segments, whole=True)
+
+    @property
+    def layer_work(self) -> AnyWork:
+        """The work of a case that is answered layer by layer."""
+        assert not isinstance(self.work, BlockWork)
+        return self.work
 
     @property
     def machine_work(self) -> GroupWork:
-        """The work of a case of the machine oracle that is answered layer by layer."""
+        """The same of the machine oracle."""
         assert isinstance(self.work, GroupWork)
         return self.work
 

@@ -15,14 +15,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 from paradl.kernels.arrays import AnyArray, Cells, PerStage, xp
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case, Points
 from paradl.kernels.configuration.places import PLACES, scale_parameters, set_parameters
-from paradl.kernels.derivatives.differences import STEPS, find_elasticity
+from paradl.kernels.derivatives.differences import compare_answers, find_elasticities
 from paradl.kernels.oracle.answer import evaluate, take_best
 from paradl.kernels.oracle.formulas import Work, find_share, reduce_work
 from paradl.kernels.work.group import GroupWork
@@ -152,34 +151,26 @@ def _find_differences(
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]], Any]:
     """Return the same as `find_slopes` by differences, towards more of a parameter."""
 
-    def answer(factors: Mapping[str, float]) -> dict[str, AnyArray]:
-        moved = scale_parameters(points.case, {name: xp.asarray(f) for name, f in factors.items()})
-        found = read(evaluate(moved))
-        return {name: xp.broadcast_to(values, points.shape) for name, values in found.items()}
+    def read_whole(answer: Answer) -> dict[str, AnyArray]:
+        return {name: xp.broadcast_to(y, points.shape) for name, y in read(answer).items()}
 
-    def stack(answers: Mapping[str, AnyArray]) -> AnyArray:
-        return xp.stack([answers[name] for name in targets])
+    def stack(found: Mapping[str, AnyArray]) -> AnyArray:
+        return xp.stack([found[name] for name in targets])
 
-    answers = answer({})
-    here = stack(answers)
-    known = xp.where(here > 0, here, xp.nan)
-    slopes, aside = [], []
-    for name in parameters:
-        near, far = (np.asarray(stack(answer({name: step})) / known) for step in STEPS)
-        slopes.append(find_elasticity(near, far))
-        if marked:
-            sides = ((NEAR, 1.0), (1 / NEAR, -1.0))
-            aside.append([xp.log(stack(answer({name: by})) / known) / side for by, side in sides])
-    of_all = xp.stack(slopes)
-    bends = xp.zeros(points.shape, bool)
-    if marked:
-        apart = xp.moveaxis(xp.asarray(aside), 0, 1) / xp.log(NEAR)
-        bends = _find_bends(apart, of_all)
-    return (
-        answers,
-        {t: dict(zip(parameters, of_all[:, n], strict=True)) for n, t in enumerate(targets)},
-        bends,
-    )
+    answers = read_whole(evaluate(points.case))
+    here = {name: answers[name] for name in targets}
+    found = {name: find_elasticities(points.case, read_whole, here, name) for name in parameters}
+    slopes = {t: {name: found[name][t] for name in parameters} for t in targets}
+    if not marked:
+        return answers, slopes, xp.zeros(points.shape, bool)
+    # On either side, of these parameters: [side, parameter, target, point].
+    ratios = [
+        [stack(compare_answers(points.case, read_whole, here, name, by)) for name in parameters]
+        for by in (NEAR, 1 / NEAR)
+    ]
+    up, down = xp.log(xp.asarray(ratios)) / xp.log(NEAR)
+    aside = xp.stack([up, -down])
+    return answers, slopes, _find_bends(aside, xp.stack([*map(stack, found.values())]))
 
 
 def _vary(

@@ -25,7 +25,6 @@ from paradl.kernels.oracle.limits import InvariantFlags, find_group_flags, find_
 from paradl.kernels.paper.table import TableWork
 from paradl.kernels.parallelism import layout
 from paradl.kernels.work import memory
-from paradl.kernels.work.block_work import BlockWork
 from paradl.kernels.work.compute import layer_times, slowdown
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.group import GroupWork
@@ -89,7 +88,7 @@ def find_fixed_paths(case: Case) -> Paths | None:
 
 def find_existing(case: Case) -> Flags:
     """Return where a configuration can exist."""
-    if isinstance(case.work, BlockWork):
+    if case.of_blocks:
         return case.bounds.defined
     run = case.run
     # False if serial has several PEs or a group does not divide p, since p1 is then rounded.
@@ -101,7 +100,7 @@ def find_existing(case: Case) -> Flags:
 
 def find_flags(case: Case) -> InvariantFlags:
     """Compute the flags that do not depend on memory."""
-    if isinstance(case.work, BlockWork):
+    if case.of_blocks:
         group = find_group_flags(case.bounds, case.run, case.network)
         of_layouts = xp.asarray(blocks.flag_cells(case.whole_blocks), LIMITS)
         return InvariantFlags(group | of_layouts, *[xp.zeros((), LIMITS)] * 2)
@@ -112,7 +111,7 @@ def time_iteration(case: Case, paths: Paths | None = None) -> Times:
     """Compute the times of an iteration: stage two. paths: if already computed."""
     if isinstance(case.work, TableWork):
         return add_terms(accumulate_passes(table_iii.time_pass(case, case.work), case.run))
-    if isinstance(case.work, BlockWork):
+    if case.of_blocks:
         return _time_blocks(case)
     terms = exchange(case, time_computing(case), paths or find_paths(case))
     times = add_terms(accumulate_passes(terms, case.run))
@@ -139,7 +138,7 @@ def mark_segmented(case: Case) -> Cells:
     """Return 1 where samples pass in segments, else 0."""
     if isinstance(case.work, TableWork):
         return case.work.pipelined
-    if isinstance(case.work, BlockWork):
+    if case.of_blocks:
         return 1.0
     return float(layout.is_segmented(case))
 
@@ -148,14 +147,14 @@ def count_segments(case: Case) -> Cells:
     """Return the number of segments; 1 for a single stage."""
     if isinstance(case.work, TableWork):
         return xp.where(xp.greater(case.run.group, 1), case.run.segments, 1.0)
-    if isinstance(case.work, BlockWork):
+    if case.of_blocks:
         return xp.asarray(case.blocks.passes, float)
     return layout.count_segments(case)
 
 
 def list_segments(case: Case) -> Cells:
     """Return the segments that an answer states: the run's, or the micro-batches of blocks."""
-    if isinstance(case.work, BlockWork):
+    if case.of_blocks:
         return count_segments(case)
     return xp.where(xp.equal(mark_segmented(case), 1), case.run.segments, 1.0)
 
@@ -164,7 +163,7 @@ def find_memory(case: Case) -> Cells:
     """Compute bytes of the fullest PE of every cell."""
     if isinstance(case.work, TableWork):
         return table_iii.find_bound(case, case.work)
-    if isinstance(case.work, BlockWork):
+    if case.of_blocks:
         return blocks.measure_cells(case) + case.pe.reserved
     return memory.find_memory(
         shard_states(case, case.machine_work), case.run.batch, case.pe.reserved

@@ -4,9 +4,8 @@ Megatron-LM, schedules.py; Narayanan et al. 2021 (SC21), section 2.2; Huang et a
 Qi et al. 2023, "Zero Bubble Pipeline Parallelism" (zb1p, zbv).
 
 To add one: a row of `SCHEDULES`; for strategies its name in `Schedule` of `kernels.options` and in
-`SCHEDULES` (or `LAYOUT_SCHEDULES`, of blocks alone) of `grids.entries.strategies`; of layers what
-it keeps in `sweep.explanation.group_memory`. Tests: tests/test_layouts.py,
-tests/test_reference_products.py.
+`SCHEDULES` (or `LAYOUT_SCHEDULES`, of blocks alone) of `grids.entries.strategies`. Tests:
+tests/test_layouts.py, tests/test_reference_products.py.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -24,24 +23,29 @@ class Schedule(NamedTuple):
     """A row of SCHEDULES.
 
     in_flight: two numbers, of which the smaller is the most micro-batches whose activations a stage
-    keeps, as a function of p stages, stage i, m micro-batches, v chunks and N consecutive
-    micro-batches per chunk. is_late: all logits are
-    kept until the first backward pass. is_folded: each stage has two chunks in a V, so that the
-    first stage holds both ends of the network. bubble: as a fraction of the 1F1B bubble.
+    keeps, as a function of p stages, stage i, m micro-batches, v chunks and n consecutive
+    micro-batches per chunk. formula: the same in symbols of explanations, q_p stages and S
+    micro-batches. is_late: all logits are kept until the first backward pass. is_folded: each
+    stage has two chunks in a V, so that the first stage holds both ends of the network. bubble: as
+    a fraction of the 1F1B bubble.
     """
 
     in_flight: Callable[[Any, Any, Any, Any, Any], tuple[Any, Any]]
+    formula: str
     is_late: bool = False
     is_folded: bool = False
     bubble: float = 1.0
 
 
 SCHEDULES: Mapping[str, Schedule] = {
-    "gpipe": Schedule(lambda p, i, m, v, n: (m, m), is_late=True),
-    "1f1b": Schedule(lambda p, i, m, v, n: (p - i, m)),
-    "interleaved": Schedule(lambda p, i, m, v, n: ((2 * (p - 1 - i) + (v - 1) * n + 1) / v, m)),
-    "zb1p": Schedule(lambda p, i, m, v, n: (p, m), bubble=1 / 3),
-    "zbv": Schedule(lambda p, i, m, v, n: (p, m), is_folded=True, bubble=0.0),
+    "gpipe": Schedule(lambda p, i, m, v, n: (m, m), "S", is_late=True),
+    "1f1b": Schedule(lambda p, i, m, v, n: (p - i, m), "min(q_p-i, S)"),
+    "interleaved": Schedule(
+        lambda p, i, m, v, n: ((2 * (p - 1 - i) + (v - 1) * n + 1) / v, m),
+        "min((2 (q_p-1-i) + (v-1) n + 1)/v, S)",
+    ),
+    "zb1p": Schedule(lambda p, i, m, v, n: (p, m), "min(q_p, S)", bubble=1 / 3),
+    "zbv": Schedule(lambda p, i, m, v, n: (p, m), "min(q_p, S)", is_folded=True, bubble=0.0),
 }
 # The schedule that becomes interleaved with several chunks per stage.
 INTERLEAVES = "1f1b"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from paradl.grids.entries.calibration import ASSUMED, CalibrationFile, list_priors
+from paradl.grids.entries.systems import System
 from paradl.grids.entries.yamltext import format_entry
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.textfile import write_text
@@ -49,6 +50,16 @@ def calibrate(
     >>> round(fitted.layouts.parameters["node_collective"], 2)
     0.91
     """
+    file, _ = calibrate_system(
+        path, system, cross_validation=cross_validation, keep_anomalies=keep_anomalies
+    )
+    return file
+
+
+def calibrate_system(
+    path: str | Path, system: str, *, cross_validation: bool, keep_anomalies: bool
+) -> tuple[CalibrationFile, System]:
+    """Return the answer of `calibrate`, and the system that the runs are of."""
     keep_programs()
     runs = read_runs(Path(path))
     layouts = [run for run in runs if is_layout(run)]
@@ -63,21 +74,20 @@ def calibrate(
         refuse_doubtful_runs(predict_runs(runs, Conditions(system, "none", {"oracle": "machine"})))
     if not observations:
         assert observed
-        file = observed.calibrate(cross_validation)
+        machine, file = observed.system, observed.calibrate(cross_validation)
     else:
-        file = _fit(observations, cross_validation)
+        machine, file = observations.system, _fit(observations, cross_validation)
         if observed:
             file = observed.add_to(file, cross_validation)
     counts = Counter(run.source for run in runs if run.source)
     counted = (f"{count} of {name}" for name, count in counts.items())
     measured = format_count(len(runs), "measured run")
-    return file.model_copy(
-        update={
-            "title": f"{file.name}, calibrated from {measured}",
-            # The file, and how many of its runs each source has.
-            "source": (", ".join([Path(path).name, *counted]),),
-        }
-    )
+    described = {
+        "title": f"{file.name}, calibrated from {measured}",
+        # The file, and how many of its runs each source has.
+        "source": (", ".join([Path(path).name, *counted]),),
+    }
+    return file.model_copy(update=described), machine
 
 
 def _fit(observations: Observations, cross_validation: bool) -> CalibrationFile:

@@ -24,6 +24,8 @@ Row = dict[str, Any]
 
 # Values tried along axes other than PE counts and batches.
 OTHERS = 4
+# The largest batch that is tried: where memory grows with samples, far fewer fit.
+MOST_SAMPLES = 2**40
 
 
 def explain_rejection(space: Space, index: Index) -> Row:
@@ -69,7 +71,8 @@ def find_batch(grid: Grid, index: Index, cell: Cell) -> int | None:
         return _bisect_batch(grid, index, cell, (most, min(2 * most + 1, count)), step)
     # Below one step is half of one.
     doubles = np.array([max(count, 0.5) * 2.0**n for n in range(1, 21)])
-    above = list_allowed(grid, index, cell, "batch", step * doubles)
+    tried = step * doubles
+    above = list_allowed(grid, index, cell, "batch", tried[tried <= MOST_SAMPLES])
     if not above.size:
         return None
     least = above[0] / step

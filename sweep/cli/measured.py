@@ -96,18 +96,18 @@ def calibrate(
 ) -> None:
     """Fit a machine's parameters to runs, with their uncertainty."""
     options.check_names({"system": system}, several=False)
-    from paradl.sweep.calibration.calibrate import calibrate as ask
+    from paradl.sweep.calibration.calibrate import calibrate_system as ask
     from paradl.sweep.calibration.calibrate import list_doubtful_factors, write
     from paradl.sweep.show.comparison import show_calibration
 
     expect_output(output, [measured])  # a fit takes minutes
-    calibration = ask(
+    calibration, machine = ask(
         measured,
-        system=system,
+        system,
         cross_validation=cross_validation,
         keep_anomalies=keep_anomalies,
     )
     for doubt in list_doubtful_factors(calibration):
         tell(f"paradl: warning: {doubt}")
     write(calibration, output)
-    show_calibration(calibration, form)
+    show_calibration(calibration, machine, form)

@@ -20,8 +20,8 @@ from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.parallelisms import KINDS
 from paradl.kernels.oracle.formulas import find_gathered, find_share, find_unit
 from paradl.kernels.oracle.reduction import hold_layers
-from paradl.kernels.work.block_work import BlockWork
 from paradl.kernels.work.group import Touched
+from paradl.kernels.work.schedules import SCHEDULES
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.explanation.facts import RESERVED, Formula, Row
 
@@ -62,7 +62,7 @@ def find_states(grid: Grid, case: Case, system: int) -> States:
     sizes = {
         "weights": [(precision.item, third), (precision.master, first)],
         "gradients": [(precision.gradient, second)],
-        "optimizer": [(OPTIMIZER_BYTES[optimizer], first)],
+        "states": [(OPTIMIZER_BYTES[optimizer], first)],
     }
     return States(optimizer, zero, sizes)
 
@@ -72,8 +72,7 @@ def measure_parts(grid: Grid, case: Case, system: int) -> tuple[dict[str, float]
 
     0: not one sample fits. None: samples keep nothing, so any number of them fits.
     """
-    work, states = case.work, find_states(grid, case, system)
-    assert not isinstance(work, BlockWork)
+    work, states = case.layer_work, find_states(grid, case, system)
     unit, reserved = map(number, find_unit(case))
     activations = unit * take_leading(work.activations)
     parameters, gathered = unit * take_leading(work.parameters), 0.0
@@ -124,7 +123,7 @@ def _part_touched(states: States, touched: Touched, once: float, batch: float) -
     once [B]: the part that does not depend on the batch.
     """
     sizes = states.held
-    of_weight, of_row = sizes["weights"], sizes["gradients"] + sizes["optimizer"]
+    of_weight, of_row = sizes["weights"], sizes["gradients"] + sizes["states"]
     whole, tables, biases, drawn, looked_up = (
         take_leading(getattr(touched, part.name)) for part in fields(touched)
     )
@@ -134,7 +133,7 @@ def _part_touched(states: States, touched: Touched, once: float, batch: float) -
     left = once - ((of_weight + of_row) * whole + of_weight * tables + of_row * drawn)
     stage = int(np.argmin(np.abs(left)))
     dense = whole[stage] + left[stage] / (of_weight + of_row)
-    held = {"weights": tables[stage], "gradients": rows[stage], "optimizer": rows[stage]}
+    held = {"weights": tables[stage], "gradients": rows[stage], "states": rows[stage]}
     return {name: float(size * (dense + held[name])) for name, size in sizes.items()}
 
 
@@ -183,9 +182,9 @@ def _write_states(states: States, parts: Row) -> dict[str, Formula]:
     return {
         "weights": (f"(a + its copy in fp32) {held}", f"({bytes_of['weights']}) x {count}"),
         "gradients": (f"g {updated}", f"{bytes_of['gradients']} x {touched}"),
-        "optimizer": (
+        "states": (
             f"{states.optimizer}'s states {updated}",
-            f"{bytes_of['optimizer']} x {touched}",
+            f"{bytes_of['states']} x {touched}",
         ),
         "gathered": ("a |w| of the two largest layers", gathered),
     }
@@ -202,11 +201,9 @@ def _write_activations(groups: Groups, predicted: Row) -> Formula:
         return "b (kept (1-1/S) + received + peak/S), of the fullest device", numbers
     if strategy.cut_by_axis and stages > 1:
         # One segment runs backward while the others in flight wait.
-        flying = {"1f1b": "min(q_p-i, S) in stage i", "zb1p": "min(q_p, S)"}
-        kept_ones = flying.get(groups.options.schedule)
-        waiting = f"(S_i-1)/S, S_i = {kept_ones}" if kept_ones else "1-1/S"
-        kept = f"x a ({waiting}) in the first stage" if recompute else f"kept ({waiting})"
-        return f"b ({kept} + received + peak/S), of the fullest stage", numbers
+        waiting = f"({SCHEDULES[groups.options.schedule].formula} - 1)/S"
+        kept = f"x a {waiting} in the first stage" if recompute else f"kept {waiting}"
+        return f"b ({kept} + received + peak/S), of the fullest stage i", numbers
     if recompute:
         peak = "b (inputs of all runs of layers + peak of the largest run)"
         return f"{peak}, or without recompute if that is less", numbers

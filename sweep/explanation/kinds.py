@@ -2,7 +2,6 @@
 
 from paradl.grids.grid import Grid, Index
 from paradl.kernels.configuration.case import Case
-from paradl.kernels.work.block_work import BlockWork
 from paradl.sweep.cases.layout_cells import find_cell
 from paradl.sweep.cases.row_cases import build_row_case
 from paradl.sweep.cells.selection import locate_row
@@ -14,7 +13,7 @@ from paradl.sweep.explanation.group_facts import find_group_facts
 
 def find_facts(grid: Grid, case: Case, predicted: Row) -> WorkFacts:
     """Find the facts of the one configuration of a grid. predicted: the answer for it."""
-    find = find_block_facts if isinstance(case.work, BlockWork) else find_group_facts
+    find = find_block_facts if case.of_blocks else find_group_facts
     return find(grid, case, predicted)
 
 
@@ -22,7 +21,7 @@ def list_memory_parts(grid: Grid, case: Case, index: Index) -> Row:
     """`memory_parts` [B] of the fullest PE by name, and `largest_batch`: the most samples per
     replica that fit, 0 if none do; None where any number does, and for layouts.
     """
-    if isinstance(case.work, BlockWork):
+    if case.of_blocks:
         cell = find_cell(grid, case, index)
         parts = block_memory.measure_parts(cell.net, cell.layout, cell.training)
         return {"memory_parts": parts, "largest_batch": None}

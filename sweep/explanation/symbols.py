@@ -39,7 +39,7 @@ SYMBOLS = {
     "I": Symbol("iterations per epoch", value="iterations"),
     "A": Symbol("passes per exchange of gradients", value="accumulate"),
     "S": Symbol("segments (micro-batches) of a pass, or of a placement", value="segments"),
-    "S_i": Symbol("segments in flight on stage i, from 0"),
+    "i": Symbol("the fullest stage, from 0"),
     "u": Symbol("tokens of a micro-batch on a PE", value="tokens"),
     "h": Symbol("features between blocks", value="features"),
     "s": Symbol("tokens of a sequence", value="length"),

@@ -132,8 +132,8 @@ def _choose_term_looks() -> PartLooks:
 TERM_LOOKS = _choose_term_looks()
 MEMORY_LOOKS = {
     **_pair(("activations", "recomputed", "logits", "gathered", "embedding"), GREENS, [""]),
-    # `parameters` are Table III's, `weights` the machine's; `states` those of layouts.
-    **_pair(("weights", "gradients", "optimizer", "states"), PURPLES, HATCHES),
+    # `parameters` are Table III's, `weights` the machine's.
+    **_pair(("weights", "gradients", "states"), PURPLES, HATCHES),
     **_pair(["parameters"], PURPLES, HATCHES),
     "reserved": {"facecolor": "#FFFFFF", "hatch": ""},
 }

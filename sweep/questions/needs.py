@@ -28,9 +28,8 @@ from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.curves import ROUNDS, close_in, span_values
 from paradl.sweep.cases.draws import draw_times
 from paradl.sweep.cases.fits import Cell, find_fits
-from paradl.sweep.cases.rejection import find_batch, look_up_capacity
+from paradl.sweep.cases.rejection import MOST_SAMPLES, find_batch, look_up_capacity
 from paradl.sweep.cases.row_cases import UPGRADABLE, answer_expected, read_value
-from paradl.sweep.cells.design_space import MOST_BATCH
 from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, write_cell
@@ -39,8 +38,6 @@ Row = dict[str, Any]
 
 # Values are tried up to this factor from the machine's; beyond it, times no longer change.
 FAR = 1e6
-# The largest batch that is tried of strategies other than layouts, whose memory grows with it.
-MOST_SAMPLES = 2**40
 # Most cells of a strategy, which are evaluated one by one.
 MOST_CELLS = 256
 RANGES = (*name_percentiles("needed"), "met_probability", *name_percentiles("efficiency"))
@@ -132,11 +129,10 @@ def _need_memory(space: Space, index: Index, cell: Cell) -> Row:
 def _need_batch(space: Space, index: Index, cell: Cell) -> Row:
     """Largest batch that fits, whatever that of the cell."""
     # The search begins at the batch of a cell, and first looks below it.
-    most = MOST_BATCH if space.grid.find_blocks(index) else MOST_SAMPLES
-    largest = {**cell, "batch": float(most)}
+    largest = {**cell, "batch": float(MOST_SAMPLES)}
     batch = find_batch(space.grid, index, {name: largest[name] for name in space.grid.axes})
     present = int(cell["batch"]) if "batch" in cell else None
-    if batch and 2 * batch > most:
+    if batch and 2 * batch > MOST_SAMPLES:
         # Most pipelines keep no more micro-batches in memory than they have stages.
         return _write_need(present, None, "any: more samples take no more memory")
     return _write_need(present, batch, None if batch else "never: no batch fits")

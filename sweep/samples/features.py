@@ -28,7 +28,6 @@ from paradl.kernels.configuration.places import ENDLESS, PLACES, read_parameters
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.parallelisms import LAYOUT_SETTINGS, RECOMPUTE, TRANSFORMERS
 from paradl.kernels.parallelism.layout import list_degrees
-from paradl.kernels.work.block_work import BlockWork
 from paradl.sweep.samples.model_features import MODEL, Feature
 
 if TYPE_CHECKING:
@@ -180,8 +179,10 @@ def _describe_strategy(strategy: Strategy, case: Case, draw: "Draw") -> dict[str
     }
     columns = dict.fromkeys((*SETTINGS, "recompute"), zeros) | dict.fromkeys(TRANSFORMERS, ones)
     columns |= {"chunks": ones, "zero": ones * case.options.zero}
-    if isinstance(case.work, BlockWork):
-        columns = {name: _take(np.asarray(of), draw) for name, of in case.work.columns.items()}
+    if case.of_blocks:
+        columns = {
+            name: _take(np.asarray(of), draw) for name, of in case.block_work.columns.items()
+        }
         sizes = {"pipeline": columns["pipeline"]}
     again = columns["recompute"].astype(int)
     # If the oracle chooses a degree, it chooses the number of replicas, too.

@@ -1,11 +1,16 @@
 """Text about measured runs: the accuracy of predictions, and the parameters of a calibration."""
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from paradl.grids.entries.calibration import DETERMINED, CalibrationFile, LayoutTime, list_priors
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.systems import System
 from paradl.grids.entries.transformer_rates import UNKNOWN, find_factor_spread, find_prior_spread
+from paradl.grids.inputs.machine import Machine
+from paradl.grids.inputs.uncertainty import list_spreads
 from paradl.grids.reading.units import format_quantity
 from paradl.sweep.answers.reasons import keep_reasons
 from paradl.sweep.measured.runs import PARTS
@@ -14,6 +19,8 @@ from paradl.sweep.show.data import Format, Row
 from paradl.sweep.show.rows import show_sections
 from paradl.sweep.show.tables import print_table
 
+# Of the logarithm of a parameter: smaller moves of layouts' parameters are not shown.
+NOTICED = 0.01
 PART_NAMES = {"total": "total", "comp": "compute", "comm": "communication"}
 
 
@@ -112,9 +119,9 @@ def _format_average(average: Mapping[str, float | None]) -> str:
     return f"{format_percent(average['mean'])} / {format_percent(average['median'])}"
 
 
-def show_calibration(calibration: CalibrationFile, form: Format) -> None:
-    """Print the answer of `calibrate`; CSV lists its parameters."""
-    parameters = _list_parameters(calibration)
+def show_calibration(calibration: CalibrationFile, system: System, form: Format) -> None:
+    """Print the answer of `calibrate`; CSV lists its parameters. system: of the runs."""
+    parameters = _list_parameters(calibration, system)
     sections = partial(_print_calibration, calibration, parameters)
     show_sections(calibration.definition(), parameters, form, sections)
 
@@ -134,10 +141,10 @@ def _print_calibration(calibration: CalibrationFile, parameters: list[dict[str, 
     ]
     print_table(accuracies, "Accuracy, and share within 80% intervals, of runs left out")
     if parameters:
-        print_table(parameters, "Parameters: value and spread of its logarithm")
+        print_table(parameters, "Parameters: value and spread of its logarithm", "csv")
 
 
-def _list_parameters(calibration: CalibrationFile) -> list[dict[str, Any]]:
+def _list_parameters(calibration: CalibrationFile, system: System) -> list[dict[str, Any]]:
     """Make a line per parameter: fitted value, prior, and which of the two determined it."""
     priors = list_priors(calibration.precision, calibration.software)
     rows = [
@@ -155,7 +162,33 @@ def _list_parameters(calibration: CalibrationFile) -> list[dict[str, Any]]:
     ]
     if calibration.layouts:
         rows.append(_describe_layouts(calibration.layouts, calibration.software))
+        rows += _list_moves(calibration.layouts, system)
     return rows
+
+
+def _list_moves(layouts: LayoutTime, system: System) -> list[dict[str, Any]]:
+    """Make a line per parameter of layouts that moved by NOTICED or more, the furthest first.
+
+    It has no spread of its own: intervals of layouts are as wide as the runs scatter.
+    """
+    machine = Machine(system)
+    prior, moved = machine.expected, machine.move_priors(layouts).expected
+    moves = {name: abs(math.log(moved[name] / prior[name])) for name in layouts.parameters}
+    spreads = list_spreads(system, [*moves])
+    return [
+        {
+            "parameter": f"{name} of layouts",
+            "unit": PARAMETERS[name].unit,
+            "value": moved[name],
+            "spread": None,
+            "prior": prior[name],
+            "prior_spread": spreads[name],
+            "from": None,
+            "meaning": PARAMETERS[name].meaning,
+        }
+        for name in sorted(moves, key=moves.__getitem__, reverse=True)
+        if moves[name] >= NOTICED
+    ]
 
 
 def _describe_layouts(layouts: LayoutTime, software: str) -> dict[str, Any]:

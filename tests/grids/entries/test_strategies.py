@@ -131,6 +131,7 @@ def test_every_strategy_is_explained() -> None:
         ("ddp", "ddp is 'data'"),
         ("data+data+filter", "unknown strategy 'data+data+filter'"),
         ("data+spatial+filter:group=8", "has no setting 'group'; known: "),
+        ("data+pipeline:schedule=zbv,segments=8", "layouts; write 'micro=1' in its place, the sam"),
         ("data+filter:gruop=8", "has no setting 'gruop'; did you mean 'group'? known: group, lay"),
         ("data:group=8", "strategy 'data' has no setting 'group'; known: zero"),
         ("data:zero=4", "unknown zero '4'; "),

@@ -77,7 +77,7 @@ def test_it_says_what_it_was_made_of(calibrated) -> None:
 
 def test_without_cross_validation_errors_are_assumed(calibrated, capsys) -> None:
     assert calibrated.error == ASSUMED
-    show_calibration(calibrated, "table")
+    show_calibration(calibrated, find("system", "abci", Path()), "table")
     shown = capsys.readouterr().out
     assert "nothing (fit)" in shown
     assert "mostly the prior" in shown

@@ -14,7 +14,9 @@ from measured_runs import list_runs
 
 import paradl
 from paradl.grids.entries.calibration import DRAWN_OF_BLOCKS, CalibrationFile
+from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.transformer_rates import find_spread
+from paradl.grids.library import find
 from paradl.grids.notes import list_warnings
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.stored import PERCENTILES
@@ -22,6 +24,7 @@ from paradl.sweep.answers.types.schemas import build_schemas
 from paradl.sweep.calibration.calibrate import format_file
 from paradl.sweep.calibration.layouts import fit_times, move_times
 from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.show.comparison import NOTICED, show_calibration
 
 SYSTEM = "dgx-a100:precision=bf16,software=megatron"
 HEAD = "model,dataset,system,strategy,p,samples_per_replica,total_s"
@@ -231,9 +234,34 @@ def test_the_answer_has_the_factor(write, cli, tmp_path) -> None:
     Draft202012Validator(build_schemas()["calibrate"]).validate(answer := json.loads(out))
     code, out, err = cli(*arguments, "csv")
     assert code == 0, err
-    (row,) = csv.DictReader(io.StringIO(out))
+    row, *moves = csv.DictReader(io.StringIO(out))
     assert float(row["value"]) == answer["layouts"]["factor"]
     assert 0 < float(row["spread"]) < float(row["prior_spread"])
+    factors = {
+        row["parameter"].removesuffix(" of layouts"): float(row["value"]) / float(row["prior"])
+        for row in moves
+    }
+    far = {
+        name: factor
+        for name, factor in answer["layouts"]["parameters"].items()
+        if abs(math.log(factor)) >= NOTICED
+    }
+    assert 3 < len(far) < len(answer["layouts"]["parameters"])
+    assert factors == pytest.approx(far)
+
+
+def test_no_terminal_of_80_columns_drops_a_value(calibrated, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    show_calibration(calibrated, find("system", SYSTEM, Path()), "table")
+    lines = capsys.readouterr().out.splitlines()
+    head = next(line for line in lines if line.startswith(" parameter"))
+    assert head.split()[:3] == ["parameter", "unit", "value"]
+    rows = [line.split() for line in lines if " of layouts " in line]
+    for name, _, _, unit, value, _, prior, *_ in rows:
+        factor = calibrated.layouts.parameters[name]
+        assert unit == PARAMETERS[name].unit
+        assert float(value) == pytest.approx(factor * float(prior), rel=1e-3)
+    assert len(rows) > 2
 
 
 def test_both_kinds_of_runs_make_one_file(write) -> None:

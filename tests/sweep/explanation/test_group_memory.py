@@ -57,7 +57,7 @@ def test_replicas_divide_states():
         for strategy in (*(f"data:zero={stage}" for stage in range(4)), "data")
     ]
     plain = answer.pop()
-    names = ("weights", "gradients", "optimizer")
+    names = ("weights", "gradients", "states")
     states = [sum(cell["memory_parts"][name] for name in names) for cell in answer]
     assert answer[0]["memory_parts"] == plain["memory_parts"]
     weights = 138_357_544

@@ -51,7 +51,7 @@ def test_parts_of_the_machine_oracle_add_up(machine_url):
     memory = describe_memory(machine_url)
     stored = paradl.open_dataset(machine_url)["memory"].values.reshape(-1)
     np.testing.assert_allclose([bar.total for bar in memory.bars], stored, rtol=1e-6)
-    parts = {"activations", "weights", "gradients", "optimizer", "reserved"}
+    parts = {"activations", "weights", "gradients", "states", "reserved"}
     assert all({*bar.parts} == parts for bar in memory.bars)
 
 
@@ -90,7 +90,7 @@ def test_an_empty_picture_is_refused(mixed):
 # What figures are made of is typed too widely to be asked about.
 draw: Any = draw_memory
 
-PARTS = {"activations": 6e9, "weights": 1e9, "gradients": 1e9, "optimizer": 2e9, "reserved": 1e9}
+PARTS = {"activations": 6e9, "weights": 1e9, "gradients": 1e9, "states": 2e9, "reserved": 1e9}
 
 
 def make_memory(count: int, most: float = 25.1e9) -> MemoryBars:
@@ -154,11 +154,11 @@ def test_machines_have_their_own_capacities(expect_legible):
 
 
 def test_a_part_that_cannot_be_seen_is_named():
-    bar = Bar("data", {"activations": 1e10, "optimizer": 1e5}, 16e9, fits=True)
+    bar = Bar("data", {"activations": 1e10, "states": 1e5}, 16e9, fits=True)
     figure = draw(MemoryBars("here", "strategy", (bar,)))
     texts = [key.get_text() for key in figure.legends[0].get_texts()]
     assert texts == ["activations", "capacity\n16 GB"]
-    assert "optimizer" in figure.get_supxlabel()
+    assert "states" in figure.get_supxlabel()
 
 
 def test_names_of_two_lines_have_room(expect_legible):

@@ -4,7 +4,7 @@ import pytest
 
 import paradl
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.cells.design_space import SpaceValues, make_grid, make_product
 from paradl.sweep.questions.needs import list_needs
 from paradl.sweep.questions.provision import list_provisions
 
@@ -91,6 +91,24 @@ def test_the_largest_batch_has_no_bound_but_memory():
     room = {"memory_capacity": "20 TB"}
     (batch,) = list_needs(read_grid(pe=8, batch=32, strategy="data", parameters=room), "batch")
     assert batch["needed"] == predict("data", 8, 32, None, **room)["largest_batch"] > 2**20
+
+
+def test_the_data_set_bounds_the_batch_of_a_layout_that_memory_does_not():
+    """Where no batch is stated, one of more than an epoch is forbidden: by ImageNet's 1,281,167."""
+    grid = make_grid(SpaceValues("vit_b_16", dataset="imagenet", pe=2, strategy="data"))
+    (row,) = list_needs(grid, "batch")
+    assert (row["needed"], row["reason"]) == (1_281_167 // 2, None)
+
+
+def test_the_largest_batch_of_a_layout_has_no_bound_but_memory():
+    room = {"memory_capacity": 80e12}
+    cell = {"model": "vit_b_16", "dataset": "imagenet", "system": "abci", "strategy": "data"}
+    (row,) = list_needs(make_product(cell | {"pe": 8, "batch": 32}, room, {}), "batch")
+    batch = row["needed"]
+    assert 2**19 < batch < 2**20
+    for samples, fits in ((batch, True), (batch + 1, False)):
+        answer = paradl.predict("vit_b_16", "data", 8, samples, dataset="imagenet", parameters=room)
+        assert ("memory" not in answer["limit"]) == fits
 
 
 @pytest.mark.parametrize(

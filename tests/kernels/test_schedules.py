@@ -1,0 +1,16 @@
+"""The table of schedules: its formulas in words are its functions."""
+
+from itertools import product
+
+import pytest
+
+from paradl.kernels.work.schedules import SCHEDULES
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_words_and_function_count_the_same(name: str) -> None:
+    schedule = SCHEDULES[name]
+    code = schedule.formula.replace(") n", ") * n").replace("2 (", "2 * (")
+    for p, i, m, v, n in product((4, 8), (0, 3), (2, 16), (1, 2), (4, 6)):
+        symbols = {"q_p": p, "i": i, "S": m, "v": v, "n": n, "min": min}
+        assert eval(code, {"__builtins__": {}}, symbols) == min(schedule.in_flight(p, i, m, v, n))
