@@ -4,8 +4,8 @@ Megatron-LM, schedules.py; Narayanan et al. 2021 (SC21), section 2.2; Huang et a
 Qi et al. 2023, "Zero Bubble Pipeline Parallelism" (zb1p, zbv).
 
 To add one: a row of `SCHEDULES`; for strategies its name in `Schedule` of `kernels.options` and in
-`SCHEDULES` (or `LAYOUT_SCHEDULES`, of blocks alone) of `grids.entries.strategies`; of layers what
-it keeps in `sweep.explanation.group_memory`. Tests: tests/test_layouts.py,
+`SCHEDULES` (or `LAYOUT_SCHEDULES`, of blocks alone) of `grids.entries.strategy_names`; of layers
+what it keeps in `sweep.explanation.group_memory`. Tests: tests/test_layouts.py,
 tests/test_reference_products.py.
 """
 
