@@ -90,7 +90,9 @@ def rank_directly(case, software="plain"):
     blocks = make_space(case, software).blocks
     layouts, _, memory, time = list_directly(case, software)
     stack = blocks.stack.machine.system.software_facts.layouts.stack
-    lacks = np.broadcast_to(find_unsupported(stack, blocks.net, layouts, blocks.training), time.shape)
+    lacks = np.broadcast_to(
+        find_unsupported(stack, blocks.net, layouts, blocks.training), time.shape
+    )
     rows = map(tuple, layouts.to_rows().tolist())
     ranked = zip(lacks.tolist(), time.tolist(), rows, memory.tolist(), strict=True)
     return sorted(one for one in ranked if one[3] <= case[3])
