@@ -30,6 +30,8 @@ CASES = [
 SOFTWARE = ["plain", "megatron", "fsdp"]
 MICRO = COLUMNS.index("micro")
 MANY = 2**24
+# Whether the software lacks a layout (1) or runs it, seconds of an epoch, columns, and memory [B].
+Candidate = tuple[int, float, tuple[int, ...], float]
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case[0])
@@ -86,7 +88,7 @@ def list_directly(case, software="plain"):
 
 @cache
 def rank_directly(case, software="plain"):
-    """Candidates that fit, best first: whether the software lacks them, seconds, row, memory."""
+    """Candidates that fit, best first."""
     blocks = make_space(case, software).blocks
     layouts, _, memory, time = list_directly(case, software)
     stack = blocks.stack.machine.system.software_facts.layouts.stack
@@ -125,7 +127,7 @@ def test_counts_are_those_of_every_candidate(case):
 @pytest.mark.parametrize("software", SOFTWARE)
 def test_the_best_are_those_of_every_candidate(case, software):
     """Each at its best micro-batch; what the software does not run is last, and ties in order."""
-    best = {}
+    best: dict[tuple[int, ...], Candidate] = {}
     for one in rank_directly(case, software):
         row = one[2]
         best.setdefault(row[:MICRO] + row[MICRO + 1 :], one)
@@ -136,7 +138,7 @@ def test_the_best_are_those_of_every_candidate(case, software):
 @pytest.mark.parametrize("software", SOFTWARE)
 def test_fronts_are_what_no_candidate_beats(case, software):
     """Of those that the software runs; of equals the first."""
-    first = {}
+    first: dict[tuple[float, float], Candidate] = {}
     for one in rank_directly(case, software):
         if not one[0]:
             first.setdefault((one[1], one[3]), one)

@@ -86,7 +86,8 @@ def parse_layout(text: str, where: str) -> tuple[dict[str, int], Schedule]:
     if schedules and not _has_stages(given):
         raise InputError(f"{SCHEDULE} has no effect with pp1", where=where, advice="leave it out")
     usual = {name: row.usual for name, row in LAYOUT_COLUMNS.items() if name != DATA}
-    return usual | given, read_one(SCHEDULE, *(schedules or [None]), LAYOUT_SCHEDULES, where)
+    schedule = schedules[0] if schedules else None
+    return usual | given, read_one(SCHEDULE, schedule, LAYOUT_SCHEDULES, where)
 
 
 def count_pes(columns: Mapping[str, int]) -> int:
