@@ -176,12 +176,9 @@ class Grid:
     @cached_property
     def labels(self) -> dict[str, tuple[str, ...]]:
         """Names along the labelled dimensions."""
-        return {
-            "model": tuple(model.name for model in self.models),
-            "dataset": tuple(dataset.name for dataset in self.datasets),
-            "system": tuple(system.name for system in self.systems),
-            "strategy": tuple(strategy.label for strategy in self.strategies),
-        }
+        entries = {"model": self.models, "dataset": self.datasets, "system": self.systems}
+        names = {dim: tuple(entry.name for entry in given) for dim, given in entries.items()}
+        return names | {"strategy": tuple(strategy.label for strategy in self.strategies)}
 
     @cached_property
     def axes(self) -> dict[str, Floats]:

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
+from short_layouts import read_layout
 
-from paradl.grids.entries.layout_words import parse_layout
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.inputs.machine import Machine, Stack
 from paradl.grids.library import find
@@ -32,7 +32,7 @@ GROWTH = read_growth()
 
 def time_terms(words: str, pes: int, sequences: int) -> dict[str, float]:
     """Seconds per iteration by term. sequences: per replica."""
-    layout = parse_layout(words, pes)
+    layout = read_layout(words, pes)
     training = Training(sequences * int(layout.data[0]), 4096, RECIPES["bf16"])
     rates, fabric = Stack(MACHINE, "bf16").find_speeds()
     terms = time_iteration(NET, layout, training, rates, fabric)

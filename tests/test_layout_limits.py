@@ -5,9 +5,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from short_layouts import read_layout
 
-import paradl
-from paradl.grids.entries.layout_words import list_layouts, parse_layout, write_layout
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.inputs.machine import Machine, Stack
 from paradl.grids.library import find
@@ -17,6 +16,8 @@ from paradl.kernels.parallelism.layout import find_marks, find_reasons
 from paradl.kernels.search.candidates import list_candidates
 from paradl.kernels.work.schedules import list_chunks
 from paradl.kernels.work.transformer import Training
+from paradl.sweep.cells.design_space import Configuration
+from paradl.sweep.questions.predict import predict_grid
 
 H100, A100 = (find("system", name, Path()) for name in ("dgx-h100", "dgx-a100-80gb"))
 RACKS = find("system", "gb200-nvl72", Path())
@@ -34,7 +35,7 @@ def predict(net, layout, pes, batch, length=4096, system=H100, precision="bf16",
     training = Training(batch, length, RECIPES[precision])
     rates, fabric = Stack(Machine(system), precision).find_speeds()
     rates = replace(rates, **changes)
-    terms = time_iteration(net, parse_layout(layout, pes), training, rates, fabric)
+    terms = time_iteration(net, read_layout(layout, pes), training, rates, fabric)
     return {name: float(seconds[0]) for name, seconds in terms.items()}
 
 
@@ -85,19 +86,18 @@ def test_groups_that_are_cut_are_slow_and_not_forbidden():
 @pytest.mark.parametrize(("pes", "words"), [(1000, "tp8 pp5 dp25"), (1024, "tp8 pp2 dp64")])
 def test_a_full_cluster_trains(pes, words):
     """InfiniBand units of 256 PEs hold no whole number of groups of 200: these straddle them."""
-    answer = paradl.fit(
-        *("llama3_70b", pes),
-        layout=f"{words} mb1 zero1 sp",
-        length=4096,
+    asked = Configuration(
+        *("llama3_70b", f"{words} mb1 zero1 sp", pes),
+        system="dgx-h100",
+        sequence=4096,
         global_batch=pes // 8 * 4,
-        by="time",
     )
-    assert [row["fits"] for row in answer["layouts"]] == [True]
+    assert predict_grid(asked.grid())["feasible"]
 
 
 def test_meta_ran_llama_405b_with_ends_as_blocks():
     """16 stages of 8 chunks: 126 blocks, embedding and loss (Llama 3, section 3.3.2)."""
-    layout = parse_layout("tp8 pp16 v8 dp8 mb1 zero1 sp", 1024)
+    layout = read_layout("tp8 pp16 v8 dp8 mb1 zero1 sp", 1024)
     training = Training(512, 8192, RECIPES["bf16"])
     assert not any(mask[0] for mask in find_reasons(LLAMA_405B, layout, training).values())
     marks = find_marks(LLAMA_405B, layout, training, H100.pes_per_node)
@@ -145,9 +145,3 @@ def test_short_launches_keep_their_digits():
     host = Fraction(tensors * 1e-9)
     expected = host**4 / (4 * device**3)  # the first term of its series
     assert terms["launch_wait"] == pytest.approx(float(expected), rel=1e-9)
-
-
-def test_layouts_are_written_as_they_are_read():
-    words = "tp2 cp2 pp4 v3 dp4 mb1 zero1"
-    (columns,) = list_layouts(parse_layout(words, 64))
-    assert write_layout(columns) == words

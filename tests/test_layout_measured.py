@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import paradl
 from paradl.grids.entries.systems import System
 from paradl.grids.entries.yamltext import format_entry
 from paradl.grids.inputs.machine import Machine, Stack
 from paradl.grids.library import find
 from paradl.kernels.arrays import use_numpy
 from paradl.kernels.parallelism.transfers import Transfers
+from paradl.sweep.cells.design_space import Configuration
+from paradl.sweep.questions.predict import predict_grid
 
 US, GB = 1e-6, 1e9
 M = 2.0**26
@@ -127,23 +128,15 @@ def test_what_was_not_measured_reaches_a_share():
     assert transfers.send_to_all(eight, ONE, SIZE, 1) == pytest.approx(expected, rel=1e-12)
 
 
-def test_fit_takes_the_measured_lines(tmp_path):
+def test_layouts_take_the_measured_lines(tmp_path):
     """Tensor parallelism of Llama 2 7B: in each of 32 blocks two gathers and two scatters."""
     path = tmp_path / "measured.yaml"
     path.write_text(format_entry(make_system(NODE, BEYOND), "of a test"))
-    answer = paradl.fit(
-        "llama2_7b",
-        32,
-        system=str(path),
-        global_batch=32,
-        length=2048,
-        layout="tp8 dp4 mb1 sp",
-        by="time",
-    )
+    words = "tp8 dp4 mb1 sp"
+    asked = Configuration("llama2_7b", words, 32, 8, str(path), sequence=2048, precision="bf16")
+    answer = predict_grid(asked.grid())
     m = 2048 * 4096 * 2  # bytes of a sequence's activations
     gather, scatter = 7 * (2 * US + m / 8 / 360e9), 7 * (3 * US + m / 8 / 300e9)
-    (layout,) = answer["layouts"]
-    times = layout["time"]
-    assert times is not None
     expected = 8 * 32 * 4 * (gather + scatter)  # micro-batches, blocks, two forward, two backward
-    assert times["terms"]["tensor_exchange"] == pytest.approx(expected, rel=1e-9)
+    of_iteration = answer["terms"]["tensor_exchange"] / answer["iterations"]
+    assert of_iteration == pytest.approx(expected, rel=1e-9)

@@ -8,8 +8,8 @@ import pytest
 from budgets import limit_examples
 from hypothesis import example, given
 from hypothesis import strategies as st
+from short_layouts import read_layout
 
-from paradl.grids.entries.layout_words import parse_layout
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.systems import TensorPeaks
 from paradl.grids.entries.transformer_rates import (
@@ -40,7 +40,7 @@ def time_product(u, w, h, split=1, experts=0, parts=1, **rates):
     size = float(w * h * max(experts, 1))
     weights = Weights(size, parts=w, experts=experts, used=1 / max(experts, 1))
     net = Transformer(h, 0, (Block((weights,), ()),), (0,), EMPTY, EMPTY, 0, (1,), (1,), (1,))
-    layout = parse_layout(f"tp{split} ep{parts} dp{parts} mb1", split * parts)
+    layout = read_layout(f"tp{split} ep{parts} dp{parts} mb1", split * parts)
     machine = replace(SPEEDS.rates, **DEVICE | rates)
     training = Training(parts, u, RECIPES["bf16"])
     terms = time_iteration(net, layout, training, machine, SPEEDS.fabric)
@@ -119,7 +119,7 @@ def test_a_stage_without_a_layer_waits_for_no_launch(stages, waits):
     """Of two blocks in four stages the last computes logits alone, and the first nothing."""
     block = Block((Weights(64.0**2, parts=64),), (Tensor(64, "item", "whole"),))
     net = Transformer(64, 2**20, (block,), (0, 0), EMPTY, EMPTY, 0, (1,), (1,), (64,))
-    layout = parse_layout(f"pp{stages} mb1", stages)
+    layout = read_layout(f"pp{stages} mb1", stages)
     rates = replace(SPEEDS.rates, launch=1e-9)
     terms = time_iteration(net, layout, Training(4, 8, RECIPES["bf16"]), rates, SPEEDS.fabric)
     assert terms["logits"][0] > 0

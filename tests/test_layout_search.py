@@ -1,31 +1,25 @@
-"""Searches of layouts against the evaluation of each layout by itself, to the last bit."""
+"""Searches of layouts against the evaluation of each candidate by itself, to the last bit."""
 
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
-from paradl.kernels.search.search import Search
 
-from paradl.grids.entries.precision import RECIPES
-from paradl.grids.inputs.machine import Machine, Stack
-from paradl.grids.library import find
-from paradl.grids.models.transformers import read_transformer
-from paradl.kernels.columns import add
+from paradl.grids.inputs import layouts as search_module
+from paradl.grids.inputs.case import find_space
+from paradl.kernels.columns import add, find_any
 from paradl.kernels.names.parallelisms import RECOMPUTE
-from paradl.kernels.oracle.blocks import time_layouts
-from paradl.kernels.parallelism.layout import find_marks, find_reasons, find_repeated
-from paradl.kernels.search import search
-from paradl.kernels.search.candidates import LayoutProduct, list_product, make_space, multiply
+from paradl.kernels.oracle.blocks import add_seconds, sum_memory, time_layouts
+from paradl.kernels.parallelism.layout import find_repeated, list_rules
+from paradl.kernels.search.candidates import list_product, multiply
+from paradl.kernels.search.ranking import Tally
 from paradl.kernels.search.stacks import find_unsupported
-from paradl.kernels.work.block_memory import measure_bucket, measure_memory
+from paradl.kernels.work.block_memory import measure_bucket
 from paradl.kernels.work.layouts import COLUMNS
-from paradl.kernels.work.transformer import Training
+from paradl.sweep.cells.design_space import ONLY, Configuration
 
-MACHINE = find("system", "dgx-h100", Path())
-BATCH = 96
-RECOMPUTED = (0, RECOMPUTE["mlp"], RECOMPUTE["blocks"], RECOMPUTE["full"])
+BATCH, RESERVED = 96, 1e9
 # A network, PEs, the schedule, and the memory of a PE, which some layouts of each exceed.
 CASES = [
     ("llama2_7b", 24, "1f1b", 40e9),
@@ -33,23 +27,11 @@ CASES = [
     ("t5_11b", 8, "zbv", 60e9),
     ("gpt3_175b", 32, "gpipe", 120e9),
 ]
-
-
-def make_search(case, speeds=True, most=None):
-    name, pes, schedule, capacity = case
-    net = read_transformer(find("model", name, Path()))
-    training = Training(BATCH, 2048, RECIPES["bf16"], schedule, reserved=1e9)
-    chunks = (1, 2, 3) if schedule == "1f1b" else (1,)
-    lists = {"recompute": RECOMPUTED, "chunks": chunks, "group": (0,)}
-    return Search(
-        net,
-        make_space(net, pes, BATCH, lists),
-        training,
-        capacity,
-        MACHINE.pes_per_node,
-        Stack(Machine(MACHINE), "bf16").find_speeds() if speeds else None,
-        most,
-    )
+SOFTWARE = ["plain", "megatron", "fsdp"]
+MICRO = COLUMNS.index("micro")
+MANY = 2**24
+# Whether the software lacks a layout (1) or runs it, seconds of an epoch, columns, and memory [B].
+Candidate = tuple[int, float, tuple[int, ...], float]
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case[0])
@@ -57,186 +39,153 @@ def case(request):
     return request.param
 
 
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    """Several blocks, so that what they have is joined."""
-    monkeypatch.setattr(search, "BLOCK", 2**13)
+def make_space(case, software="plain", **axes):
+    """All layouts of a case. axes: in place of its PEs and batch."""
+    name, pes, schedule, capacity = case
+    asked = Configuration(
+        *(name, f"layouts:schedule={schedule}", pes),
+        system=f"dgx-h100:software={software}",
+        precision="bf16",
+        global_batch=BATCH,
+        sequence=2048,
+        parameters={"memory_capacity": capacity, "reserved": RESERVED},
+    )
+    grid = asked.grid()
+    axes = {name: np.array(axes.get(name, values), float) for name, values in grid.axes.items()}
+    return grid.build(find_space, ONLY, axes, None)
 
 
 @cache
-def run_search(case, speeds=True):
-    """A search and its result; all tests of a case ask the same one."""
-    searched = make_search(case, speeds)
-    return searched, searched.run()
+def list_directly(case, software="plain"):
+    """All candidates one by one: the layouts, the masks of rules, memory and seconds of an epoch.
 
-
-@cache
-def list_directly(case):
-    """The candidates of a search one by one: rows, and masks and memory of these."""
-    searched = make_search(case)
-    micro = [1 << bit for bit in range(BATCH.bit_length())]
+    Memory and seconds are NaN where a rule forbids one.
+    """
+    blocks = make_space(case, software).blocks
+    net, training = blocks.net, replace(blocks.training, batch=BATCH, reserved=RESERVED)
     values = {
-        "micro": micro,
-        "recompute": RECOMPUTED,
+        "micro": [1 << bit for bit in range(BATCH.bit_length())],
+        "recompute": (0, RECOMPUTE["blocks"]),
         "zero": range(4),
         "sequence": (0, 1),
-        "chunks": np.unique(searched.space.layouts.chunks).tolist(),
-        "expert": np.unique(searched.space.layouts.expert),
-        "expert_tensor": (0, 1) if searched.net.experts else (0,),
+        "expert": (1, 2, 4, 8) if net.experts else (1,),
+        "expert_tensor": (0, 1) if net.experts else (0,),
     }
-    pes = int(searched.space.layouts.pes.max())
-    layouts = list_product(multiply(searched.net, pes, values).layouts)
-    fits = layouts.micro * layouts.data <= BATCH
-    fits &= layouts.tensor * layouts.shards % (layouts.etp * layouts.expert) == 0
-    layouts = layouts.select(fits & ~find_repeated(layouts))
-    reasons = find_reasons(searched.net, layouts, searched.training)
-    divides = np.sum([*reasons.values()], axis=0) == 0
-    memory = np.full(len(layouts), np.nan)
-    parts, _ = measure_memory(searched.net, layouts.select(divides), searched.training)
-    memory[divides] = add(parts.values())
-    return layouts, reasons, memory
+    layouts = multiply(net, case[1], values)
+    sensible = layouts.micro * layouts.data <= BATCH
+    sensible = sensible & (layouts.tensor * layouts.shards % (layouts.etp * layouts.expert) == 0)
+    layouts = list_product(layouts, sensible & ~find_repeated(layouts))
+    masks = {name: rule.mask for name, rule in list_rules(net, layouts, training).items()}
+    divides = ~find_any(masks.values())
+    memory, time = np.full((2, len(layouts)), np.nan)
+    some = layouts.select(divides)
+    memory[divides] = sum_memory(net, some, training)
+    seconds = time_layouts(net, some, training, *blocks.stack.find_speeds())
+    # Added as those of a cell are, so that no digit differs.
+    time[divides] = add(part * (blocks.samples / BATCH) for part in add_seconds(seconds))
+    return layouts, masks, memory, time
 
 
 @cache
-def rank_directly(case):
-    """Seconds of each row that fits, and of the fastest micro-batch of what is alike but for it."""
-    searched = make_search(case)
-    layouts, _, memory = list_directly(case)
-    layouts = layouts.select(memory <= searched.capacity)
-    seconds = add(time_layouts(searched.net, layouts, searched.training, *searched.speeds))
-    best: dict[tuple[int, ...], float] = {}
-    for row, time in zip(layouts.to_rows().tolist(), seconds.tolist(), strict=True):
-        others = tuple(n for n, name in zip(row, COLUMNS, strict=True) if name != "micro")
-        best[others] = min(best.get(others, np.inf), time)
-    return dict(zip(map(tuple, layouts.to_rows().tolist()), seconds, strict=True)), best
+def rank_directly(case, software="plain"):
+    """Candidates that fit, best first."""
+    blocks = make_space(case, software).blocks
+    layouts, _, memory, time = list_directly(case, software)
+    stack = blocks.stack.machine.system.software_facts.layouts.stack
+    lacks = np.broadcast_to(
+        find_unsupported(stack, blocks.net, layouts, blocks.training), time.shape
+    )
+    rows = map(tuple, layouts.to_rows().tolist())
+    ranked = zip(lacks.tolist(), time.tolist(), rows, memory.tolist(), strict=True)
+    return sorted(one for one in ranked if one[3] <= case[3])
+
+
+def search(case, most, software="plain"):
+    """The best layouts that fit, as `rank_directly` has them, and the counts of all."""
+    tally = Tally()
+    found = make_space(case, software).search(most, tally)
+    return list_rows(found.take(found.forbidden < 2)), tally
+
+
+def list_rows(found):
+    rows = map(tuple, found.rows.tolist())
+    columns = (column.tolist() for column in (found.forbidden, found.value))
+    return [*zip(*columns, rows, found.memory.tolist(), strict=True)]
 
 
 def test_counts_are_those_of_every_candidate(case):
-    searched, result = run_search(case)
-    layouts, reasons, memory = list_directly(case)
-    outcomes = np.bincount(searched.outcomes.ravel(), minlength=4)[1:]
-    large, fits = (
-        np.sum(mask) for mask in (memory > searched.capacity, memory <= searched.capacity)
-    )
-    assert min(large, fits) > 0
-    assert outcomes.tolist() == [np.isnan(memory).sum(), large, fits]
-    number = np.sum([*reasons.values()], axis=0)
-    for name, mask in reasons.items():
-        assert result.reasons[name] == mask.sum()
-        assert result.alone[name] == (mask & (number == 1)).sum()
-    least = np.flatnonzero(memory == np.nanmin(memory))[0]
-    assert result.smallest.layouts.to_rows().tolist() == [layouts.to_rows()[least].tolist()]
-    assert result.smallest.memory == memory[least]
-    assert result.least_large == memory[memory > searched.capacity].min()
+    _, tally = search(case, 1)
+    layouts, masks, memory, _ = list_directly(case)
+    large = memory > case[3]
+    assert tally.candidates == len(layouts)
+    assert 0 < tally.fitting == np.sum(memory <= case[3])
+    counts = {name: np.sum(mask) for name, mask in masks.items()}
+    assert tally.reasons == counts | {"memory": np.sum(large)}
+    assert tally.least == memory[large].min()
 
 
-def test_the_best_are_those_of_every_candidate(case):
-    searched, whole = run_search(case)
-    result = whole.best
-    layouts, _, memory = list_directly(case)
-    seconds, best = rank_directly(case)
-    rows = [*map(tuple, result.layouts.to_rows().tolist())]
-    assert [seconds[row] for row in rows] == result.score.tolist()  # to the last bit
-    assert result.score.tolist() == sorted(best.values())
-    assert searched.count_ranked() == len(best)
-    sizes = dict(zip(map(tuple, layouts.to_rows().tolist()), memory, strict=True))
-    assert [sizes[row] for row in rows] == result.memory.tolist()
+@pytest.mark.parametrize("software", SOFTWARE)
+def test_the_best_are_those_of_every_candidate(case, software):
+    """Each at its best micro-batch; what the software does not run is last, and ties in order."""
+    best: dict[tuple[int, ...], Candidate] = {}
+    for one in rank_directly(case, software):
+        row = one[2]
+        best.setdefault(row[:MICRO] + row[MICRO + 1 :], one)
+    for most in (7, MANY):
+        assert search(case, most, software)[0] == [*best.values()][:most]
 
 
-@pytest.mark.parametrize("stack", [None, "megatron", "torchtitan"])
-def test_fronts_are_what_no_candidate_beats(case, stack):
-    """Of those that the stack runs, if any."""
-    searched = replace(make_search(case), front=True, stack=stack)
-    result = searched.run().best
-    layouts, _, memory = list_directly(case)
-    refused = find_unsupported(stack, searched.net, layouts, searched.training)
-    runs = {*map(tuple, layouts.to_rows()[~refused].tolist())}
-    seconds = {row: time for row, time in rank_directly(case)[0].items() if row in runs}
-    sizes = dict(zip(map(tuple, layouts.to_rows().tolist()), memory.tolist(), strict=True))
-    points = {(time, sizes[row]) for row, time in seconds.items()}
-    front = {
-        one
-        for one in points
-        if not any(a <= one[0] and b <= one[1] and (a, b) != one for a, b in points)
-    }
-    rows = [*map(tuple, result.layouts.to_rows().tolist())]
-    kept = [*zip(result.score.tolist(), result.memory.tolist(), strict=True)]
-    assert kept == [(seconds[row], sizes[row]) for row in rows]
-    assert sorted(front) == sorted({*kept})
-    assert result.score.tolist() == sorted(result.score)
-    # Layouts of the same time and memory are all there.
-    assert {*rows} == {row for row, time in seconds.items() if (time, sizes[row]) in front}
+@pytest.mark.parametrize("software", SOFTWARE)
+def test_fronts_are_what_no_candidate_beats(case, software):
+    """Of those that the software runs; of equals the first."""
+    first: dict[tuple[float, float], Candidate] = {}
+    for one in rank_directly(case, software):
+        if not one[0]:
+            first.setdefault((one[1], one[3]), one)
+    points = np.array([*first])
+    other = points[:, None]
+    beaten = np.any(np.all(other <= points, axis=2) & np.any(other < points, axis=2), axis=0)
+    front = [one for one, is_beaten in zip(first.values(), beaten, strict=True) if not is_beaten]
+    assert search(case, None, software)[0] == front
 
 
-@pytest.mark.parametrize("speeds", [True, False])
-def test_few_are_the_first_of_all(case, speeds):
-    """In the same order, whatever the threads."""
-    whole = run_search(case, speeds)[1].best
-    few = replace(make_search(case, speeds, 7), threads=3).run().best
-    np.testing.assert_array_equal(few.layouts.to_rows(), whole.layouts.to_rows()[:7])
+@pytest.mark.parametrize("software", SOFTWARE[1:])
+def test_no_software_runs_every_layout(software):
+    lacking = [one[0] for one in rank_directly(CASES[0], software)]
+    assert 0 < sum(lacking) < len(lacking)
 
 
-@pytest.mark.parametrize(
-    ("stack", "speeds"), [("megatron", True), ("torchtitan", False), ("deepspeed", True)]
-)
-def test_what_a_stack_does_not_run_is_last(case, stack, speeds):
-    """Otherwise the order is the same, also of few."""
-    searched, whole = run_search(case, speeds)
-    ranked = whole.best.layouts
-    refused = find_unsupported(stack, searched.net, ranked, searched.training)
-    assert 0 < refused.sum() < len(ranked)
-    rows = ranked.to_rows()[np.argsort(refused, kind="stable")]
-    for most in (None, 7):
-        result = replace(make_search(case, speeds, most), stack=stack).run().best
-        np.testing.assert_array_equal(result.layouts.to_rows(), rows[:most])
+@pytest.mark.parametrize("most", [1, 7, None])
+def test_parts_make_no_difference(case, most, monkeypatch):
+    whole = search(case, most)
+    monkeypatch.setattr(search_module, "MOST", 500)
+    assert len([*make_space(case).list_candidates(500)]) > 10
+    assert search(case, most) == whole
 
 
-def test_layouts_without_time_have_the_largest_micro_batch(case):
-    """First those with few remarks, then the least divided."""
-    searched, whole = run_search(case, speeds=False)
-    result = whole.best.layouts
-    marks = add(
-        mask.astype(int)
-        for mask in find_marks(
-            searched.net, result, searched.training, searched.pes_per_node
-        ).values()
-    )
-    divided = result.tensor * result.context * result.pipeline
-    keys = [*zip(marks.tolist(), divided.tolist(), strict=True)]
-    assert keys == sorted(keys)
-    assert searched.count_ranked() == len(result)
+def test_cells_have_the_best_of_each_alone(case):
+    counts, batches = (8, case[1]), (BATCH, 128)
+    space = make_space(case, pe=counts, batch=batches)
+    found = space.search(7, Tally())
+    chosen = space.build_case().blocks.columns
+    chosen = np.stack([np.broadcast_to(chosen[name], space.shape).ravel() for name in COLUMNS], 1)
+    for cell, (pe, batch) in enumerate((pe, batch) for pe in counts for batch in batches):
+        alone = make_space(case, pe=[pe], batch=[batch]).search(7, Tally())
+        assert list_rows(found.take(found.cell == cell)) == list_rows(alone)
+        assert chosen[cell].tolist() == alone.rows[0].tolist()
 
 
-@pytest.mark.parametrize(
-    "columns", [("micro",), ("zero",), ("chunks",), ("tensor", "data"), ("context", "data")]
-)
-def test_changes_that_would_help(case, columns):
-    searched, _ = run_search(case)
-    layouts, _, memory = list_directly(case)
-    kept = [name not in columns for name in COLUMNS]
-    rows = layouts.to_rows()[:, kept]
-    # A higher stage of ZeRO has temporaries, too.
-    bucket = measure_bucket(searched.net, layouts, searched.training)
-    needed = memory + bucket * (columns == ("zero",))
-    fitting = {*map(tuple, rows[needed <= searched.capacity].tolist())}
-    large = map(tuple, rows[memory > searched.capacity].tolist())
-    assert searched.count_helped(*columns) == sum(row in fitting for row in large)
+def test_the_nearest_layout_has_the_least_memory(case):
+    columns = make_space(case).build_case(nearest=True).blocks.columns
+    least = min(rank_directly(case), key=lambda one: (one[3], one[2]))
+    assert tuple(int(columns[name].item()) for name in COLUMNS) == least[2]
 
 
 def test_the_bucket_has_the_gradients_of_a_block():
     """Of Llama 2 7B: 4 bytes each of its matrices, which tensor divides, and two norms."""
-    searched, _ = run_search(CASES[0])
-    layouts, _, _ = list_directly(CASES[0])
+    blocks = make_space(CASES[0]).blocks
+    layouts, *_ = list_directly(CASES[0])
     block = (4 * 4096**2 + 3 * 4096 * 11008) / layouts.tensor + 2 * 4096
     held = (layouts.zero >= 2) & (layouts.data * layouts.context > 1)
-    bucket = measure_bucket(searched.net, layouts, searched.training)
+    bucket = measure_bucket(blocks.net, layouts, blocks.training)
     np.testing.assert_array_equal(bucket, 4 * block * held)
-
-
-def test_a_list_is_a_space():
-    searched, whole = run_search(CASES[0])
-    best = whole.best
-    some = best.layouts.select(np.arange(5))
-    again = replace(searched, space=LayoutProduct.from_list(some)).run()
-    np.testing.assert_array_equal(again.best.layouts.to_rows(), some.to_rows())
-    assert again.best.score.tolist() == best.score[:5].tolist()

@@ -1,31 +1,34 @@
-"""Layouts as strategies: every question has the answer of `fit`, and what cannot be is refused."""
+"""Layouts as strategies: one answer whatever the question, and what cannot be is refused."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from paradl.sweep.questions.fit import fit
+from short_layouts import read_layout
 
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import ALONE, Grid
+from paradl.grids.inputs.case import find_space
 from paradl.grids.reading.errors import InputError
 from paradl.grids.spec import validate_spec
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.oracle.answer import answer_case
-from paradl.sweep.cells.design_space import Configuration, SpaceValues, make_grid
+from paradl.kernels.oracle.blocks import add_seconds, time_layouts
+from paradl.sweep.cells.design_space import ONLY, Configuration, SpaceValues, make_grid
 from paradl.sweep.engine.run import run
 from paradl.sweep.questions.best import rank_strategies
 from paradl.sweep.questions.crossovers import list_crossovers
-from paradl.sweep.questions.explain import explain
+from paradl.sweep.questions.explain import explain, explain_grid
 from paradl.sweep.questions.limits import list_limits
 from paradl.sweep.questions.needs import list_needs
-from paradl.sweep.questions.predict import predict
+from paradl.sweep.questions.predict import predict, predict_grid
 from paradl.sweep.questions.sensitivity import list_sensitivities
 
 SYSTEM = "dgx-h100:precision=bf16"
 TWO = ("data+tensor:tensor=2,micro=1", "llama2_7b", "tp2 pp1 dp8 mb1")
-# A strategy, a network, and the same layout as `fit` takes it, on 16 PEs.
+# A strategy, a network, and the same layout in short words, on 16 PEs.
 LAYOUTS = [
     TWO,
     (
@@ -37,7 +40,7 @@ LAYOUTS = [
     (
         "data+context:context=4,micro=1,recompute=core_attn+mlp",
         "llama2_7b",
-        "tp1 cp4 pp1 dp4 mb1 recompute=core_attn,mlp",
+        "tp1 cp4 pp1 dp4 mb1 recompute=core_attn+mlp",
     ),
     ("data+expert:expert=8,micro=1,zero=2", "mixtral_8x7b", "tp1 ep8 pp1 dp16 mb1 zero2"),
     ("fsdp:micro=2", "llama2_7b", "tp1 pp1 dp16 mb2 zero3"),
@@ -47,16 +50,23 @@ LAYOUTS = [
 
 def test_a_layout_whose_only_change_does_not_divide():
     """Of micro-batches of 4 one is left, which two stages with chunks cannot share."""
-    answer: Any = fit(
-        "llama2_70b", 32, system="mi300x", global_batch=32, layout="tp2 pp2 v4 dp8 mb2 zero2 sp"
-    )
+    words = "tp2 pp2 v4 dp8 mb2 zero2 sp"
+    asked = Configuration("llama2_70b", words, 32, system="mi300x", global_batch=32)
+    answer = explain_grid(asked.grid())
     assert answer["feasible"]
     assert answer["changes"] == []
 
 
-def predict_strong(strategy, network="llama2_7b", system=SYSTEM):
-    settings = {"scaling": "strong"}
-    return predict(network, strategy, 16, 256, system=system, dataset="pile", settings=settings)
+def test_changes_of_a_layout_keep_its_schedule():
+    words = "pp4 dp2 mb1 schedule=zb1p"
+    answer = explain("llama2_7b", words, 8, 8, system=SYSTEM, dataset="pile")
+    assert answer["changes"]
+    assert all(row["layout"].endswith("schedule=zb1p") for row in answer["changes"])
+
+
+def make_strong(strategy, network="llama2_7b", system=SYSTEM, pe=16):
+    asked = Configuration(network, strategy, pe, None, system, "pile", global_batch=192)
+    return asked.grid()
 
 
 def test_other_strategies_do_without_narrow_products():
@@ -69,40 +79,21 @@ def test_other_strategies_do_without_narrow_products():
     [
         *((SYSTEM, *layout) for layout in LAYOUTS),
         *((f"dgx-b200:precision={narrow}", *TWO) for narrow in ("fp8", "nvfp4")),
+        # Groups of 16 leave PEs of a rack of 72 idle.
+        ("gb200-nvl72", "data+pipeline:pipeline=6,micro=1", "gpt3_175b", "pp6 dp16 mb1"),
     ],
 )
-def test_predict_is_fit_to_the_last_bit(place, strategy, network, layout):
-    system, _, precision = place.partition(":precision=")
-    answer = predict_strong(strategy, network, place)
-    options: Any = {"global_batch": 256, "layout": layout, "by": "time", "precision": precision}
-    row: Any = fit(network, 16, system=system, **options)["smallest"]
-    assert answer["memory"] == row["memory"]
-    assert answer["layout"] == row["layout"]
-    assert sum(answer["memory_parts"].values()) == pytest.approx(row["memory"], rel=1e-15)
-    assert answer["limit"] == ([] if row["fits"] else ["memory"])
-    time = row["time"]
-    assert answer["iteration_time"] == time["iteration_time"]
-    intervals = answer["intervals"]["iteration_time"]
-    for percent in (10, 90):
-        expected = time[f"iteration_time_p{percent}"]
-        assert intervals[f"p{percent}"] == pytest.approx(expected, rel=1e-15)
-    for name, seconds in time["terms"].items():
-        of_epoch = seconds * answer["iterations"]
-        assert answer["terms"][name] == pytest.approx(of_epoch, rel=1e-15)
+def test_short_words_are_the_strategy_to_the_last_bit(place, strategy, network, layout):
+    pe = 96 if place == "gb200-nvl72" else 16
+    grid = make_strong(layout, network, place, pe)
+    answer, again = map(predict_grid, (grid, make_strong(strategy, network, place, pe)))
+    assert again == answer | {"strategy": again["strategy"]}
+    blocks = grid.build(find_space, ONLY, None, None).blocks
+    training, speeds = replace(blocks.training, batch=192), blocks.stack.find_speeds()
+    seconds = time_layouts(blocks.net, read_layout(layout, pe), training, *speeds)
+    assert answer["iteration_time"] == sum(add_seconds(seconds))
+    assert answer["memory"] == pytest.approx(sum(answer["memory_parts"].values()), rel=1e-15)
     assert answer["epoch_time"] == pytest.approx(sum(answer["terms"].values()), rel=1e-14)
-    for name, seconds in time["exchanges"].items():
-        of_epoch = seconds * answer["iterations"]
-        assert answer["exchanges"][name] == pytest.approx(of_epoch, rel=1e-15)
-    assert answer["bubble_share"] == pytest.approx(time["bubble_share"], rel=1e-14)
-
-
-def test_groups_of_16_leave_idle_in_racks_of_72_what_fit_does():
-    settings: Any = {"scaling": "strong"}
-    place: Any = {"system": "gb200-nvl72", "dataset": "pile", "settings": settings}
-    answer = predict("gpt3_175b", "data+pipeline:pipeline=6,micro=1", 96, 96, **place)
-    options: Any = {"global_batch": 96, "layout": "pp6 dp16 mb1", "by": "time"}
-    row: Any = fit("gpt3_175b", 96, system="gb200-nvl72", **options)["smallest"]
-    assert answer["iteration_time"] == row["time"]["iteration_time"]
 
 
 def test_machines_at_once_answer_as_each_alone():
@@ -145,23 +136,18 @@ def test_machines_at_once_answer_as_each_alone():
 
 def test_batches_scale_weakly_by_replicas():
     strategy = "data+tensor:tensor=2,micro=1"
-    weak = predict("llama2_7b", strategy, 16, 32, system=SYSTEM, dataset="pile")
-    strong = predict_strong(strategy)
-    assert weak["global_batch"] == strong["global_batch"] == 256
+    weak = predict("llama2_7b", strategy, 16, 24, system=SYSTEM, dataset="pile")
+    strong = predict_grid(make_strong(strategy))
+    assert weak["global_batch"] == strong["global_batch"] == 192
     assert weak["epoch_time"] == strong["epoch_time"]
 
 
 def test_the_best_of_everything_is_the_fastest_layout_that_fits():
-    names = ("tensor", "context", "expert", "pipeline", "chunks", "micro", "recompute")
-    settings = ",".join(f"{name}=best" for name in (*names, "sequence", "zero", "expert_tensor"))
-    strategy = f"data+tensor+context+expert+pipeline:{settings}"
-    answer = predict_strong(strategy, "mixtral_8x7b")
-    fastest: Any = fit("mixtral_8x7b", 16, system="dgx-h100", global_batch=256, by="time")[
-        "layouts"
-    ][0]
+    grid = make_strong("layouts", "mixtral_8x7b")
+    answer, (fastest,) = predict_grid(grid), rank_strategies(grid, layouts=1)
     assert answer["feasible"]
-    assert answer["iteration_time"] == fastest["time"]["iteration_time"]
-    assert answer["layout"] == fastest["layout"]
+    assert fastest["strategy"] == fastest["layout"] == answer["layout"]
+    assert fastest["iteration_time"] == pytest.approx(answer["iteration_time"], rel=1e-6)
 
 
 def test_best_ranks_strategies_and_names_their_layouts():

@@ -4,9 +4,11 @@ import re
 from collections.abc import Mapping
 from math import prod
 
+from paradl.grids.entries.strategy_names import LAYOUT_SCHEDULES, read_one
 from paradl.grids.reading.errors import InputError, format_count, shorten
 from paradl.kernels.names.parallelisms import (
     DATA,
+    KINDS,
     LAYOUT_COLUMNS,
     LAYOUT_DEGREES,
     NEEDS,
@@ -14,17 +16,19 @@ from paradl.kernels.names.parallelisms import (
     WORDS,
     LayoutColumn,
 )
+from paradl.kernels.options import Schedule
 
 MOST = 2**24  # far more PEs or sequences than any machine or batch has
 # Words without a number of their own.
 FLAG, SET, SCHEDULE = "sp", "recompute", "schedule"
+USUAL = next(iter(LAYOUT_SCHEDULES))
 NUMBERED = re.compile(rf"({'|'.join(WORDS)})=?\d+")
 
 
-def write_layout(columns: Mapping[str, int], schedule: str = "") -> str:
+def write_layout(columns: Mapping[str, int], schedule: str = USUAL) -> str:
     """Write a layout as words; degrees that divide nothing are left out, and an open data degree.
 
-    schedule: of its pipeline, if that is not the usual one.
+    schedule: of its pipeline, left out without stages, and if it is the usual one.
     """
     words = [
         _write_number(row, columns[row.name])
@@ -35,7 +39,14 @@ def write_layout(columns: Mapping[str, int], schedule: str = "") -> str:
     words += [FLAG] if columns["sequence"] and columns["tensor"] > 1 else []
     modules = name_recompute(columns["recompute"])
     words += [f"{SET}={modules}"] if modules != "none" else []
-    return " ".join([*words, f"{SCHEDULE}={schedule}"] if schedule else words)
+    is_usual = schedule == USUAL or not _has_stages(columns)
+    return " ".join(words if is_usual else [*words, f"{SCHEDULE}={schedule}"])
+
+
+def _has_stages(columns: Mapping[str, int]) -> bool:
+    """True if stages of whole layers follow each other."""
+    staged = (name for name, kind in KINDS.items() if kind.divides == "layers")
+    return any(columns.get(name, 1) > 1 for name in staged)
 
 
 def _write_number(row: LayoutColumn, number: int) -> str:
@@ -55,8 +66,8 @@ def is_layout(text: str) -> bool:
     return bool(words) and any(NUMBERED.fullmatch(word) for word in words)
 
 
-def parse_layout(text: str, where: str) -> tuple[dict[str, int], str]:
-    """Parse a layout into its columns and the schedule of its pipeline, empty if not given.
+def parse_layout(text: str, where: str) -> tuple[dict[str, int], Schedule]:
+    """Parse a layout into its columns and the schedule of its pipeline.
 
     Columns that are left out have their usual numbers, apart from the replicas: these are the PEs
     that remain. InputError: an unknown word, a word twice, or one without effect.
@@ -72,8 +83,11 @@ def parse_layout(text: str, where: str) -> tuple[dict[str, int], str]:
     if len(schedules) > 1:
         raise InputError(f"{SCHEDULE} is repeated", where=where, advice="keep one")
     _refuse_idle_words(given, where)
+    if schedules and not _has_stages(given):
+        raise InputError(f"{SCHEDULE} has no effect with pp1", where=where, advice="leave it out")
     usual = {name: row.usual for name, row in LAYOUT_COLUMNS.items() if name != DATA}
-    return usual | given, "".join(schedules)
+    schedule = schedules[0] if schedules else None
+    return usual | given, read_one(SCHEDULE, schedule, LAYOUT_SCHEDULES, where)
 
 
 def count_pes(columns: Mapping[str, int]) -> int:

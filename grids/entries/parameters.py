@@ -154,9 +154,12 @@ LAYERED = tuple(row.name for row in _ALL if row.layered)
 FREE = tuple(row.name for row in _ALL if row.free)
 GIVEN = tuple(row.name for row in _ALL if not row.chosen)
 LAYOUT_NAMES = tuple(row.name for row in LAYOUT)
-# Counts that decide how layers are laid out, and bytes per item, which follow from the precision:
-# there are no derivatives in them.
-DISCRETE = ("pe", "group", *DEGREES, *LAYOUT_NAMES, "segments", "max_global_batch", "delta")
+# Counts that decide how layers are laid out, bytes per item, which follow from the precision, and
+# memory to keep free, which changes no answer but its limit: there are no derivatives in them.
+DISCRETE = (
+    *("pe", "group", *DEGREES, *LAYOUT_NAMES, "segments"),
+    *("max_global_batch", "delta", "headroom"),
+)
 # Parameters in which derivatives are taken (places in a case: `kernels.configuration.places`).
 CONTINUOUS = tuple(row.name for row in _ALL if row.name not in DISCRETE)
 

@@ -13,7 +13,15 @@ from typing import Literal
 from paradl.grids.entries.entry import split_settings
 from paradl.grids.entries.layout_words import is_layout, parse_layout, write_layout
 from paradl.grids.entries.parameters import PARAMETERS
-from paradl.grids.entries.strategy_names import expect_settings, order_parts, read_dims, read_one
+from paradl.grids.entries.strategy_names import (
+    LAYOUT_SCHEDULES,
+    SCHEDULES,
+    expect_replicas,
+    expect_settings,
+    order_parts,
+    read_dims,
+    read_one,
+)
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.kernels.names.parallelisms import (
     DATA,
@@ -32,9 +40,6 @@ Which = Literal["default", "all"]  # layers that a group splits: the oracle's ch
 # By word, the default first.
 LAYERS: dict[str, Which] = {"default": "default", "all": "all"}
 ZERO: dict[str, Zero] = {"0": 0, "1": 1, "2": 2, "3": 3}
-SCHEDULES: dict[str, Schedule] = {"gpipe": "gpipe", "1f1b": "1f1b", "zb1p": "zb1p"}
-# Of layouts, whose default is the one that interleaves chunks.
-LAYOUT_SCHEDULES: dict[str, Schedule] = {"1f1b": "1f1b", **SCHEDULES, "zbv": "zbv"}
 Size = int | Literal["best"] | None  # None: left open
 
 # Columns of a layout that networks without blocks have, too.
@@ -212,9 +217,7 @@ class Strategy:
         stated = dict(self.degrees)
         numbers = {name: row.usual for name, row in LAYOUT_COLUMNS.items()} | stated
         divides_blocks = any(
-            number != LAYOUT_COLUMNS[name].usual
-            for name, number in numbers.items()
-            if name not in OF_ALL
+            numbers[name] != row.usual for name, row in LAYOUT_COLUMNS.items() if name not in OF_ALL
         )
         again, stages, micro = numbers["recompute"], numbers["pipeline"], stated.get("micro")
         is_open = not {*self.parts} <= {*stated} or "best" in stated.values()
@@ -295,18 +298,14 @@ def parse_strategy(text: object, where: str = "") -> Strategy:
 def _read_layout(text: str, where: str) -> Strategy:
     """The strategy of a layout in short words, `tp8 pp4 dp2 mb1`, which states all columns."""
     columns, schedule = parse_layout(text, where)
-    if schedule and columns["pipeline"] == 1:
-        raise InputError("schedule has no effect with pp1", where=where, advice="leave it out")
-    chosen = read_one("schedule", schedule or None, LAYOUT_SCHEDULES, where)
-    usual = next(iter(LAYOUT_SCHEDULES))
     parts = [name for name in WRITTEN if columns.get(name, 1) > 1]
     return Strategy(
         "+".join([DATA, *parts]),
         degrees=tuple((name, n) for name, n in columns.items() if name != DATA),
-        schedule=chosen,
+        schedule=schedule,
         of_blocks=True,
         replicas=columns.get(DATA),
-        written=write_layout(columns, "" if chosen == usual else chosen),
+        written=write_layout(columns, schedule),
     )
 
 
@@ -324,8 +323,8 @@ def _is_layout(base: str, settings: Mapping[str, object]) -> bool:
 
 def _make_layout(base: str, settings: dict[str, str], where: str) -> Strategy:
     """The layout of a transformer of `base` and its settings, as written."""
+    expect_replicas(base, where)
     bare = Strategy(base, of_blocks=True)
-    _expect_replicas(bare, where)
     staged = ("schedule",) if bare.staged else ()
     if len(bare.parts) == 1 and "group" in settings:
         settings = {bare.parts[0]: settings["group"]} | settings
@@ -343,16 +342,6 @@ def _make_layout(base: str, settings: dict[str, str], where: str) -> Strategy:
         degrees=tuple((name, size) for name, size in sizes.items() if size is not None),
         schedule=read_one("schedule", settings.get("schedule"), LAYOUT_SCHEDULES, where),
     )
-
-
-def _expect_replicas(strategy: Strategy, where: str) -> None:
-    """InputError: a layout without data parallelism, whose degree is what others leave of PEs."""
-    if not strategy.replicated:
-        raise InputError(
-            f"{shorten(strategy.base)} is no layout without 'data'",
-            where=where,
-            advice=f"write 'data+{strategy.base}': replicas are the PEs that its degrees leave",
-        )
 
 
 def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:

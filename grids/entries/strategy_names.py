@@ -14,8 +14,13 @@ from paradl.kernels.names.parallelisms import (
     WRITTEN,
     explain_conflict,
 )
+from paradl.kernels.options import Schedule
 
 Chosen = TypeVar("Chosen")
+# By word, the default first.
+SCHEDULES: dict[str, Schedule] = {"gpipe": "gpipe", "1f1b": "1f1b", "zb1p": "zb1p"}
+# Of layouts, whose default is the one that interleaves chunks.
+LAYOUT_SCHEDULES: dict[str, Schedule] = {"1f1b": "1f1b", **SCHEDULES, "zbv": "zbv"}
 DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
 _TABLE_III = [name for name, kind in KINDS.items() if kind.table_iii]
 _OTHERS = [name for name in KINDS if name not in _TABLE_III]
@@ -108,6 +113,16 @@ def read_dims(value: str | None, where: str) -> str | None:
             advice="write it like 'spatial:split=hw'",
         )
     return "".join(sorted(value))  # "wh" and "hw" are one strategy, and one label
+
+
+def expect_replicas(base: str, where: str) -> None:
+    """InputError: a layout without data parallelism, whose degree is what others leave of PEs."""
+    if base.partition("+")[0] != DATA:
+        raise InputError(
+            f"{shorten(base)} is no layout without 'data'",
+            where=where,
+            advice=f"write 'data+{base}': replicas are the PEs that its degrees leave",
+        )
 
 
 def expect_settings(

@@ -12,7 +12,6 @@ from paradl.grids.inputs.case import find_space
 from paradl.grids.inputs.layouts import LayoutSpace
 from paradl.kernels.search.ranking import Ranked, Tally
 from paradl.kernels.work.layouts import Layouts
-from paradl.kernels.work.schedules import INTERLEAVES
 from paradl.sweep.answers.types.questions import LoserRow
 from paradl.sweep.cells.space import Space
 
@@ -70,8 +69,7 @@ def _search(
 def _write_strategies(found: Ranked, schedule: str) -> Iterator[Strategy]:
     """Yield layouts as strategies in short words."""
     for columns in Layouts.from_rows(found.rows).to_names():
-        is_usual = schedule == INTERLEAVES or columns["pipeline"] == 1
-        yield parse_strategy(write_layout(columns, "" if is_usual else schedule))
+        yield parse_strategy(write_layout(columns, schedule))
 
 
 def _list_losers(tally: Tally) -> list[LoserRow]:

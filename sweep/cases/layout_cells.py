@@ -21,7 +21,6 @@ from paradl.kernels.parallelism.layout import explain_broken, find_marks
 from paradl.kernels.search.stacks import STACKS, find_unsupported
 from paradl.kernels.work.block_memory import measure_memory
 from paradl.kernels.work.layouts import Layouts
-from paradl.kernels.work.schedules import INTERLEAVES
 from paradl.kernels.work.transformer import Training, Transformer
 from paradl.sweep.answers.numbers import number
 
@@ -71,8 +70,7 @@ class LayoutCell:
     def words(self) -> str:
         """The layout as people write it."""
         (columns,) = self.layout.to_names()
-        staged = columns["pipeline"] > 1 and self.training.schedule != INTERLEAVES
-        return write_layout(columns, self.training.schedule if staged else "")
+        return write_layout(columns, self.training.schedule)
 
     @property
     def degrees(self) -> dict[str, int]:

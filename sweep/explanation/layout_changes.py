@@ -34,7 +34,7 @@ def list_changes(cell: LayoutCell) -> list[ChangeRow]:
             if helps.size:
                 names = layouts.select(helps).to_names()
                 return [
-                    {"layout": write_layout(columns), "memory": float(size)}
+                    {"layout": write_layout(columns, training.schedule), "memory": float(size)}
                     for columns, size in zip(names, memory[helps], strict=True)
                 ]
     return []

@@ -35,7 +35,7 @@ from paradl.sweep.cells.design_space import Configuration
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.questions.predict import predict_grid
 
-GROUPS = ("times", "epoch", "terms", "of an iteration", "memory", "parts", "batch", "limit")
+GROUPS = ("times", "epoch", "terms", "memory", "parts", "batch", "limit")
 Answer = dict[str, Any]
 
 
@@ -93,42 +93,10 @@ class Runs:
             "times": {name: answer[name] for name in names} | ends,
             "epoch": {f"epoch_{name}": time and time * iterations for name, time in ends.items()},
             "terms": answer["terms"],
-            "of an iteration": {
-                name: time and time / iterations for name, time in answer["terms"].items()
-            },
             "memory": {"memory": answer["memory"]},
             "parts": answer["memory_parts"],
             "batch": {"global_batch": answer["global_batch"]},
             "limit": dict.fromkeys(answer["limit"], 1.0),
-        }
-
-    def _fit(self, net: Network, words: Words) -> Answer:
-        """Ask for a layout in short words, at the batch of its replicas."""
-        layout = self._fill(net, words)
-        replicas = int(layout.partition("dp")[2].split()[0])
-        row: Any = paradl.fit(
-            self._model(net),
-            words.pe,
-            system=net.system,
-            global_batch=net.batch * replicas,
-            length=2048 if net.dataset == "pile" else None,
-            precision="fp32" if net.system == "abci" else None,
-            layout=layout,
-            by="time",
-        )["smallest"]
-        time = row["time"]
-        return {
-            "times": {
-                "iteration_time": time["iteration_time"],
-                **{name: time[f"iteration_time_{name}"] for name in ("p10", "p90")},
-            },
-            "of an iteration": time["terms"],
-            "memory": {"memory": row["memory"]},
-            "parts": row["memory_parts"],
-            "limit": {
-                **({} if row["fits"] else {"memory": 1.0}),
-                **({"uneven": 1.0} if "uneven_stages" in row["remarks"] else {}),
-            },
         }
 
     def _cell(self, net: Network, words: Words) -> Answer:

@@ -89,9 +89,8 @@ class Pair:
 
 
 def _write(strategy: str, other: str, networks: tuple[str, ...] = EVERY, pe: int = PE) -> Pair:
-    """Make a pair of two strategies as `predict` takes them; of `tp ...`, as `fit` does."""
-    by = "fit" if other.startswith("tp") else "predict"
-    return Pair(Words(strategy, pe), Words(other, pe, by=by), networks)
+    """Make a pair of two strategies."""
+    return Pair(Words(strategy, pe), Words(other, pe), networks)
 
 
 def _state(pair: Pair, **changes: Any) -> Pair:
@@ -138,6 +137,11 @@ PAIRS = {
     "pipeline = data+pipeline:group=4": _write(PIPE, "data+pipeline:group=4,segments=4", FEW, 4),
     "pipeline = data+pipeline:pipeline=4": _write(
         PIPE, "data+pipeline:pipeline=4,segments=4", FEW, 4
+    ),
+    "gpipe = pp4 mbb/4": _write(PIPE, "pp4 mb{c} schedule=gpipe", FEW, 4),
+    "zero=2 = zero2": _write("data:zero=2,micro={b}", "tp1 dp8 mb{b} zero2", FEW),
+    "recompute=full = recompute=full": _write(
+        "data:recompute=full,micro={b}", "tp1 dp8 mb{b} recompute=full", FEW
     ),
     "gpipe = pipeline=4,micro=b/4": _write(PIPE, f"{CUT},schedule=gpipe", FEW, 4),
     "1f1b = pipeline=4,micro=b/4": _write(f"{PIPE},schedule=1f1b", CUT, pe=4),

@@ -19,7 +19,7 @@ class LoserRow(TypedDict):
     remedy: Annotated[str, "what would let them fit"]
 
 
-class RankingRow(words.PlaceLabels, words.Degrees, words.LayoutFacts):
+class RankingRow(words.PlaceLabels, words.Degrees, words.LayoutTraits):
     """Row of `best`: a strategy in the ranking."""
 
     rank: words.Rank | None

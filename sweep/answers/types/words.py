@@ -75,7 +75,7 @@ class Degrees(TypedDict):
     global_batch: GlobalBatch | None
 
 
-class LayoutFacts(TypedDict, total=False):
+class LayoutTraits(TypedDict, total=False):
     """Facts of a layout, which other configurations lack; rates are null where it has no time."""
 
     layout: Annotated[str, "its degrees and settings, such as tp8 pp4 dp32 mb1 zero1"]
