@@ -63,6 +63,7 @@ class Shorthands:
         if batch is not None:
             advice = "--batch is that of a replica, --global-batch that of all: give one"
             raise InputError("the batch is given twice", where="global_batch", advice=advice)
+        list_counts("global_batch", self.global_batch)  # no mistake is blamed on --batch
         return {"batch": self.global_batch, "settings": {"scaling": "strong"}}
 
     def write_systems(self, system: Values) -> object:
@@ -221,7 +222,8 @@ def list_counts(name: str, given: Values | None) -> list[int] | None:
     if given is None:
         return None
     try:
-        axis = expand_axis(split_values(given), PARAMETERS["pe"])
+        counted = replace(PARAMETERS["pe"], meaning="a whole number, or several")
+        axis = expand_axis(split_values(given), replace(counted, name=name))
     except ValueError as error:
         raise InputError(str(error), where=name) from None
     return [int(value) for value in axis.values]
