@@ -66,8 +66,27 @@ def is_layout(text: str) -> bool:
     return bool(words) and any(NUMBERED.fullmatch(word) for word in words)
 
 
+<<<<<<< HEAD
 def parse_layout(text: str, where: str) -> tuple[dict[str, int], Schedule]:
     """Parse a layout into its columns and the schedule of its pipeline.
+=======
+def respell(text: str) -> str:
+    """Words of a layout that are joined, in capitals, or apart from their numbers; else empty."""
+    # Joined by commas, dashes or crosses: tp8xpp4; apart from a number: tp:8 pp 4.
+    parts = re.sub(r"[\s,;_x-]*([a-z]+)[\s:]*(\d+)", r" \1\2", text.lower()).split()
+    known = all(NUMBERED.fullmatch(part) or _has_words(part) for part in parts)
+    return " ".join(parts) if known else ""
+
+
+def _has_words(part: str) -> bool:
+    """True for sp, recompute=mlp and the like, which have no number."""
+    name, _, value = part.partition("=")
+    return part == FLAG or name in (SET, SCHEDULE) or (name in WORDS and value in WORDS[name].words)
+
+
+def parse_layout(text: str, where: str) -> tuple[dict[str, int], str]:
+    """Parse a layout into its columns and the schedule of its pipeline, empty if not given.
+>>>>>>> helper-f
 
     Columns that are left out have their usual numbers, apart from the replicas: these are the PEs
     that remain. InputError: an unknown word, a word twice, or one without effect.
@@ -165,12 +184,8 @@ def _explain_word(word: str, text: str, where: str) -> InputError:
     start = re.match("[A-Za-z]*", word)
     assert start
     known = (*WORDS, FLAG, SET, SCHEDULE)
-    # Words joined by commas, dashes or crosses, in capitals, or apart from their numbers.
-    again = re.sub(r"[\s,;_x-]*([a-z]+)[\s:]*(\d+)", r" \1\2", text.lower()).split()
-    if all(NUMBERED.fullmatch(part) or part == FLAG or "=" in part for part in again):
-        return InputError(
-            f"unknown word {shorten(word)}", where=where, advice=f"write {' '.join(again)!r}"
-        )
+    if again := respell(text):
+        return InputError(f"unknown word {shorten(word)}", where=where, advice=f"write {again!r}")
     if start[0] in WORDS:
         return InputError(f"expected a number after {start[0]}, got {shorten(word)}", where=where)
     return InputError.unknown("word", start[0] or word, known, where=where)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from paradl.grids.entries.entry import split_settings
-from paradl.grids.entries.layout_words import is_layout, parse_layout, write_layout
+from paradl.grids.entries.layout_words import is_layout, parse_layout, respell, write_layout
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.strategy_names import (
     LAYOUT_SCHEDULES,
@@ -282,6 +282,10 @@ def parse_strategy(text: object, where: str = "") -> Strategy:
         raise InputError(f"expected a strategy's name, got {shorten(text)}", where=where)
     if is_layout(text):
         return _read_layout(text, where)
+    if words := respell(text):
+        raise InputError(
+            f"unknown strategy {shorten(text)}", where=where, advice=f"write {words!r}"
+        )
     base, _, rest = (part.strip() for part in text.partition(":"))
     whole = f"{where}: {shorten(text)}" if where else shorten(text)
     settings = split_settings(rest, whole, "data+filter:group=8")

@@ -59,6 +59,7 @@ class Shorthands:
             if axes.get("batch") is not None:
                 advice = "batch is that of a replica, global_batch that of all: give one"
                 raise InputError("the batch is given twice", where="global_batch", advice=advice)
+            list_counts("global_batch", self.global_batch)  # no mistake is blamed on the batch
             written["batch"] = self.global_batch
             settings["scaling"] = "strong"
         if self.tokens is not None:

@@ -226,7 +226,7 @@ Tokens = Annotated[
 ]
 PrecisionOf = Annotated[str | None, Option("--precision", help="Precision of every system.")]
 Headroom = Annotated[
-    float | None, take_share("Share of each PE's memory to keep free, such as 10%.")
+    float | None, take_share("Share of each PE's memory to keep free, such as 10%.", most=0.999)
 ]
 
 # How an answer is printed, and how it is computed.
@@ -290,7 +290,8 @@ def check_names(given: Mapping[str, Any], *, several: bool) -> None:
 
     given: by option, of which these are looked at. several: whether commas separate names.
     """
-    # Late: it imports pydantic, which `--help` does not need.
+    # Late: they import pydantic, which `--help` does not need.
+    from paradl.grids.entries.layout_words import respell
     from paradl.grids.entries.strategies import parse_strategy
 
     def split(option: str) -> list[str]:
@@ -307,10 +308,13 @@ def check_names(given: Mapping[str, Any], *, several: bool) -> None:
             with add_place(f"--{kind}"):
                 check_name(kind, name)
     if not several and given.get("strategy") and len(split_labels(given["strategy"])) > 1:
+        words = respell(given["strategy"])
         raise InputError(
             f"expected one, got {shorten(given['strategy'])}",
             where="--strategy",
-            advice="ask about each alone; several parallelisms are joined by +, as in "
+            advice=f"write {words!r}"
+            if words
+            else "ask about each alone; several parallelisms are joined by +, as in "
             f"{shorten('+'.join(split_labels(given['strategy'])))}",
         )
     for label in split("strategy"):

@@ -36,7 +36,7 @@ def take_number(
         try:
             number = KINDS[kind](text)
             if not least <= number <= end:
-                bound = f"at least {least:,.0f}" if number < least else f"at most {end:,.0f}"
+                bound = f"at least {least:,.0f}" if number < least else f"at most {end:,.10g}"
                 advice = "80 % is 0.8 or 80%" if kind == "share" else ""
                 raise InputError(f"expected {bound}, got {shorten(text)}", advice=advice)
         except InputError as error:

@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any
 
+from paradl.grids.entries.layout_words import is_layout
 from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.entries.strategy_names import LIMIT
 from paradl.grids.inputs.factors import divisors
@@ -150,7 +151,9 @@ def describe_obstacle(answer: dict[str, Any]) -> str:
     """Name the limits that forbid a configuration, and ways out."""
     forbidding = keep_reasons(answer["limit"])
     advice = [text for name in forbidding if name in ADVICE for text in ADVICE[name](answer)]
-    return "; ".join([f"this configuration is not feasible: {', '.join(forbidding)}", *advice])
+    # Two limits may have the same reasons.
+    lines = dict.fromkeys(advice)
+    return "; ".join([f"this configuration is not feasible: {', '.join(forbidding)}", *lines])
 
 
 def _fit_memory(answer: dict[str, Any]) -> list[str]:
@@ -158,7 +161,8 @@ def _fit_memory(answer: dict[str, Any]) -> list[str]:
     advice = []
     micro = answer.get("layout", "").partition(" mb")[2].partition(" ")[0]
     if micro not in ("", "1") and "micro" not in answer["strategy"]:
-        advice.append(f"{micro} sequences pass at once; write 'micro=1' behind the strategy")
+        change = "'mb1'" if is_layout(answer["strategy"]) else "'micro=1' behind the strategy"
+        advice.append(f"{micro} sequences pass at once; write {change}")
     if batch is not None:
         most = f"a replica holds at most {format_count(batch, 'sample')}"
         advice.append(most if batch else "not one sample fits")

@@ -1,4 +1,4 @@
-"""`paradl fit --launch`: documented flags, degrees whose product is the PEs, and refusals."""
+"""`paradl explain --launch`: documented flags, degrees whose product is the PEs, and refusals."""
 
 import json
 import math
@@ -52,14 +52,16 @@ TITAN = {  # torchtitan 0.2.0, torchtitan/config/job_config.py
 }
 
 
+SYSTEM = ("--system", "dgx-h100")
+
+
 def launch(cli, stack, model, pe, layout, *options):
     """The files, and the flags of the script with their values."""
-    given = ("--layout", layout, "--global-batch", 256, *options)
-    code, out, err = cli(
-        *("fit", "--model", model, "--pe", pe, *given, "--launch", stack, "--format", "json")
-    )
-    assert code == 0, err
-    files = {row["file"]: row["text"] for row in json.loads(out)["launch"]}
+    given = ("--strategy", layout, *SYSTEM, "--global-batch", 256, *options)
+    words = ("--model", model, "--pe", pe, *given, "--launch", stack, "--format", "json")
+    code, out, err = cli("explain", *words)
+    assert code in (0, 4), err
+    files = {row["file"]: row["text"] for row in json.loads(out)["launch_files"]}
     words = re.findall(r"^ +--([a-z0-9_-]+)(?: (.*?))??(?: \\)?$", files["launch.sh"], re.MULTILINE)
     return files, dict(words)
 
@@ -72,7 +74,7 @@ def launch(cli, stack, model, pe, layout, *options):
         ("llama2_70b", 64, "tp8 pp3 dp2 mb1 zero1", ("--global-batch", 252)),
         ("llama2_70b", 64, "tp8 dp8 mb1 zero3 sp recompute=blocks", ()),
         ("llama3_8b", 16, "tp2 cp2 dp4 mb1 zero1 sp", ("--context", "all_to_all")),
-        ("gpt3_175b", 256, "tp8 pp16 dp2 mb1 zero1 sp", ("--precision", "fp16")),
+        ("gpt3_175b", 256, "tp8 pp16 dp2 mb1 zero1 sp", ("--precision", "amp")),
         ("qwen3_30b_a3b", 32, "tp2 ep8 etp1 pp2 dp8 mb1 zero1 sp recompute=moe_act", ()),
     ],
 )
@@ -162,30 +164,32 @@ def test_torchrun(layout, words, cli):
     assert "torchrun --nnodes=2 --nproc-per-node=8" in files["launch.sh"]
 
 
-def test_the_first_of_the_ranking_as_text(cli):
-    code, out, _ = cli("fit", "--model", "llama2_7b", "--pe", 12, "--launch", "megatron")
+def test_as_text(cli):
+    layout = ("--strategy", "tp1 pp2 dp6 mb1 zero1", "--global-batch", 240)
+    given = ("--model", "llama2_7b", "--pe", 12, *SYSTEM, *layout)
+    code, out, _ = cli("explain", *given, "--launch", "megatron")
     assert code == 0
     assert "on the last node --nproc-per-node=4" in out
     assert "--nnodes=2" in out
 
 
 @pytest.mark.parametrize(
-    ("stack", "model", "layout", "options", "words"),
+    ("stack", "model", "layout", "words"),
     [
-        ("megatron", "llama2_70b", "tp8 pp4 mb1 zero3", (), "zero3 with pp4"),
-        ("megatron", "llama2_70b", "tp8 pp4 mb1 zero1", ("--schedule", "zb1p"), "zb1p"),
-        ("megatron", "llama2_70b", "tp8 pp4 mb1 zero1 recompute=full", (), "recompute=blocks"),
-        ("megatron", "t5_11b", "tp8 dp8 mb1 zero1", (), "GPT script"),
-        ("torchtitan", "llama2_70b", "tp8 mb1 zero3 sp recompute=mlp", (), "recompute=mlp"),
-        ("torchtitan", "llama2_70b", "tp8 pp4 v2 group8 mb1 zero3 sp", (), "group8"),
-        ("torchtitan", "llama2_70b", "tp8 mb1 zero3", (), "add sp"),
-        ("deepspeed", "llama2_70b", "tp8 pp4 v2 mb1 zero1", (), "v2"),
-        ("deepspeed", "llama2_70b", "tp8 cp2 mb1 zero3 recompute=blocks", (), "all_to_all"),
-        ("torchrun", "llama2_70b", "tp8 mb1 zero3 recompute=blocks", (), "more than data"),
+        ("megatron", "llama2_70b", "tp8 pp4 mb1 zero3", "zero3 with pp4"),
+        ("megatron", "llama2_70b", "tp8 pp4 mb1 zero1 schedule=zb1p", "zb1p"),
+        ("megatron", "llama2_70b", "tp8 pp4 mb1 zero1 recompute=full", "recompute=blocks"),
+        ("megatron", "t5_11b", "tp8 dp8 mb1 zero1", "GPT script"),
+        ("torchtitan", "llama2_70b", "tp8 mb1 zero3 sp recompute=mlp", "recompute=mlp"),
+        ("torchtitan", "llama2_70b", "tp8 pp4 v2 group8 mb1 zero3 sp", "group8"),
+        ("torchtitan", "llama2_70b", "tp8 mb1 zero3", "add sp"),
+        ("deepspeed", "llama2_70b", "tp8 pp4 v2 mb1 zero1", "v2"),
+        ("deepspeed", "llama2_70b", "tp8 cp2 mb1 zero3 recompute=blocks", "all_to_all"),
+        ("torchrun", "llama2_70b", "tp8 mb1 zero3 recompute=blocks", "more than data"),
     ],
 )
-def test_what_a_stack_cannot_run(stack, model, layout, options, words, cli):
-    given = ("--model", model, "--pe", 64, "--layout", layout, *options)
-    code, out, err = cli("fit", *given, "--launch", stack)
+def test_what_a_stack_cannot_run(stack, model, layout, words, cli):
+    given = ("--model", model, "--pe", 64, *SYSTEM, "--global-batch", 1024, "--strategy", layout)
+    code, out, err = cli("explain", *given, "--launch", stack)
     assert (code, out) == (2, "")
     assert words in err
