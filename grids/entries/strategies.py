@@ -37,7 +37,7 @@ LAYOUT_SCHEDULES: dict[str, Schedule] = {"1f1b": "1f1b", **SCHEDULES, "zbv": "zb
 Size = int | Literal["best"] | None  # None: left open
 
 # Columns of a layout that networks without blocks have, too.
-OF_ALL = ("pipeline", "data", "micro", "recompute", "zero")
+OF_ALL = ("pipeline", "data", "micro", "recompute", "zero", "shard")
 # What may be left to each cell, in the order of choosing.
 CHOICES = ("group", *WRITTEN, "segments")
 
@@ -52,7 +52,8 @@ class Strategy:
     the least halo. layers: which layers are split, those of the oracle's conventions ("default") or
     "all" (s_l = 1 throughout). degrees: of several parallelisms those that are fixed, by name, in
     the order of writing; of a layout's own words all settings, as numbers. zero: the stage of ZeRO,
-    among replicas; None is that of the parameter. schedule: of a pipeline. of_blocks: whether it is
+    among replicas; None is that of the parameter. shard: replicas that it divides
+    over, NODE for those of a node, 0 for all. schedule: of a pipeline. of_blocks: whether it is
     a layout of a network with blocks. micro: samples of each of a flush's passes; None: all, or a
     segment. recomputes: all is run again. written: its label, if that is of a layout that
     `undo_layout` undid.
@@ -65,6 +66,7 @@ class Strategy:
     layers: Which = "default"
     degrees: tuple[tuple[str, Size], ...] = ()
     zero: Zero | None = None
+    shard: int = 0
     schedule: Schedule = "gpipe"
     of_blocks: bool = False
     micro: int | None = None
@@ -223,6 +225,7 @@ class Strategy:
             base=f"{DATA}+pipeline" if staged else DATA,
             group=stages if staged else None,
             zero=ZERO[str(stated["zero"])] if "zero" in stated else None,
+            shard=int(numbers["shard"]),
             schedule=self.schedule if staged else "gpipe",
             micro=int(micro) if micro else None,
             recomputes=again != 0,

@@ -271,7 +271,8 @@ def _shard(
         return space
     layouts = space.layouts
     if ranks == "node":
-        in_node = count_ranks_in_node(layouts, machine.pes_per_node)
+        whole = layouts.data * layouts.context
+        in_node = count_ranks_in_node(whole, layouts.tensor, machine.pes_per_node)
         return replace(space, layouts=layouts.shard_over(in_node))
     pes = int(layouts.pes.max())
     if pes % _expect_count("shard", ranks, MOST_BATCH):
