@@ -35,7 +35,7 @@ class Options:
     "full" runs layers forward again in the backward pass instead of keeping their tensors.
     waits_for_input: whether hosts may be too slow. conventions: of Table III only
     (docs/oracle.md). zero: replicas divide 1: optimizer states, 2: also gradients, 3: also weights.
-    schedule: of pipelines.
+    schedule: of pipelines. chunks: of layers in each of their stages, which are interleaved.
     """
 
     oracle: OracleName = "paper"
@@ -48,6 +48,7 @@ class Options:
     conventions: Conventions = "table"
     zero: Zero = 0
     schedule: Schedule = "gpipe"
+    chunks: int = 1
 
     @property
     def verbatim(self) -> bool:

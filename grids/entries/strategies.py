@@ -37,7 +37,7 @@ LAYOUT_SCHEDULES: dict[str, Schedule] = {"1f1b": "1f1b", **SCHEDULES, "zbv": "zb
 Size = int | Literal["best"] | None  # None: left open
 
 # Columns of a layout that networks without blocks have, too.
-OF_ALL = ("pipeline", "data", "micro", "recompute", "zero", "shard")
+OF_ALL = ("pipeline", "data", "micro", "recompute", "zero", "shard", "chunks")
 # What may be left to each cell, in the order of choosing.
 CHOICES = ("group", *WRITTEN, "segments")
 
@@ -53,10 +53,10 @@ class Strategy:
     "all" (s_l = 1 throughout). degrees: of several parallelisms those that are fixed, by name, in
     the order of writing; of a layout's own words all settings, as numbers. zero: the stage of ZeRO,
     among replicas; None is that of the parameter. shard: replicas that it divides
-    over, NODE for those of a node, 0 for all. schedule: of a pipeline. of_blocks: whether it is
-    a layout of a network with blocks. micro: samples of each of a flush's passes; None: all, or a
-    segment. recomputes: all is run again. written: its label, if that is of a layout that
-    `undo_layout` undid.
+    over, NODE for those of a node, 0 for all. schedule, chunks: of a pipeline, and of each stage.
+    of_blocks: whether it is a layout of a network with blocks. micro: samples of each of a flush's
+    passes; None: all, or a segment. recomputes: all is run again. written: its label, if that is of
+    a layout that `undo_layout` undid.
     """
 
     base: str
@@ -68,6 +68,7 @@ class Strategy:
     zero: Zero | None = None
     shard: int = 0
     schedule: Schedule = "gpipe"
+    chunks: int = 1
     of_blocks: bool = False
     micro: int | None = None
     recomputes: bool = False
@@ -217,16 +218,17 @@ class Strategy:
         )
         again, stages, micro = numbers["recompute"], numbers["pipeline"], stated.get("micro")
         is_open = not {*self.parts} <= {*stated} or "best" in stated.values()
+        staged = stages != 1
         is_known = again in (0, RECOMPUTE["full"]) and self.schedule in SCHEDULES
         if divides_blocks or is_open or not is_known:
             return self
-        staged = stages != 1
         return Strategy(
             base=f"{DATA}+pipeline" if staged else DATA,
             group=stages if staged else None,
             zero=ZERO[str(stated["zero"])] if "zero" in stated else None,
             shard=int(numbers["shard"]),
             schedule=self.schedule if staged else "gpipe",
+            chunks=int(numbers["chunks"]),
             micro=int(micro) if micro else None,
             recomputes=again != 0,
             written=self.label,

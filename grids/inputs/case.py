@@ -238,7 +238,9 @@ def choose_formulas(strategy: Strategy, workload: Workload, settings: Settings) 
             where=strategy.label,
             advice="leave 'zero' out",
         )
-    chosen = replace(settings.options, zero=zero, schedule=strategy.schedule)
+    chosen = replace(
+        settings.options, zero=zero, schedule=strategy.schedule, chunks=strategy.chunks
+    )
     if strategy.recomputes:
         chosen = replace(chosen, recompute="full")
     return replace(settings, options=chosen)

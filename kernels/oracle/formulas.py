@@ -35,6 +35,7 @@ from paradl.kernels.work.compute import layer_times, slowdown
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.group import GroupWork
 from paradl.kernels.work.layers import Layers, LayerTimes
+from paradl.kernels.work.schedules import INTERLEAVES, leave_micro_batches
 
 Work = GroupWork | TableWork
 
@@ -117,8 +118,14 @@ def find_flags(case: Case) -> InvariantFlags:
 
 def _divide_whole(case: Case) -> Flags:
     """Return where settings of a layout divide what they have to."""
-    shards = case.run.shards
-    return xp.ones((), bool) if shards is None else divides(shards, case.run.replicas)
+    run, whole = case.run, xp.ones((), bool)
+    if run.shards is not None:
+        whole = divides(run.shards, run.replicas)
+    if case.options.chunks > 1:
+        stages = run.degrees.get("pipeline", xp.ones(()))
+        unfit = leave_micro_batches(run.segments, stages, stages)
+        whole = whole & xp.logical_not(unfit) & (case.options.schedule == INTERLEAVES)
+    return whole
 
 
 def time_iteration(case: Case, paths: Paths | None = None) -> Times:

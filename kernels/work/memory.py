@@ -14,7 +14,13 @@ from paradl.kernels.work.division import Division
 from paradl.kernels.work.group import GroupWork, RowStates, find_fullest
 from paradl.kernels.work.layers import Layers, find_rows, is_table
 from paradl.kernels.work.rows import row_share
-from paradl.kernels.work.stages import at_starts, first_inputs, stage_maxima, stage_sums
+from paradl.kernels.work.stages import (
+    at_starts,
+    first_inputs,
+    list_chunks,
+    stage_maxima,
+    stage_sums,
+)
 
 
 @jax.tree_util.register_dataclass
@@ -23,7 +29,8 @@ class Holding:
     """Memory of each stage, of which the fullest counts; one stage without a pipeline.
 
     kept [B per sample]: read by the backward pass. peak [B per sample]: largest sum in one pass,
-    including gradients. entry [B per sample]: received from another stage or the hosts. states
+    including gradients. entry [B per sample]: received from another stage or the hosts, by chunk of
+    a stage. states
     [B]. rows: states of looked-up rows of tables; None if all states are whole.
     """
 
@@ -79,14 +86,16 @@ def _find_whole_peak(tensors: Tensors, recompute: Literal["none", "full"]) -> Pe
     return xp.minimum(whole, xp.sum(entries, axis=0) + xp.max(peaks, axis=0))
 
 
-def hold_runs(division: Division, shares: LayerShares, ends: Ends) -> Holding:
-    """Compute the memory of each run of layers by itself."""
+def hold_runs(division: Division, shares: LayerShares, ends: Ends, chunks: int = 1) -> Holding:
+    """Compute the memory of each run of layers by itself, or of stages with several of them."""
+    peaks = _find_peaks(shares.tensors, ends)
     return Holding(
-        kept=stage_sums(shares.tensors.kept, ends),
-        peak=_find_peaks(shares.tensors, ends),
+        kept=stage_sums(shares.tensors.kept, ends, chunks),
+        # One chunk runs backward at a time.
+        peak=peaks if chunks == 1 else xp.max(list_chunks(peaks, chunks), axis=0),
         entry=first_inputs(shares.tensors.inputs, ends),
-        states=stage_sums(find_states(division, shares), ends),
-        rows=sum_row_states(division, shares, partial(stage_sums, ends=ends)),
+        states=stage_sums(find_states(division, shares), ends, chunks),
+        rows=sum_row_states(division, shares, partial(stage_sums, ends=ends, chunks=chunks)),
     )
 
 

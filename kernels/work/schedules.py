@@ -177,6 +177,25 @@ def find_ends(pipeline: Column, training: Training, number: Column) -> tuple[Col
 
 def count_bubbles(layouts: Layouts, training: Training) -> Column:
     """Idle time of a stage per iteration, in micro-batches [layouts]."""
-    p, v = layouts.pipeline, layouts.chunks
-    idle: Column = np.where(v > 1, 1 / v, SCHEDULES[training.schedule].bubble) * (p - 1)
+    idle: Column = share_bubble(training.schedule, layouts.chunks) * (layouts.pipeline - 1)
     return idle
+
+
+def share_bubble(schedule: str, chunks: Column | int) -> Column:
+    """Return the bubble as a fraction of that of 1F1B with one chunk per stage."""
+    return np.where(np.greater(chunks, 1), 1 / chunks, SCHEDULES[schedule].bubble)
+
+
+def name_schedule(schedule: str, chunks: int) -> str:
+    """Return the row of SCHEDULES of a schedule with this many chunks per stage."""
+    return "interleaved" if chunks > 1 else schedule
+
+
+def leave_micro_batches(micro_batches: Any, stages: Any, group: Any) -> Any:
+    """Find where micro-batches do not fill interleaved stages, in groups of N per chunk.
+
+    They are no multiple of N, or N is below the stages (Megatron-LM, model_parallel_config.py:
+    microbatch_group_size_per_vp_stage); or there is one stage, which has nothing to interleave.
+    """
+    rest = micro_batches % group
+    return (stages == 1) | (group < stages) | ((rest > 0) & (rest < stages))
