@@ -38,6 +38,13 @@ Size = int | Literal["best"] | None  # None: left open
 
 # Columns of a layout that networks without blocks have, too.
 OF_ALL = ("pipeline", "data", "micro", "recompute", "zero", "shard", "chunks")
+# What these compute again, by the number of that column.
+Recomputed = Literal["none", "layernorm", "full"]
+RECOMPUTED: dict[int, Recomputed] = {
+    0: "none",
+    RECOMPUTE["layernorm"]: "layernorm",
+    RECOMPUTE["full"]: "full",
+}
 # What may be left to each cell, in the order of choosing.
 CHOICES = ("group", *WRITTEN, "segments")
 
@@ -55,8 +62,9 @@ class Strategy:
     among replicas; None is that of the parameter. shard: replicas that it divides
     over, NODE for those of a node, 0 for all. schedule, chunks: of a pipeline, and of each stage.
     of_blocks: whether it is a layout of a network with blocks. micro: samples of each of a flush's
-    passes; None: all, or a segment. recomputes: all is run again. written: its label, if that is of
-    a layout that `undo_layout` undid.
+    passes; None: all, or a segment. recompute: what is computed again, of `layernorm` all that is
+    cheap; None is that of the run. written: its label, if that is of a layout that `undo_layout`
+    undid.
     """
 
     base: str
@@ -71,7 +79,7 @@ class Strategy:
     chunks: int = 1
     of_blocks: bool = False
     micro: int | None = None
-    recomputes: bool = False
+    recompute: Recomputed | None = None
     written: str = ""
 
     @property
@@ -216,21 +224,22 @@ class Strategy:
             for name, number in numbers.items()
             if name not in OF_ALL
         )
-        again, stages, micro = numbers["recompute"], numbers["pipeline"], stated.get("micro")
-        is_open = not {*self.parts} <= {*stated} or "best" in stated.values()
-        staged = stages != 1
-        is_known = again in (0, RECOMPUTE["full"]) and self.schedule in SCHEDULES
+        known = {name: number for name, number in numbers.items() if isinstance(number, int)}
+        is_open = not {*self.parts} <= {*stated} or len(known) < len(numbers)
+        is_known = numbers["recompute"] in RECOMPUTED and self.schedule in SCHEDULES
         if divides_blocks or is_open or not is_known:
             return self
+        stages, micro = known["pipeline"], stated.get("micro")
+        staged = stages != 1
         return Strategy(
             base=f"{DATA}+pipeline" if staged else DATA,
             group=stages if staged else None,
             zero=ZERO[str(stated["zero"])] if "zero" in stated else None,
-            shard=int(numbers["shard"]),
+            shard=known["shard"],
             schedule=self.schedule if staged else "gpipe",
-            chunks=int(numbers["chunks"]),
+            chunks=known["chunks"],
             micro=int(micro) if micro else None,
-            recomputes=again != 0,
+            recompute=RECOMPUTED[known["recompute"]] if "recompute" in stated else None,
             written=self.label,
         )
 

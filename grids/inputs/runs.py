@@ -53,7 +53,7 @@ def build_run(strategy: Strategy, values: Values, workload: Workload, settings: 
         spec_batch=batch,
         segments=segments,
         accumulate=passes,
-        shards=_find_shards(strategy, system, settings, several, count_pes(degrees)),
+        shards=_find_shards(strategy, system, settings, several, np.asarray(count_pes(degrees))),
     )
 
 

@@ -118,7 +118,8 @@ def find_flags(case: Case) -> InvariantFlags:
 
 def _divide_whole(case: Case) -> Flags:
     """Return where settings of a layout divide what they have to."""
-    run, whole = case.run, xp.ones((), bool)
+    run = case.run
+    whole: Flags = xp.ones((), bool)
     if run.shards is not None:
         whole = divides(run.shards, run.replicas)
     if case.options.chunks > 1:

@@ -42,11 +42,21 @@ class Holding:
 
 
 class Tensors(NamedTuple):
-    """Bytes per sample of each layer on one PE: inputs, outputs, and what is kept for backward."""
+    """Bytes per sample of each layer on one PE: inputs, outputs, and what is kept for backward.
+
+    rerun: what its backward pass computes again.
+    """
 
     inputs: PerLayer
     outputs: PerLayer
     kept: PerLayer
+    rerun: PerLayer | None = None
+
+    @property
+    def backward(self) -> PerLayer:
+        """What is there in a layer's backward pass beside what is kept."""
+        gradients = self.inputs + self.outputs
+        return gradients if self.rerun is None else gradients + self.rerun
 
 
 class LayerShares(NamedTuple):
@@ -112,10 +122,10 @@ def _find_peaks(tensors: Tensors, ends: Ends) -> PerStage:
     # Backward at layer l: everything kept by layers up to l, and gradients of its input and output.
     # Early layers have the largest gradients, when later layers' tensors are free again: the sum of
     # both maxima would be 8 to 23 % above measurements (tests/grids/models/test_liveness.py).
-    gradients = tensors.inputs + tensors.outputs
-    so_far = xp.cumsum(xp.broadcast_to(tensors.kept, xp.shape(gradients)), axis=0)
+    backward = tensors.backward
+    so_far = xp.cumsum(xp.broadcast_to(tensors.kept, xp.shape(backward)), axis=0)
     before = xp.concatenate([xp.zeros_like(so_far[:1]), so_far])
-    peak = stage_maxima(so_far + gradients, ends) - at_starts(before, ends)
+    peak = stage_maxima(so_far + backward, ends) - at_starts(before, ends)
     return xp.maximum(peak, 0)  # a stage that a cell lacks would be negative
 
 
@@ -123,10 +133,12 @@ def list_tensors(
     layers: Layers, delta: Cells, rows_in: PerLayer | float, rows_out: PerLayer | float
 ) -> Tensors:
     """Compute bytes of a share `rows_in` of each layer's input and `rows_out` of its output."""
+    rerun = layers.rerun
     return Tensors(
         inputs=rows_in * delta * layers.x,
         outputs=rows_out * delta * layers.y,
         kept=rows_out * (delta * layers.kept_items + layers.kept_bytes),
+        rerun=None if rerun is None else rows_out * (delta * rerun.items + rerun.bytes),
     )
 
 

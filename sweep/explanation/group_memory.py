@@ -22,6 +22,7 @@ from paradl.kernels.oracle.formulas import find_gathered, find_share, find_unit
 from paradl.kernels.oracle.reduction import hold_layers
 from paradl.kernels.work.block_work import BlockWork
 from paradl.kernels.work.group import Touched
+from paradl.kernels.work.schedules import name_schedule
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.explanation.facts import RESERVED, Formula, Row
 
@@ -56,7 +57,7 @@ def find_states(grid: Grid, case: Case, system: int) -> States:
     """Find the states of a case's weights, and their sharing among PEs."""
     precision, optimizer = PRECISIONS[grid.systems[system].precision], grid.spec.optimizer
     zero = case.options.zero
-    pes = number(case.find_replicas().degree) if zero else 1.0
+    pes = number(case.find_shards().degree) if zero else 1.0
     # ZeRO shares master weights from stage 1 on, like the optimizer's states.
     first, second, third = (pes if zero >= least else 1.0 for least in (1, 2, 3))
     sizes = {
@@ -202,17 +203,24 @@ def _write_activations(groups: Groups, predicted: Row) -> Formula:
         return "b (kept (1-1/S) + received + peak/S), of the fullest device", numbers
     if strategy.cut_by_axis and stages > 1:
         # One segment runs backward while the others in flight wait.
-        flying = {"1f1b": "min(q_p-i, S) in stage i", "zb1p": "min(q_p, S)"}
-        kept_ones = flying.get(groups.options.schedule)
-        waiting = f"(S_i-1)/S, S_i = {kept_ones}" if kept_ones else "1-1/S"
+        flying = {
+            "1f1b": "min(q_p-i, S) in stage i",
+            "zb1p": "min(q_p, S)",
+            "interleaved": "min((2 (q_p-1-i) + (v-1) q_p + 1)/v, S) in stage i",
+        }
+        chunks = groups.options.chunks
+        kept_ones = flying.get(name_schedule(groups.options.schedule, chunks))
+        one = "1" if chunks == 1 else "1/v"
+        waiting = f"(S_i-{one})/S, S_i = {kept_ones}" if kept_ones else "1-1/S"
         kept = f"x a ({waiting}) in the first stage" if recompute else f"kept ({waiting})"
         return f"b ({kept} + received + peak/S), of the fullest stage", numbers
     if recompute:
         peak = "b (inputs of all runs of layers + peak of the largest run)"
         return f"{peak}, or without recompute if that is less", numbers
     name, kept_bytes, gradients = _find_peak(groups)
+    again = "" if strategy.recompute != "layernorm" else " + what runs again"
     return (
-        f"b (kept by layers up to {name} + gradients (|x|+|y|) a there), the peak",
+        f"b (kept by layers up to {name} + gradients (|x|+|y|) a{again} there), the peak",
         f"{b:g} x ({kept_bytes:.10g} B + {gradients:.10g} B)",
     )
 
@@ -222,6 +230,6 @@ def _find_peak(groups: Groups) -> tuple[str, float, float]:
     tensors, _ = fetch(hold_layers(groups.divide(groups.place()[0])))
     # Up to each layer: in the backward pass the layers behind it have been freed.
     kept = np.cumsum(take_leading(np.broadcast_to(tensors.kept, tensors.inputs.shape)))
-    gradients = take_leading(tensors.inputs + tensors.outputs)
+    gradients = take_leading(tensors.backward)
     most = int(np.argmax(kept + gradients))
     return groups.table.names[most], float(kept[most]), float(gradients[most])
