@@ -201,7 +201,7 @@ def _write_activations(groups: Groups, predicted: Row) -> Formula:
     stages = math.prod(predicted["degrees"][name] for name in staged)
     if strategy.placed:
         return "b (kept (1-1/S) + received + peak/S), of the fullest device", numbers
-    if strategy.cut_by_axis and stages > 1:
+    if strategy.staged and stages > 1:
         # One segment runs backward while the others in flight wait.
         flying = {
             "1f1b": "min(q_p-i, S) in stage i",
