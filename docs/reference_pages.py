@@ -92,7 +92,7 @@ def name_type(value: dict[str, Any]) -> str:
 
 def describe_parameters() -> Iterator[str]:
     """Tabulate the parameters of both oracles."""
-    yield "Each may be fixed in a spec, or be an axis of it (`paradl list parameters`). Units are SI."
+    yield "Each may be fixed in a spec, or be an axis (`paradl list parameters`). Units are SI."
     yield from (
         "",
         "| parameter | unit | oracle | default | spread | meaning |",

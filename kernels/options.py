@@ -37,7 +37,8 @@ class Options:
     "full" runs layers forward again in the backward pass instead of keeping their tensors.
     waits_for_input: whether hosts may be too slow. conventions: of Table III only
     (docs/oracle.md). zero: replicas divide 1: optimizer states, 2: also gradients, 3: also weights.
-    schedule: of pipelines. attention, context, loss: of blocks, as keys of a spec.
+    schedule: of pipelines. chunks: of layers in each of their stages, which are interleaved.
+    attention, context, loss: of blocks, as keys of a spec.
     """
 
     oracle: OracleName = "paper"
@@ -50,6 +51,7 @@ class Options:
     conventions: Conventions = "table"
     zero: Zero = 0
     schedule: Schedule = "gpipe"
+    chunks: int = 1
     attention: Attention = "fused"
     context: ContextExchange = "ring"
     loss: LossLogits = "auto"

@@ -66,10 +66,6 @@ def is_layout(text: str) -> bool:
     return bool(words) and any(NUMBERED.fullmatch(word) for word in words)
 
 
-<<<<<<< HEAD
-def parse_layout(text: str, where: str) -> tuple[dict[str, int], Schedule]:
-    """Parse a layout into its columns and the schedule of its pipeline.
-=======
 def respell(text: str) -> str:
     """Words of a layout that are joined, in capitals, or apart from their numbers; else empty."""
     # Joined by commas, dashes or crosses: tp8xpp4; apart from a number: tp:8 pp 4.
@@ -84,9 +80,8 @@ def _has_words(part: str) -> bool:
     return part == FLAG or name in (SET, SCHEDULE) or (name in WORDS and value in WORDS[name].words)
 
 
-def parse_layout(text: str, where: str) -> tuple[dict[str, int], str]:
-    """Parse a layout into its columns and the schedule of its pipeline, empty if not given.
->>>>>>> helper-f
+def parse_layout(text: str, where: str) -> tuple[dict[str, int], Schedule]:
+    """Parse a layout into its columns and the schedule of its pipeline.
 
     Columns that are left out have their usual numbers, apart from the replicas: these are the PEs
     that remain. InputError: an unknown word, a word twice, or one without effect.

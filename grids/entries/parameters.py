@@ -5,7 +5,7 @@ be written in every spec, and grids/inputs/ looks up its value by name. A parame
 given keeps the value of the system or strategy.
 
 To add one: a row in `grids.entries.machine_parameters`, or here for one that users choose for each
-training; the spec's axis, `--set`, the schema and `paradl list parameters` follow. A field of the same
+training; the spec's axis, `--set`, the schema and `list parameters` follow. A field of the same
 name in `kernels.machine.network`, `software` or `device`, with the formula that uses it; prior,
 derivatives, samples, elasticities and crossovers follow. What a system states is read in
 `grids.inputs.machine`, what a run states in `grids.inputs.runs`. Tests:

@@ -43,7 +43,14 @@ ZERO: dict[str, Zero] = {"0": 0, "1": 1, "2": 2, "3": 3}
 Size = int | Literal["best"] | None  # None: left open
 
 # Columns of a layout that networks without blocks have, too.
-OF_ALL = ("pipeline", "data", "micro", "recompute", "zero")
+OF_ALL = ("pipeline", "data", "micro", "recompute", "zero", "shard", "chunks")
+# What these compute again, by the number of that column.
+Recomputed = Literal["none", "layernorm", "full"]
+RECOMPUTED: dict[int, Recomputed] = {
+    0: "none",
+    RECOMPUTE["layernorm"]: "layernorm",
+    RECOMPUTE["full"]: "full",
+}
 # What may be left to each cell, in the order of choosing.
 CHOICES = ("group", *WRITTEN, "segments")
 
@@ -58,10 +65,12 @@ class Strategy:
     the least halo. layers: which layers are split, those of the oracle's conventions ("default") or
     "all" (s_l = 1 throughout). degrees: of several parallelisms those that are fixed, by name, in
     the order of writing; of a layout's own words all settings, as numbers. zero: the stage of ZeRO,
-    among replicas; None is that of the parameter. schedule: of a pipeline. of_blocks: whether it is
-    a layout of a network with blocks. micro: samples of each of a flush's passes; None: all, or a
-    segment. recomputes: all is run again. replicas: their number, None for what other degrees leave
-    of the PEs. written: its label, if it is a layout in short words, or one that `undo_layout`
+    among replicas; None is that of the parameter. shard: replicas that it divides over, NODE for
+    those of a node, 0 for all. schedule, chunks: of a pipeline, and of each stage. of_blocks:
+    whether it is a layout of a network with blocks. micro: samples of each of a flush's passes;
+    None: all, or a segment. recompute: what is computed again, of `layernorm` all that is cheap;
+    None is that of the run. replicas: their number, None for what other degrees leave of the PEs.
+    written: its label, if it is a layout in short words, or one that `undo_layout`
     undid.
     """
 
@@ -72,10 +81,12 @@ class Strategy:
     layers: Which = "default"
     degrees: tuple[tuple[str, Size], ...] = ()
     zero: Zero | None = None
+    shard: int = 0
     schedule: Schedule = "gpipe"
+    chunks: int = 1
     of_blocks: bool = False
     micro: int | None = None
-    recomputes: bool = False
+    recompute: Recomputed | None = None
     replicas: int | None = None
     written: str = ""
 
@@ -219,19 +230,22 @@ class Strategy:
         divides_blocks = any(
             numbers[name] != row.usual for name, row in LAYOUT_COLUMNS.items() if name not in OF_ALL
         )
-        again, stages, micro = numbers["recompute"], numbers["pipeline"], stated.get("micro")
-        is_open = not {*self.parts} <= {*stated} or "best" in stated.values()
-        is_known = again in (0, RECOMPUTE["full"]) and self.schedule in SCHEDULES
+        known = {name: number for name, number in numbers.items() if isinstance(number, int)}
+        is_open = not {*self.parts} <= {*stated} or len(known) < len(numbers)
+        is_known = numbers["recompute"] in RECOMPUTED and self.schedule in SCHEDULES
         if divides_blocks or is_open or not is_known:
             return self
+        stages, micro = known["pipeline"], stated.get("micro")
         staged = stages != 1
         return Strategy(
             base=f"{DATA}+pipeline" if staged else DATA,
             group=stages if staged else None,
             zero=ZERO[str(stated["zero"])] if "zero" in stated else None,
+            shard=known["shard"],
             schedule=self.schedule if staged else "gpipe",
+            chunks=known["chunks"],
             micro=int(micro) if micro else None,
-            recomputes=again != 0,
+            recompute=RECOMPUTED[known["recompute"]] if "recompute" in stated else None,
             replicas=self.replicas,
             written=self.label,
         )

@@ -240,9 +240,11 @@ def choose_formulas(strategy: Strategy, workload: Workload, settings: Settings) 
             where=strategy.label,
             advice="leave 'zero' out",
         )
-    chosen = replace(settings.options, zero=zero, schedule=strategy.schedule)
-    if strategy.recomputes:
-        chosen = replace(chosen, recompute="full")
+    chosen = replace(
+        settings.options, zero=zero, schedule=strategy.schedule, chunks=strategy.chunks
+    )
+    if strategy.recompute:
+        chosen = replace(chosen, recompute="full" if strategy.recompute == "full" else "none")
     return replace(settings, options=chosen)
 
 
@@ -267,7 +269,7 @@ def divide_layers(workload: Workload, strategy: Strategy, setup: Setup) -> Divid
         table=workload.table,
         mask=workload.mask,
         strategy=strategy,
-        layers=_build_layers(workload, values, settings),
+        layers=_build_layers(workload, strategy, values, settings),
         pe=setup.thin_pe,
         degrees=degrees,
         delta=np.asarray(run.delta),
@@ -305,13 +307,16 @@ def _broadcast_like_p(leaf: Any, run: Run) -> Floats:
     return leaf if np.shape(leaf) == shape else np.broadcast_to(leaf, shape)
 
 
-def _build_layers(workload: Workload, values: Values, settings: Settings) -> Layers:
+def _build_layers(
+    workload: Workload, strategy: Strategy, values: Values, settings: Settings
+) -> Layers:
     """Return the layers with their slowdown: measured time over roofline time on the given system.
 
     A faster PE then speeds up a measured layer as it does the roofline. Bytes per item are part of
     the measurement, so changing them must not rescale it.
     """
-    layers = spread_layers(workload.table, values.rank)
+    keeps_cheap = strategy.recompute != "layernorm"
+    layers = spread_layers(workload.table, values.rank, keeps_cheap=keeps_cheap)
     # The calibrated factor on serial time holds for every group: slow layers are slow everywhere.
     if workload.seconds is None:
         return replace(layers, slowdown=workload.serial * layers.slowdown)

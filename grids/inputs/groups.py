@@ -95,6 +95,7 @@ class Groups:
                     segments=self.segments,
                     costs=self._find_costs(arranged) if staged else None,
                     crossing=self._find_crossing(arranged) if staged else None,
+                    chunks=self.options.chunks,
                 ),
             )
         return join_arrangements(arranged)

@@ -1,5 +1,6 @@
 """Layers in the form that kernels take, and the choice of layers that a group splits."""
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from paradl.grids.entries.strategies import Which
 from paradl.grids.models.layers import LayerTable
 from paradl.kernels.names.arrays import Flags
-from paradl.kernels.work.layers import Layers, Sequence, TouchedRows
+from paradl.kernels.work.layers import Layers, Rerun, Sequence, TouchedRows
 
 Mask = tuple[bool, ...] | None
 
@@ -45,16 +46,31 @@ def _describe_sequence(table: LayerTable) -> Sequence:
     return Sequence(table.steps, table.reads, rows)
 
 
+def _drop_cheap(table: LayerTable) -> Layers:
+    """Convert a table whose cheap layers run again in the backward pass."""
+    items, remembered = table.rerun_items, table.rerun * table.kept_bytes
+    return replace(
+        kernel_layers(table),
+        kept_items=table.kept_items - items,
+        kept_bytes=table.kept_bytes - remembered,
+        rerun=Rerun(table.rerun * 1.0, *map(table.count_rerun, (items, remembered))),
+    )
+
+
 # All machines and strategies share those of a network; uncached, dividing rows takes 0.4 ms for
 # each of thousands of groups of ResNet-50, and not 0.2.
 @lru_cache(maxsize=64)
-def spread_layers(table: LayerTable, rank: int) -> Layers:
-    """Return the layers with `rank` dimensions of cells behind every array."""
+def spread_layers(table: LayerTable, rank: int, *, keeps_cheap: bool = True) -> Layers:
+    """Return the layers with `rank` dimensions of cells behind every array.
+
+    keeps_cheap: whether outputs of cheap layers are kept for the backward pass, or computed again.
+    """
 
     def append(array: Any) -> Any:
         return array.reshape(*array.shape, *(1,) * rank)
 
-    spread: Layers = jax.tree.map(append, kernel_layers(table))
+    layers = kernel_layers(table) if keeps_cheap else _drop_cheap(table)
+    spread: Layers = jax.tree.map(append, layers)
     return spread
 
 

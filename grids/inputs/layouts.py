@@ -215,7 +215,8 @@ class LayoutSpace:
             if self.strategy.replicas:
                 exists = exists & (ranks // group == self.strategy.replicas)
             layouts = replace(layouts, data=np.where(exists, ranks // group, 1))
-            in_node = count_ranks_in_node(layouts, self._system.pes_per_node)
+            whole, per_node = layouts.data * layouts.context, self._system.pes_per_node
+            in_node = count_ranks_in_node(whole, layouts.tensor, per_node)
             ranks = np.where(layouts.shard == NODE, in_node, layouts.shard)
             yield layouts.shard_over(ranks), cell, exists
 

@@ -38,7 +38,7 @@ class Rules:
     carries. verbatim: layers are counted and divided as in Table III, else as in the experiments.
     groups: placed groups; segments [cells]: micro-batches of their steps. costs [G, cells]:
     FW_l + BW_l, for stages only. crossing [G, cells]: items that cuts carry if a PE has part of the
-    rows; by default whole tensors.
+    rows; by default whole tensors. chunks: runs of layers in each stage.
     """
 
     table: LayerTable
@@ -52,6 +52,7 @@ class Rules:
     segments: Floats = field(default_factory=partial(np.ones, ()))  # one: steps are not cut
     costs: Floats | None = None
     crossing: Floats | None = None
+    chunks: int = 1
 
 
 def place(divided: Divided | None, degree: Floats, rules: Rules) -> Arrangement:
@@ -164,7 +165,7 @@ def _place_stages(rules: Rules, degree: Floats) -> Arrangement:
     starts = table.layer_starts if rules.verbatim else np.arange(len(table))
     layers, costs = len(starts), np.add.reduceat(costs, starts, axis=0)
     rows = np.append(starts[1:], len(table))  # where each layer ends
-    defined = degree <= layers  # every stage has a layer
+    defined = degree * rules.chunks <= layers  # every part of a stage has a layer
     stages, at = np.unique(np.where(defined, degree, layers).astype(np.int64), return_inverse=True)
     crossing_cells = () if crossing is None else crossing.shape[1:]
     cells = np.broadcast_shapes(degree.shape, costs.shape[1:], crossing_cells)
@@ -180,19 +181,34 @@ def _place_stages(rules: Rules, degree: Floats) -> Arrangement:
     if distinct.shape[2] > 1:  # sorting one column takes as long as a partition
         distinct, which = np.unique(distinct, axis=2, return_inverse=True)
     partitions = np.stack(
-        [
-            rows[stage_ends(pair[0], stages, pair[1] if len(pair) > 1 else None) - 1]
-            for pair in np.moveaxis(distinct, 2, 0)
-        ]
+        [rows[_end_chunks(pair, stages, rules.chunks) - 1] for pair in np.moveaxis(distinct, 2, 0)]
     )
     column = np.broadcast_to(which.reshape(varying), cells)
     at_cells = np.broadcast_to(at.reshape(degree.shape), cells)
     ends = np.moveaxis(partitions[column, :, at_cells], -1, 0)
     return replace(_place_whole(table, degree), ends=ends, crossing=crossing), replace(
         # At most as many stages as layers (Table III), or as layers with work in a chain.
-        _make_bounds(degree <= (layers if rules.cuts == "output" else max(table.depth, 1))),
+        _make_bounds(
+            degree * rules.chunks <= (layers if rules.cuts == "output" else max(table.depth, 1))
+        ),
         defined=defined,
     )
+
+
+def _end_chunks(columns: Floats, stages: Integers, chunks: int) -> Integers:
+    """Return where parts of stages end [part, n], for each number of stages [n].
+
+    columns: costs, and items that cuts carry if they count [G]. Stage i of q has the parts i, q + i
+    and so on of the network; the first ones of all stages are followed by the second ones, and a
+    stage that a number lacks has parts without layers.
+    """
+    costs, *crossing = columns
+    numbers = np.minimum(stages * chunks, costs.size)
+    ends = stage_ends(costs, numbers, *crossing)
+    stage, chunk = np.arange(stages.max())[:, None], np.arange(chunks)[:, None, None]
+    parts = chunk * stages + np.minimum(stage, stages - 1)
+    parts = np.minimum(parts, len(ends) - 1).reshape(-1, stages.size)
+    return np.take_along_axis(ends, parts, axis=0)
 
 
 def _place_parts(rules: Rules, degree: Floats) -> Arrangement:

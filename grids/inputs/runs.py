@@ -24,7 +24,9 @@ from paradl.kernels.configuration.run import Run
 from paradl.kernels.machine.device import count_pes
 from paradl.kernels.machine.network import Network, shared_links
 from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.parallelisms import NODE
 from paradl.kernels.options import Optimizer, OracleName, Zero
+from paradl.kernels.parallelism.alignment import count_ranks_in_node
 from paradl.kernels.parallelism.layout import UNDIVIDED, find_part
 
 # GPipe's stages are busy S / (q+S-1) of the time: 94 % with 1,024 for q = 64.
@@ -51,7 +53,20 @@ def build_run(strategy: Strategy, values: Values, workload: Workload, settings: 
         spec_batch=batch,
         segments=segments,
         accumulate=passes,
+        shards=_find_shards(strategy, system, settings, several, np.asarray(count_pes(degrees))),
     )
+
+
+def _find_shards(
+    strategy: Strategy, system: System, settings: Settings, replicas: Floats, inside: Floats
+) -> Floats | None:
+    """Return the replicas that ZeRO divides over [cells]; None for all, or without ZeRO."""
+    if not (strategy.shard and settings.options.zero):
+        return None
+    if strategy.shard != NODE:
+        return np.full(replicas.shape, float(strategy.shard))
+    ranks, strides = (np.rint(number).astype(int) for number in (replicas, inside))
+    return count_ranks_in_node(ranks, strides, system.pes_per_node).astype(float)
 
 
 def make_run(

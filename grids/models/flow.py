@@ -64,14 +64,51 @@ def count_kept_items(
     States carried from one position to the next are included. inputs: positions of the layers that
     each layer reads. sample, y: items of the sample, of each output [G].
     """
-    # The sample comes last, where position -1 points.
+    kept = find_kept(kinds, inputs)
+    items = np.where(kept[:SAMPLE], y, 0.0) + np.array([kind.carried for kind in kinds]) * y
+    items[0] += sample * kept[SAMPLE]
+    return items
+
+
+def find_kept(kinds: Sequence[LayerKind], inputs: Sequence[Sequence[int]]) -> Flags:
+    """Find the outputs that the backward pass reads; the sample comes last, where -1 points."""
     kept = np.array([*(kind.keeps_output for kind in kinds), False])
     for kind, positions in zip(kinds, inputs, strict=True):
         if kind.keeps_input:
             kept[list(positions)] = True
-    items = np.where(kept[:SAMPLE], y, 0.0) + np.array([kind.carried for kind in kinds]) * y
-    items[0] += sample * kept[SAMPLE]
-    return items
+    return kept
+
+
+def find_rerun(kinds: Sequence[LayerKind], inputs: Sequence[Sequence[int]]) -> Flags:
+    """Find the cheap layers [G] that run again in the backward pass if it keeps no cheap output.
+
+    They follow from outputs that are kept anyway, and the backward pass reads what they make or
+    what follows from it. A ReLU that works in place on a convolution's output is kept in its stead.
+    """
+    kept, again = find_kept(kinds, inputs), np.zeros(len(kinds) + 1, bool)
+    for layer, (kind, positions) in enumerate(zip(kinds, inputs, strict=True)):
+        again[layer] = kind.cheap and all(again[p] or kept[p] for p in positions)
+    needed = kept | np.array([*(kind.remembered > 0 for kind in kinds), False])
+    for layer in reversed(range(len(kinds))):
+        again[layer] &= needed[layer]
+        if again[layer]:
+            needed[list(inputs[layer])] = True
+    return again[:SAMPLE]
+
+
+def count_rerun(
+    kinds: Sequence[LayerKind], inputs: Sequence[Sequence[int]], again: Flags, sizes: Floats
+) -> Floats:
+    """Sum sizes of what runs again for the backward pass of each layer, all there at once [G].
+
+    again: layers that run again; sizes: of what these would otherwise keep [G].
+    """
+    there = np.zeros(len(kinds) + 1)
+    for layer, (kind, positions) in enumerate(zip(kinds, inputs, strict=True)):
+        if again[layer] or kind.keeps_input:
+            before = (there[p] for p in {*positions} - {SAMPLE} if again[p])
+            there[layer] = sizes[layer] + sum(before)
+    return there[:SAMPLE]
 
 
 def count_kept_bytes(kinds: Sequence[LayerKind], y: Floats) -> Floats:

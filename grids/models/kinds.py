@@ -54,6 +54,9 @@ class LayerKind:
     carried: ClassVar[int] = 0
     # Why no group can split its filters or channels; empty if groups can.
     whole: ClassVar[str] = ""
+    # Costs little to run again: "batch normalization, activation function and pooling" (Chen et al.
+    # 2016, section 3), and dropout.
+    cheap: ClassVar[bool] = False
 
     @property
     def elementwise(self) -> bool:
@@ -86,6 +89,7 @@ class Pooling(LayerKind):
     """Maximum or mean of each window; each item of a window is one operation."""
 
     windowed = True
+    cheap = True
 
     def count_operations(self, weights: float, y: Sizes, kernel: Sizes) -> float:
         return math.prod(y) * math.prod(kernel)
@@ -101,6 +105,7 @@ class Normalisation(LayerKind):
     """Scale (counted as weight) and shift (counted as bias) per channel."""
 
     keeps_input = True
+    cheap = True
 
     def count_weights(self, channels: int, filters: int, kernel: Sizes) -> int:
         return channels
@@ -120,12 +125,14 @@ class Activation(LayerKind):
     """Function whose slope follows from its value: ReLU's is 1 where the output is above 0."""
 
     keeps_output = True
+    cheap = True
 
 
 class CurvedActivation(LayerKind):
     """Function whose slope needs its argument: GELU has the same value for two arguments."""
 
     keeps_input = True
+    cheap = True
 
 
 class Product(LayerKind):
@@ -140,6 +147,7 @@ class Dropout(LayerKind):
     # Not in place, which is the default of frameworks: the backward pass of a ReLU before it needs
     # the ReLU's output.
     remembered = 1
+    cheap = True
 
 
 class Multiplying(LayerKind):

@@ -12,7 +12,16 @@ from functools import cached_property
 
 import numpy as np
 
-from paradl.grids.models.flow import count_crossing, count_kept_bytes, count_kept_items, find_depth
+from paradl.grids.models.flow import (
+    SAMPLE,
+    count_crossing,
+    count_kept_bytes,
+    count_kept_items,
+    count_rerun,
+    find_depth,
+    find_kept,
+    find_rerun,
+)
 from paradl.grids.models.kinds import KINDS, LayerKind
 from paradl.grids.models.tensors import NO_ROLE, Role
 from paradl.grids.reading.errors import InputError, shorten
@@ -145,6 +154,21 @@ class LayerTable:
     def kept_bytes(self) -> Floats:
         """Further bytes per sample that each layer keeps [G], the same in every precision."""
         return count_kept_bytes(self._kinds, self.y)
+
+    @cached_property
+    def rerun(self) -> Flags:
+        """Layers that run again in the backward pass if no output of a cheap layer is kept [G]."""
+        return find_rerun(self._kinds, self.inputs)
+
+    @cached_property
+    def rerun_items(self) -> Floats:
+        """Items per sample [G] that layers that run again would otherwise keep."""
+        kept = find_kept(self._kinds, self.inputs)[:SAMPLE]
+        return np.where(self.rerun & kept, self.y, 0.0)
+
+    def count_rerun(self, sizes: Floats) -> Floats:
+        """Sum sizes [G] of what runs again for the backward pass of each layer, at once."""
+        return count_rerun(self._kinds, self.inputs, self.rerun, sizes)
 
     @cached_property
     def crossing(self) -> Floats:

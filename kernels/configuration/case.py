@@ -5,7 +5,7 @@ size 1 there (`kernels.arrays`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
 from operator import mul
 from typing import Protocol, runtime_checkable
@@ -154,6 +154,18 @@ class Case:
             several=several,
             thinned=xp.ones(()),
         )
+
+    def find_shards(self) -> Ring:
+        """Return the ring of PEs among which ZeRO divides the states of a weight."""
+        ring, shards = self.find_replicas(), self.run.shards
+        return ring if shards is None else replace(ring, degree=shards)
+
+    def find_copies(self) -> Ring | None:
+        """Return the ring of PEs with the same shard, one in each group of HSDP; None without."""
+        ring, shards = self.find_replicas(), self.run.shards
+        if shards is None:
+            return None
+        return replace(ring, degree=ring.degree / shards, stride=ring.stride * shards)
 
     @property
     def of_blocks(self) -> bool:

@@ -37,6 +37,7 @@ from paradl.kernels.options import Options, Rounding
         "accumulate",
         "largest_batch",
         "sharded",
+        "shards",
     ),
     # This chooses a formula, and so is fixed when a program is compiled.
     meta_fields=("scaling",),
@@ -49,7 +50,8 @@ class Run:
     samples per replica, if scaling is weak; B if it is strong. phi: contention of the gradient
     exchange. gradient_delta: bytes per weight in that exchange. accumulate: A, passes before it.
     largest_batch: largest B that converges or that the user allows; None if not stated. sharded:
-    bytes of a weight's states that ZeRO divides, as a share of all; None without ZeRO.
+    bytes of a weight's states that ZeRO divides, as a share of all; None without ZeRO. shards:
+    replicas that it divides them over; None: all.
     """
 
     p: Cells
@@ -65,6 +67,7 @@ class Run:
     accumulate: Cells
     largest_batch: Cells | None = None
     sharded: Cells | None = None
+    shards: Cells | None = None
     scaling: Scaling = "weak"
 
     @property

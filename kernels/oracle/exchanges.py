@@ -41,12 +41,14 @@ PASSING = ("forward_backward", "pipeline_bubble", "pass_overhead", "launch_wait"
 class Paths:
     """Costs of exchanges that do not depend on bytes; computed once, before the cells.
 
-    gradients: all-reduces across replicas. groups: exchanges inside a group, by parallelism. hosts
+    gradients: all-reduces across replicas, of HSDP across its shards. copies: across groups of
+    shards; None without HSDP. groups: exchanges inside a group, by parallelism. hosts
     [s]: of gradients that pass through host memory. slowest: z(p), by how many standard deviations
     the slowest of p PEs exceeds the mean.
     """
 
     gradients: Costs
+    copies: Costs | None
     groups: Mapping[str, Any]
     hosts: Cells
     slowest: Cells
@@ -61,11 +63,18 @@ def find_paths(case: Case) -> Paths:
         parallelism.reduce_through_hosts(sent, case, network, reach.slowest_node, replicas)
         for parallelism, sent in list_parts(case)
     )
-    costs = reduce_costs(network, replicas, case.options.algorithm)
-    if case.options.algorithm == "auto":  # rings come first
-        costs = limit_to_first(costs, case.network.whole_gradients)
+    copies = case.find_copies()
+
+    def reduce_over(ring: Ring) -> Costs:
+        """List the costs of gradients on a ring."""
+        costs = reduce_costs(network, ring, case.options.algorithm)
+        if case.options.algorithm == "auto":  # rings come first
+            costs = limit_to_first(costs, case.network.whole_gradients)
+        return contend(costs, run.phi)
+
     return Paths(
-        gradients=contend(costs, run.phi),
+        gradients=reduce_over(case.find_shards()),
+        copies=None if copies is None else reduce_over(copies),
         groups={
             parallelism.name: parallelism.find_paths(sent, case, reach)
             for parallelism, sent in list_parts(case)
@@ -146,6 +155,9 @@ def _exchange_gradients(case: Case, paths: Paths) -> Exchange:
         # Each pass gathers weights forward and backward, an iteration reduces gradients once
         # (Rajbhandari et al. 2020, ZeRO); each of these is half an all-reduce.
         seconds, hosts = ((run.accumulate + 0.5) * time for time in (seconds, hosts))
+    if paths.copies is not None:
+        # HSDP: each shard is also reduced across groups, as of blocks (kernels.parallelism.data).
+        seconds = seconds + time_fastest(paths.copies, m / case.find_shards().degree, messages)
     # The last message leaves when no backward pass is left to hide it.
     early = 1 - 1 / xp.maximum(messages, 1.0)
     share = early * _take_backward(case.options) / count_segments(case)

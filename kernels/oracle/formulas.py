@@ -5,7 +5,7 @@ No other module does.
 
 from dataclasses import replace
 
-from paradl.kernels.arrays import LIMITS, Cells, Flags, PerLayer, xp
+from paradl.kernels.arrays import LIMITS, Cells, Flags, PerLayer, divides, xp
 from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.run import (
@@ -21,7 +21,12 @@ from paradl.kernels.options import Options
 from paradl.kernels.oracle import blocks, exchanges, reduction, table_iii
 from paradl.kernels.oracle.exchanges import Paths, exchange, find_paths
 from paradl.kernels.oracle.iteration import time_computing, time_feed
-from paradl.kernels.oracle.limits import InvariantFlags, find_group_flags, find_invariant_flags
+from paradl.kernels.oracle.limits import (
+    InvariantFlags,
+    find_group_flags,
+    find_invariant_flags,
+    flag_indivisible,
+)
 from paradl.kernels.paper.table import TableWork
 from paradl.kernels.parallelism import layout
 from paradl.kernels.work import memory
@@ -29,6 +34,7 @@ from paradl.kernels.work.compute import layer_times, slowdown
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.group import GroupWork
 from paradl.kernels.work.layers import Layers, LayerTimes
+from paradl.kernels.work.schedules import INTERLEAVES, leave_micro_batches
 
 Work = GroupWork | TableWork
 
@@ -93,6 +99,7 @@ def find_existing(case: Case) -> Flags:
     run = case.run
     # False if serial has several PEs or a group does not divide p, since p1 is then rounded.
     exists = xp.equal(run.replicas * run.group, run.p) & case.bounds.defined
+    exists = exists & _divide_whole(case)
     if "segments" in case.choices:  # less than a sample each is no choice; one segment always is
         exists = exists & xp.less_equal(run.segments, xp.maximum(run.batch, 1.0))
     return exists
@@ -104,7 +111,21 @@ def find_flags(case: Case) -> InvariantFlags:
         group = find_group_flags(case.bounds, case.run, case.network)
         of_layouts = xp.asarray(blocks.flag_cells(case.whole_blocks), LIMITS)
         return InvariantFlags(group | of_layouts, *[xp.zeros((), LIMITS)] * 2)
-    return find_invariant_flags(case.bounds, case.run, case.network, count_segments(case))
+    flags = find_invariant_flags(case.bounds, case.run, case.network, count_segments(case))
+    return replace(flags, group=flags.group | flag_indivisible(_divide_whole(case)))
+
+
+def _divide_whole(case: Case) -> Flags:
+    """Return where settings of a layout divide what they have to."""
+    run = case.run
+    whole: Flags = xp.ones((), bool)
+    if run.shards is not None:
+        whole = divides(run.shards, run.replicas)
+    if case.options.chunks > 1:
+        stages = run.degrees.get("pipeline", xp.ones(()))
+        unfit = leave_micro_batches(run.segments, stages, stages)
+        whole = whole & xp.logical_not(unfit) & (case.options.schedule == INTERLEAVES)
+    return whole
 
 
 def time_iteration(case: Case, paths: Paths | None = None) -> Times:
@@ -175,7 +196,7 @@ def find_share(case: Case) -> Cells | None:
     if case.run.sharded is None:
         return None
     # Of N PEs each has 1/N of what the stage divides, and all of the rest.
-    return 1 - case.run.sharded * (1 - 1 / case.find_replicas().degree)
+    return 1 - case.run.sharded * (1 - 1 / case.find_shards().degree)
 
 
 def shard_states(case: Case, work: GroupWork) -> GroupWork:
@@ -190,7 +211,7 @@ def find_gathered(case: Case, work: GroupWork) -> Cells:
     """Return bytes of weights that a PE gathers; none where it has all of them."""
     if work.gathered_weights is None:
         return 0.0
-    return xp.where(xp.greater(case.find_replicas().degree, 1), work.gathered_weights, 0.0)
+    return xp.where(xp.greater(case.find_shards().degree, 1), work.gathered_weights, 0.0)
 
 
 def find_unit(case: Case) -> tuple[Cells, Cells]:

@@ -57,9 +57,9 @@ def _share_fed(case: Case) -> Cells:
 
 
 def _update(case: Case) -> Cells:
-    """Compute seconds of the update; with ZeRO for a replica's share of the weights."""
+    """Compute seconds of the update; with ZeRO for a shard of the weights."""
     update = xp.asarray(case.machine_work.update)
-    return update / case.find_replicas().degree if case.options.zero else update
+    return update / case.find_shards().degree if case.options.zero else update
 
 
 def _wait_for_launches(case: Case) -> Cells:

@@ -69,6 +69,11 @@ def limits(
     return xp.where((invariant.group & undivided) > 0, undivided, flags)
 
 
+def flag_indivisible(whole: Flags) -> Limits:
+    """Compute the flag of cells whose settings do not divide what they have to."""
+    return _flag(xp.logical_not(whole), Limit.DOES_NOT_DIVIDE)
+
+
 def _samples(count: Cells) -> Limits:
     """Compute the flags of a number of samples per pass."""
     few = _flag(xp.less(count, 1), Limit.BATCH_TOO_SMALL)

@@ -33,15 +33,14 @@ def count_level_pes(network: Network, layouts: Layouts) -> list[Column]:
     return counts
 
 
-def count_ranks_in_node(layouts: Layouts, pes_per_node: int) -> Column:
-    """Count the most ranks with the same weights that a node holds, as a divisor of all of them.
+def count_ranks_in_node(ranks: Column, inside: Column, pes_per_node: int) -> Column:
+    """Count the most of `ranks` PEs with the same weights that a node holds, as a divisor of them.
 
-    Tensor ranks take a node's PEs first.
+    inside: PEs from one to the next, which take a node's PEs first.
     """
-    whole, room = layouts.data * layouts.context, np.maximum(pes_per_node // layouts.tensor, 1)
-    distinct, place = find_distinct(whole, room)
-    ranks = [find_largest_divisor(*row) for row in np.stack(distinct, axis=1).tolist()]
-    most: Column = np.array(ranks, int)[place]
+    distinct, place = find_distinct(ranks, np.maximum(pes_per_node // inside, 1))
+    found = [find_largest_divisor(*row) for row in np.stack(distinct, axis=1).tolist()]
+    most: Column = np.array(found, int)[place]
     return most
 
 

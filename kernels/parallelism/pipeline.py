@@ -30,8 +30,11 @@ from paradl.kernels.work.schedules import (
     Schedule,
     count_parts,
     is_uneven,
+    leave_micro_batches,
+    name_schedule,
+    share_bubble,
 )
-from paradl.kernels.work.stages import largest, passed_on, stage_sums
+from paradl.kernels.work.stages import join_chunks, largest, passed_on, stage_sums
 from paradl.kernels.work.transformer import Training, Transformer
 
 
@@ -64,39 +67,43 @@ class Pipeline(Parallelism):
 
     def sum_layers(self, values: PerLayer, division: Division) -> PerStage:
         """Sum by stage: stages exchange, and update, concurrently."""
-        return stage_sums(values, xp.asarray(division.placement.ends))
+        return stage_sums(values, xp.asarray(division.placement.ends), division.options.chunks)
 
     def time_layers(self, times: LayerTimes, division: Division) -> tuple[Cells, Cells, Cells]:
         """Return the times of the slowest stage; with BW_l = 2 FW_l it is the same both ways."""
         # Stages with most forward and most backward time need not be one: an upper bound.
-        ends = xp.asarray(division.placement.ends)
-        seconds = largest(times.forward, ends) + largest(times.backward, ends)
-        return seconds, largest(times.fixed, ends), largest(times.launches, ends)
+        forward, backward, fixed, launches = (
+            largest(values, xp.asarray(division.placement.ends), division.options.chunks)
+            for values in (times.forward, times.backward, times.fixed, times.launches)
+        )
+        return forward + backward, fixed, launches
 
     def hold(self, division: Division, shares: LayerShares) -> Holding:
         """Compute the memory of each stage by itself."""
-        return hold_runs(division, shares, xp.asarray(division.placement.ends))
+        ends = xp.asarray(division.placement.ends)
+        return hold_runs(division, shares, ends, division.options.chunks)
 
     def hold_segments(self, division: Division, shares: LayerShares, holding: Holding) -> PerStage:
         """Return bytes per sample of each stage, by its schedule.
 
         One segment goes backward at a time. Tensors of the others are kept, unless their forward
-        passes are recomputed from the stage's inputs.
+        passes are recomputed from the stage's inputs. A chunk of a segment counts 1/v.
         """
-        recompute = division.options.recompute == "full"
+        recompute, chunks = division.options.recompute == "full", division.options.chunks
         # A pipeline of one stage is not cut into segments.
         several = division.degrees[self.sends_as] > 1
         segments = xp.where(several, division.segments, 1.0)
-        entry, first = holding.entry, _mark_first(holding.entry)
-        # Later stages hold what they received; the first one's samples are among what it keeps.
-        received = (1 - first) * entry
+        # Stages hold what they received; the samples are among what the first one keeps.
+        first = _mark_first(holding.entry)
+        received = join_chunks((1 - first) * holding.entry, chunks)
         waiting: PerStage = 1 - 1 / segments
-        schedule = SCHEDULES[division.options.schedule]
+        schedule = SCHEDULES[name_schedule(division.options.schedule, chunks)]
         if not schedule.is_late:
             degree = division.degrees[self.sends_as]
-            flying = _count_flying(schedule, holding.kept, degree, segments)
-            received, waiting = received * flying / segments, (flying - 1) / segments
-        others = waiting * (first * entry if recompute else holding.kept)
+            flying = _count_flying(schedule, holding.kept, degree, segments, chunks)
+            received, waiting = received * flying / segments, (flying - 1 / chunks) / segments
+        samples = join_chunks(first * holding.entry, chunks)
+        others = waiting * (samples if recompute else holding.kept)
         activations = others + received + holding.peak / segments
         if not recompute:
             return activations
@@ -108,12 +115,13 @@ class Pipeline(Parallelism):
         """Return what crosses a cut, from a PE's share: tensors that later layers read."""
         crossing, ends = division.placement.crossing, xp.asarray(division.placement.ends)
         carried = division.layers.crossing if crossing is None else crossing
-        return Cut(passed_on(carried, ends, division.degrees[self.sends_as]))
+        return Cut(passed_on(carried, ends))
 
     def count_steps(self, case: Case) -> Cells:
-        """Count q + S - 1 steps; a single stage has no segments."""
+        """Count (q - 1) / v + S steps; a single stage has no segments."""
         degree = self.find_degree(case)
-        return 1 + xp.where(xp.greater(degree, 1), degree + case.run.segments - 2, 0.0)
+        further = (degree - 1) / case.options.chunks + (case.run.segments - 1)
+        return 1 + xp.where(xp.greater(degree, 1), further, 0.0)
 
     def cut_steps(self, case: Case) -> Cells:
         """Return S, the number of segments."""
@@ -121,13 +129,13 @@ class Pipeline(Parallelism):
 
     def time_once(self, sent: Cut, case: Case) -> Mapping[str, Cells]:
         """Compute (q-1)/S of the slowest stage's time, while the pipeline fills and drains; or
-        the part of it that a zero-bubble schedule leaves.
+        the part of it that chunks or a zero-bubble schedule leave.
         """
-        run, schedule = case.run, SCHEDULES[case.options.schedule]
+        run, share = case.run, float(share_bubble(case.options.schedule, case.options.chunks))
         # The total is b (q+S-1)/S, of which b is `forward_backward`.
         seconds = run.batch * case.machine_work.forward_backward
         bubble = (self.find_degree(case) - 1) / run.segments * seconds
-        return {"pipeline_bubble": schedule.bubble * bubble}
+        return {"pipeline_bubble": share * bubble}
 
     def find_paths(self, sent: Cut, case: Case, reach: Reach) -> Link:
         """Return the path from stage to stage."""
@@ -136,17 +144,21 @@ class Pipeline(Parallelism):
     def list_exchanges(
         self, sent: Cut, case: Case, paths: Link, batch: Cells
     ) -> tuple[Exchange, ...]:
-        """List 2 (q+S-2) P2P(b/S a c), of which 2 (S-1) can overlap with computing."""
-        run, degree = case.run, self.find_degree(case)
+        """List 2 (q + v S - 2) P2P(b/S a c), of which 2 (v S - 1) can overlap with computing.
+
+        Start-ups of further chunks overlap with nothing, as those of blocks.
+        """
+        run, degree, chunks = case.run, self.find_degree(case), case.options.chunks
         m = batch / run.segments * run.delta * sent.stage_items
         # A single stage sends nothing.
         several = xp.where(xp.greater(degree, 1), 1.0, 0.0)
         once = several * (paths.alpha + m * paths.beta)
         # Those of the first segment fill and drain the pipeline, when no stage has other work.
-        waiting = run.segments - 1
-        steady = 2 * waiting * once
+        passed = chunks * run.segments
+        steady = 2 * (passed - 1) * once
         seconds = 2 * (degree - 1) * once + steady
-        return (Exchange("point_to_point", seconds, steady, share=waiting / run.segments),)
+        hideable = steady - several * 2 * (passed - run.segments) * paths.alpha
+        return (Exchange("point_to_point", seconds, hideable, share=(passed - 1) / passed),)
 
     @staticmethod
     def list_rules(net: Transformer, layouts: Layouts, training: Training) -> Rules:
@@ -157,7 +169,11 @@ class Pipeline(Parallelism):
         blocks = f"{net.blocks:,} block{'s' if net.blocks > 1 else ''}"
         return {
             "interleaving": Rule(
-                (layouts.chunks > 1) & _cannot_interleave(layouts, micro_batches, training),
+                (layouts.chunks > 1)
+                & (
+                    leave_micro_batches(micro_batches, layouts.pipeline, layouts.passes)
+                    | (not interleaves)
+                ),
                 f"{v} needs stages, and micro-batches that fill them: "
                 f"{read_first(micro_batches):,} in groups of {read_first(layouts.passes)} over {pp}"
                 if interleaves
@@ -209,24 +225,15 @@ class Pipeline(Parallelism):
 PARALLELISM = Pipeline()
 
 
-def _count_flying(schedule: Schedule, values: PerStage, degree: Cells, segments: Cells) -> PerStage:
+def _count_flying(
+    schedule: Schedule, values: PerStage, degree: Cells, segments: Cells, chunks: int
+) -> PerStage:
     """Count segments in flight when the first goes backward, at each stage."""
     number = xp.arange(values.shape[0], dtype=float).reshape(-1, *[1] * (values.ndim - 1))
-    flying = xp.minimum(*schedule.in_flight(degree, number, segments, 1, 1))
+    flying = xp.minimum(*schedule.in_flight(degree, number, segments, chunks, degree))
     return xp.maximum(flying, 1.0)  # of stages that a cell lacks, too
 
 
 def _mark_first(values: PerStage) -> PerStage:
     """Return 1 for the first stage and 0 for the others."""
     return xp.concatenate([xp.ones_like(values[:1]), xp.zeros_like(values[1:])])
-
-
-def _cannot_interleave(layouts: Layouts, micro_batches: Column, training: Training) -> Column:
-    """Find layouts whose micro-batches are not a multiple of N, or with N below the stages.
-
-    Megatron-LM, model_parallel_config.py: microbatch_group_size_per_vp_stage.
-    """
-    rest = micro_batches % layouts.passes
-    unfit = (layouts.passes < layouts.pipeline) | ((rest > 0) & (rest < layouts.pipeline))
-    unable: Column = (layouts.pipeline == 1) | unfit | (training.schedule != INTERLEAVES)
-    return unable

@@ -154,7 +154,9 @@ def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options) -> Layer
         fixed=layers.slowdown * once.fixed,
         launches=once.launches,  # by the host: a profile of the device does not change them
     )
-    return times if options.recompute == "none" else _run_forward_twice(times)
+    if layers.rerun is not None:
+        return _run_again(times, layers.rerun.again)
+    return times if options.recompute == "none" else _run_again(times, 1.0)
 
 
 def _count_updated(layers: Layers) -> PerLayer:
@@ -201,11 +203,14 @@ def _time_sequence(layers: Layers, sequence: Sequence, pe: PE, delta: Cells) -> 
     return weights + xp.where(is_sequential, 2 * empty * forward, 0.0)
 
 
-def _run_forward_twice(times: LayerTimes) -> LayerTimes:
-    """Return the times with recomputation; the forward pass is a third of a layer's time."""
+def _run_again(times: LayerTimes, again: PerLayer | float) -> LayerTimes:
+    """Return the times with recomputation; the forward pass is a third of a layer's time.
+
+    again: 1 for layers that run forward once more, else 0.
+    """
     return replace(
         times,
-        forward=2 * times.forward,
-        fixed=4 / 3 * times.fixed,
-        launches=4 / 3 * times.launches,
+        forward=(1 + again) * times.forward,
+        fixed=(1 + again / 3) * times.fixed,
+        launches=(1 + again / 3) * times.launches,
     )

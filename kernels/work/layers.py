@@ -32,7 +32,7 @@ class Layers:
     all tensors of this and earlier layers that later ones read. slowdown: measured over roofline
     time on the machine of the measurement; 1 if not measured. groups: of grouped convolutions;
     None if all are dense, since programs then round as they did without. sequence: of networks
-    with sequential steps or tables of words.
+    with sequential steps or tables of words. rerun: of those without cheap outputs.
     """
 
     x: PerLayer
@@ -55,6 +55,21 @@ class Layers:
     slowdown: PerLayer
     groups: PerLayer | None = None
     sequence: "Sequence | None" = None
+    rerun: "Rerun | None" = None
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Rerun:
+    """Layers that run again in the backward pass, which keeps no outputs of cheap ones.
+
+    again: 1 for those that do. items, bytes: what is computed again for the backward pass of each
+    layer, there at once.
+    """
+
+    again: PerLayer
+    items: PerLayer
+    bytes: PerLayer
 
 
 @jax.tree_util.register_dataclass

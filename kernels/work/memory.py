@@ -14,7 +14,13 @@ from paradl.kernels.work.division import Division
 from paradl.kernels.work.group import GroupWork, RowStates, find_fullest
 from paradl.kernels.work.layers import Layers, find_rows, is_table
 from paradl.kernels.work.rows import row_share
-from paradl.kernels.work.stages import at_starts, first_inputs, stage_maxima, stage_sums
+from paradl.kernels.work.stages import (
+    at_starts,
+    first_inputs,
+    list_chunks,
+    stage_maxima,
+    stage_sums,
+)
 
 
 @jax.tree_util.register_dataclass
@@ -23,7 +29,8 @@ class Holding:
     """Memory of each stage, of which the fullest counts; one stage without a pipeline.
 
     kept [B per sample]: read by the backward pass. peak [B per sample]: largest sum in one pass,
-    including gradients. entry [B per sample]: received from another stage or the hosts. states
+    including gradients. entry [B per sample]: received from another stage or the hosts, by chunk of
+    a stage. states
     [B]. rows: states of looked-up rows of tables; None if all states are whole.
     """
 
@@ -35,11 +42,21 @@ class Holding:
 
 
 class Tensors(NamedTuple):
-    """Bytes per sample of each layer on one PE: inputs, outputs, and what is kept for backward."""
+    """Bytes per sample of each layer on one PE: inputs, outputs, and what is kept for backward.
+
+    rerun: what its backward pass computes again.
+    """
 
     inputs: PerLayer
     outputs: PerLayer
     kept: PerLayer
+    rerun: PerLayer | None = None
+
+    @property
+    def backward(self) -> PerLayer:
+        """What is there in a layer's backward pass beside what is kept."""
+        gradients = self.inputs + self.outputs
+        return gradients if self.rerun is None else gradients + self.rerun
 
 
 class LayerShares(NamedTuple):
@@ -79,14 +96,16 @@ def _find_whole_peak(tensors: Tensors, recompute: Literal["none", "full"]) -> Pe
     return xp.minimum(whole, xp.sum(entries, axis=0) + xp.max(peaks, axis=0))
 
 
-def hold_runs(division: Division, shares: LayerShares, ends: Ends) -> Holding:
-    """Compute the memory of each run of layers by itself."""
+def hold_runs(division: Division, shares: LayerShares, ends: Ends, chunks: int = 1) -> Holding:
+    """Compute the memory of each run of layers by itself, or of stages with several of them."""
+    peaks = _find_peaks(shares.tensors, ends)
     return Holding(
-        kept=stage_sums(shares.tensors.kept, ends),
-        peak=_find_peaks(shares.tensors, ends),
+        kept=stage_sums(shares.tensors.kept, ends, chunks),
+        # One chunk runs backward at a time.
+        peak=peaks if chunks == 1 else xp.max(list_chunks(peaks, chunks), axis=0),
         entry=first_inputs(shares.tensors.inputs, ends),
-        states=stage_sums(find_states(division, shares), ends),
-        rows=sum_row_states(division, shares, partial(stage_sums, ends=ends)),
+        states=stage_sums(find_states(division, shares), ends, chunks),
+        rows=sum_row_states(division, shares, partial(stage_sums, ends=ends, chunks=chunks)),
     )
 
 
@@ -103,10 +122,10 @@ def _find_peaks(tensors: Tensors, ends: Ends) -> PerStage:
     # Backward at layer l: everything kept by layers up to l, and gradients of its input and output.
     # Early layers have the largest gradients, when later layers' tensors are free again: the sum of
     # both maxima would be 8 to 23 % above measurements (tests/grids/models/test_liveness.py).
-    gradients = tensors.inputs + tensors.outputs
-    so_far = xp.cumsum(xp.broadcast_to(tensors.kept, xp.shape(gradients)), axis=0)
+    backward = tensors.backward
+    so_far = xp.cumsum(xp.broadcast_to(tensors.kept, xp.shape(backward)), axis=0)
     before = xp.concatenate([xp.zeros_like(so_far[:1]), so_far])
-    peak = stage_maxima(so_far + gradients, ends) - at_starts(before, ends)
+    peak = stage_maxima(so_far + backward, ends) - at_starts(before, ends)
     return xp.maximum(peak, 0)  # a stage that a cell lacks would be negative
 
 
@@ -114,10 +133,12 @@ def list_tensors(
     layers: Layers, delta: Cells, rows_in: PerLayer | float, rows_out: PerLayer | float
 ) -> Tensors:
     """Compute bytes of a share `rows_in` of each layer's input and `rows_out` of its output."""
+    rerun = layers.rerun
     return Tensors(
         inputs=rows_in * delta * layers.x,
         outputs=rows_out * delta * layers.y,
         kept=rows_out * (delta * layers.kept_items + layers.kept_bytes),
+        rerun=None if rerun is None else rows_out * (delta * rerun.items + rerun.bytes),
     )
 
 

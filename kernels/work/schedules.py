@@ -42,7 +42,7 @@ SCHEDULES: Mapping[str, Schedule] = {
     "1f1b": Schedule(lambda p, i, m, v, n: (p - i, m), "min(q_p-i, S)"),
     "interleaved": Schedule(
         lambda p, i, m, v, n: ((2 * (p - 1 - i) + (v - 1) * n + 1) / v, m),
-        "min((2 (q_p-1-i) + (v-1) n + 1)/v, S)",
+        "min((2 (q_p-1-i) + (v-1) q_p + 1)/v, S)",
     ),
     "zb1p": Schedule(lambda p, i, m, v, n: (p, m), "min(q_p, S)", bubble=1 / 3),
     "zbv": Schedule(lambda p, i, m, v, n: (p, m), "min(q_p, S)", is_folded=True, bubble=0.0),
@@ -181,6 +181,25 @@ def find_ends(pipeline: Column, training: Training, number: Column) -> tuple[Col
 
 def count_bubbles(layouts: Layouts, training: Training) -> Column:
     """Idle time of a stage per iteration, in micro-batches [layouts]."""
-    p, v = layouts.pipeline, layouts.chunks
-    idle: Column = np.where(v > 1, 1 / v, SCHEDULES[training.schedule].bubble) * (p - 1)
+    idle: Column = share_bubble(training.schedule, layouts.chunks) * (layouts.pipeline - 1)
     return idle
+
+
+def share_bubble(schedule: str, chunks: Column | int) -> Column:
+    """Return the bubble as a fraction of that of 1F1B with one chunk per stage."""
+    return np.where(np.greater(chunks, 1), 1 / chunks, SCHEDULES[schedule].bubble)
+
+
+def name_schedule(schedule: str, chunks: int) -> str:
+    """Return the row of SCHEDULES of a schedule with this many chunks per stage."""
+    return "interleaved" if chunks > 1 else schedule
+
+
+def leave_micro_batches(micro_batches: Any, stages: Any, group: Any) -> Any:
+    """Find where micro-batches do not fill interleaved stages, in groups of N per chunk.
+
+    They are no multiple of N, or N is below the stages (Megatron-LM, model_parallel_config.py:
+    microbatch_group_size_per_vp_stage); or there is one stage, which has nothing to interleave.
+    """
+    rest = micro_batches % group
+    return (stages == 1) | (group < stages) | ((rest > 0) & (rest < stages))

@@ -12,15 +12,28 @@ from paradl.kernels.arrays import (
 )
 
 
-def stage_sums(values: PerLayer, ends: Ends) -> PerStage:
-    """Sum over each stage's layers, as a difference of prefix sums."""
+def stage_sums(values: PerLayer, ends: Ends, chunks: int = 1) -> PerStage:
+    """Sum over each stage's layers, as a difference of prefix sums.
+
+    chunks: parts of a stage, of which `ends` has the first of all stages, then the second.
+    """
     # Prefix sums serve all stages, which differ from cell to cell. A difference rounds unlike the
     # sum: one stage equals serial to 1e-12, while other groups of one PE equal it exactly
     # (tests/kernels/test_oracle.py).
     prefix = xp.cumsum(xp.asarray(values), axis=0)
     prefix = xp.concatenate([xp.zeros_like(prefix[:1]), prefix])
     # A stage that a cell lacks starts and ends at G, which gives exactly 0.
-    return _at(prefix, ends) - _at(prefix, _starts(ends))
+    return join_chunks(_at(prefix, ends) - _at(prefix, _starts(ends)), chunks)
+
+
+def list_chunks(parts: PerStage, chunks: int) -> PerStage:
+    """Return values of parts [part, cells] by chunk and stage [chunk, stage, cells]."""
+    return xp.reshape(parts, (chunks, -1, *xp.shape(parts)[1:]))
+
+
+def join_chunks(parts: PerStage, chunks: int) -> PerStage:
+    """Sum values of parts [part, cells] over the chunks of each stage."""
+    return parts if chunks == 1 else xp.sum(list_chunks(parts, chunks), axis=0)
 
 
 def _starts(ends: Ends) -> Ends:
@@ -36,13 +49,13 @@ def at_starts(prefix: PerLayer, ends: Ends) -> PerStage:
 def first_inputs(x: PerLayer, ends: Ends) -> PerStage:
     """Return items per sample that enter each stage; 0 if a cell lacks the stage."""
     starts = _starts(xp.asarray(ends))
-    exists = starts < xp.shape(x)[0]
+    exists = starts < xp.asarray(ends)
     return xp.where(exists, _at(x, xp.where(exists, starts, 0)), 0)
 
 
-def largest(values: PerLayer, ends: Ends) -> Cells:
+def largest(values: PerLayer, ends: Ends, chunks: int = 1) -> Cells:
     """Return max_i of the sum over stage G_i."""
-    return xp.max(stage_sums(values, ends), axis=0)
+    return xp.max(stage_sums(values, ends, chunks), axis=0)
 
 
 def stage_maxima(values: PerLayer, ends: Ends) -> PerStage:
@@ -60,14 +73,14 @@ def stage_maxima(values: PerLayer, ends: Ends) -> PerStage:
     return xp.broadcast_to(maxima, ends.shape[:1] + cells)
 
 
-def passed_on(carried: PerLayer, ends: Ends, degree: Cells) -> Cells:
-    """Return the most items that one of q stages sends to the next, max_{i < q} |y_Gi|; 0 for one.
+def passed_on(carried: PerLayer, ends: Ends) -> Cells:
+    """Return the most items that a stage sends to the next, max_{i < q} |y_Gi|; 0 for one stage.
 
     carried: items that cross a cut behind each layer.
     """
-    # A float, like degrees, to avoid implicit conversion. The last stage sends nothing.
-    stage = xp.arange(1, ends.shape[0] + 1, dtype=float).reshape(-1, *[1] * (ends.ndim - 1))
-    return xp.max(xp.where(stage < degree, _at(xp.asarray(carried), ends - 1), 0), axis=0)
+    # Nothing follows the network's last layer.
+    is_cut = ends < xp.shape(carried)[0]
+    return xp.max(xp.where(is_cut, _at(xp.asarray(carried), ends - 1), 0), axis=0)
 
 
 def _at(values: PerLayer, index: Ends) -> PerStage:

@@ -93,7 +93,9 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
             if options.strategy is None
             # `data` alone is a layout, too, whose micro-batches are searched.
             else [
-                _open_choices(each, parameters, has_blocks=each.base == DATA)
+                _open_choices(
+                    each, parameters, has_blocks=each.base == DATA or each.in_layout_words
+                )
                 for each in grid.strategies
             ]
         )
@@ -114,14 +116,14 @@ def _open_choices(
     strategy: Strategy, parameters: Mapping[str, object], has_blocks: bool = False
 ) -> str:
     """Label of a strategy whose group, degrees and segments are searched unless given."""
-    cut = ("micro",) if has_blocks or strategy.in_layout_words else ()
+    cut = ("micro",) if has_blocks or strategy.needs_blocks else ()
     missing = [name for name in (*strategy.parts, *cut) if name not in parameters]
     # The degree of a hybrid's only parallelism is the size of its groups, too.
     if strategy.hybrid and strategy.group is None and missing and "group" not in parameters:
         strategy = replace(strategy, group="best")
     if cut or strategy.several:
         strategy = replace(strategy, degrees=strategy.complete(dict.fromkeys(missing, "best")))
-    is_cut = strategy.cut_by_axis and not cut
+    is_cut = strategy.cut_by_axis and not (cut or strategy.in_layout_words)
     if is_cut and strategy.segments is None and "segments" not in parameters:
         strategy = replace(strategy, segments="best")
     return strategy.label

@@ -11,6 +11,7 @@ from typing import Any
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.kernels.names.parallelisms import KINDS, ParallelismFacts
 from paradl.kernels.names.terms import SECONDS, TERMS, Term
+from paradl.kernels.options import Options
 from paradl.kernels.work.schedules import SCHEDULES
 
 PASSES = "{batch:g} x {forward_backward:.6g} s"
@@ -91,28 +92,53 @@ GATHERED = SHARED | _rewrite(
 )
 ZERO: tuple[dict[str, Term], ...] = ({}, SHARED, SHARED, GATHERED)
 
+# For HSDP: groups of N replicas share states, and reduce each shard across.
+ACROSS = " + AR(p1/N, m/N)"
+
+# For stages of v chunks, which are interleaved.
+INTERLEAVED = _rewrite(
+    {
+        "pipeline_bubble": ("(p2-1)/(v S) b (max FW_Gi + max BW_Gi)", SECONDS),
+        "pass_overhead": (
+            "n sum f_l, f_l = 3 (w+bi) a / BW, n = (p2-1)/v + S",
+            TERMS["pass_overhead"].numbers,
+        ),
+        "point_to_point": (
+            "2 (p2-1) P2P + 2 (v-1) S alpha + max(0, 2 (v S-1) P2P - 2 (v-1) S alpha - hidden), "
+            "P2P = alpha + b/S a cut beta, cut: items across it",
+            TERMS["point_to_point"].numbers,
+        ),
+    }
+)
+
 # Terms whose numbers hold for any product of parallelisms.
 WRITTEN_OUT = ("pass_overhead",)
 
 
 def select_terms(
-    parts: tuple[str, ...], zero: int, oracle: str, schedule: str = "gpipe"
+    parts: tuple[str, ...], options: Options, *, in_shards: bool = False
 ) -> dict[str, Term]:
     """Return the terms, with their formulas, for the parallelisms inside a replica.
 
-    zero: the ZeRO stage. schedule: of a pipeline.
+    in_shards: whether ZeRO divides over some of the replicas.
     """
     kinds = [KINDS[name] for name in parts]
     divided = [kind.divides for kind in kinds]
-    if oracle == "paper":
+    if options.oracle == "paper":
         # Table III has one parallelism inside a replica.
         passes = FORWARD_BACKWARD.get(divided[0] if divided else "nothing", SPLIT)
         return _rewrite({"forward_backward": (passes, PASSES)}) | TABLE_III
-    terms = TERMS | (PLACED if "operators" in divided else {}) | ZERO[zero]
-    if SCHEDULES[schedule].bubble < 1:
+    terms = TERMS | (PLACED if "operators" in divided else {}) | ZERO[options.zero]
+    if in_shards:  # in symbols of AR, and of (A + 1/2) AR
+        exchange = terms["gradient_exchange"]
+        symbols = exchange.symbols.replace(" of m", f"{ACROSS} of m", 1)
+        terms["gradient_exchange"] = replace(exchange, symbols=symbols)
+    bubble = SCHEDULES[options.schedule].bubble
+    if options.chunks > 1:
+        terms |= INTERLEAVED
+    elif bubble < 1:
         whole = terms["pipeline_bubble"].symbols
-        symbols = f"{SCHEDULES[schedule].bubble:.2g} {whole}"
-        terms |= _rewrite({"pipeline_bubble": (symbols, SECONDS)})
+        terms |= _rewrite({"pipeline_bubble": (f"{bubble:.2g} {whole}", SECONDS)})
     return terms | _combine(terms, kinds) if len(kinds) > 1 else terms
 
 

@@ -36,7 +36,8 @@ def find_group_facts(grid: Grid, case: Case, predicted: Row) -> WorkFacts:
     groups = grid.groups(ONLY, strategy=strategy)
     assert groups is not None  # it has a time
     options = case.options
-    terms = select_terms(strategy.parts, options.zero, options.oracle, options.schedule)
+    shards = case.run.shards
+    terms = select_terms(strategy.parts, options, in_shards=shards is not None)
     # Only Table III has a factor for buffer reuse; the machine counts tensors.
     gamma = number(case.run.gamma) if case.options.oracle == "paper" else 1.0
     algorithm = grid.options.algorithm
@@ -47,7 +48,8 @@ def find_group_facts(grid: Grid, case: Case, predicted: Row) -> WorkFacts:
         tasks=_list_tasks(groups),
         passes=predicted["parameters"]["accumulate"],
         algorithm=algorithm if algorithm != "ring" else "",
-        zero=case.options.zero,
+        zero=options.zero,
+        shard=0 if shards is None else int(number(shards)),
         layers=list_layers(groups, predicted["batch"], gamma),
     )
 
@@ -87,6 +89,8 @@ def _list_values(case: Case, predicted: Row) -> dict[str, Any]:
         }
     return values | {
         "steps": number(count_steps(case)),
+        "shards": number(case.find_shards().degree) if case.options.zero else 1.0,
+        "chunks": case.options.chunks,
         "gathers": sums["messages"],
         "gathered_bytes": item_bytes * sums["items"],
         "gradient_bytes": parameters["gradient_delta"] * count_sent(case),

@@ -21,7 +21,7 @@ from paradl.kernels.names.parallelisms import KINDS
 from paradl.kernels.oracle.formulas import find_gathered, find_share, find_unit
 from paradl.kernels.oracle.reduction import hold_layers
 from paradl.kernels.work.group import Touched
-from paradl.kernels.work.schedules import SCHEDULES
+from paradl.kernels.work.schedules import SCHEDULES, name_schedule
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.explanation.facts import RESERVED, Formula, Row
 
@@ -56,7 +56,7 @@ def find_states(grid: Grid, case: Case, system: int) -> States:
     """Find the states of a case's weights, and their sharing among PEs."""
     precision, optimizer = PRECISIONS[grid.systems[system].precision], grid.spec.optimizer
     zero = case.options.zero
-    pes = number(case.find_replicas().degree) if zero else 1.0
+    pes = number(case.find_shards().degree) if zero else 1.0
     # ZeRO shares master weights from stage 1 on, like the optimizer's states.
     first, second, third = (pes if zero >= least else 1.0 for least in (1, 2, 3))
     sizes = {
@@ -199,17 +199,20 @@ def _write_activations(groups: Groups, predicted: Row) -> Formula:
     stages = math.prod(predicted["degrees"][name] for name in staged)
     if strategy.placed:
         return "b (kept (1-1/S) + received + peak/S), of the fullest device", numbers
-    if strategy.cut_by_axis and stages > 1:
+    if strategy.staged and stages > 1:
         # One segment runs backward while the others in flight wait.
-        waiting = f"({SCHEDULES[groups.options.schedule].formula} - 1)/S"
+        chunks = groups.options.chunks
+        flying = SCHEDULES[name_schedule(groups.options.schedule, chunks)].formula
+        waiting = f"({flying} - {'1' if chunks == 1 else '1/v'})/S"
         kept = f"x a {waiting} in the first stage" if recompute else f"kept {waiting}"
         return f"b ({kept} + received + peak/S), of the fullest stage i", numbers
     if recompute:
         peak = "b (inputs of all runs of layers + peak of the largest run)"
         return f"{peak}, or without recompute if that is less", numbers
     name, kept_bytes, gradients = _find_peak(groups)
+    again = "" if strategy.recompute != "layernorm" else " + what runs again"
     return (
-        f"b (kept by layers up to {name} + gradients (|x|+|y|) a there), the peak",
+        f"b (kept by layers up to {name} + gradients (|x|+|y|) a{again} there), the peak",
         f"{b:g} x ({kept_bytes:.10g} B + {gradients:.10g} B)",
     )
 
@@ -219,6 +222,6 @@ def _find_peak(groups: Groups) -> tuple[str, float, float]:
     tensors, _ = fetch(hold_layers(groups.divide(groups.place()[0])))
     # Up to each layer: in the backward pass the layers behind it have been freed.
     kept = np.cumsum(take_leading(np.broadcast_to(tensors.kept, tensors.inputs.shape)))
-    gradients = take_leading(tensors.inputs + tensors.outputs)
+    gradients = take_leading(tensors.backward)
     most = int(np.argmax(kept + gradients))
     return groups.table.names[most], float(kept[most]), float(gradients[most])

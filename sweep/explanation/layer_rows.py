@@ -93,5 +93,7 @@ def _find_pes(placement: Placement, layers: int, strategy: Strategy) -> dict[str
     if not strategy.segmented:
         return {}
     ends = take_leading(placement.ends)
-    stages = np.searchsorted(ends, np.arange(layers), side="right")
+    # Parts of a stage come in turn.
+    parts = np.searchsorted(ends, np.arange(layers), side="right")
+    stages = parts % (len(ends) // strategy.chunks)
     return {"stage": (stages + 1).tolist()}

@@ -135,6 +135,8 @@ def _find_pipeline(
     sizes = degrees.get("degrees") or dict.fromkeys(strategy.parts, degrees["group_size"])
     stages, number, chunks, follow = sizes.get("pipeline", 1), degrees["segment_count"] or 1, 1, 0
     schedule = strategy.schedule
+    if strategy.chunks > 1:
+        chunks, follow = strategy.chunks, stages
     if layout:
         chunks, follow = int(layout.layout.chunks[0]), int(layout.layout.passes[0])
     # The terms before the bubble are those of a stage's passes.

@@ -178,7 +178,11 @@ def _describe_strategy(strategy: Strategy, case: Case, draw: "Draw") -> dict[str
         for name, degree in list_degrees(strategy.parts, run).items()
     }
     columns = dict.fromkeys((*SETTINGS, "recompute"), zeros) | dict.fromkeys(TRANSFORMERS, ones)
-    columns |= {"chunks": ones, "zero": ones * case.options.zero}
+    columns |= {"chunks": ones * strategy.chunks, "zero": ones * case.options.zero}
+    columns |= {"recompute": ones * RECOMPUTE.get(strategy.recompute or "", 0)}
+    if run.shards is not None:  # all of them count as none, as of layouts
+        shards = np.where(np.equal(run.shards, run.replicas), 0, run.shards)
+        columns["shard"] = _take(shards, draw)
     if case.of_blocks:
         columns = {
             name: _take(np.asarray(of), draw) for name, of in case.block_work.columns.items()

@@ -201,9 +201,24 @@ def _state_limits(answer: dict[str, Any]) -> list[str]:
     return [f"the limit of {name}: {LIMIT[name]}" for name in names]
 
 
+def _list_divisors(answer: dict[str, Any]) -> list[str]:
+    if "obstacles" in answer:  # of layouts
+        return list(answer["obstacles"])
+    strategy, replicas = parse_strategy(answer["strategy"]).undo_layout(), answer["replicas"]
+    found = []
+    if strategy.shard > 0 and replicas % strategy.shard:
+        found.append(f"shard={strategy.shard} does not divide {format_count(replicas, 'replica')}")
+    if strategy.chunks > 1:
+        found.append(
+            f"{strategy.chunks} chunks of a stage need several stages, schedule 1f1b, and "
+            f"micro-batches that the stages divide; here are {answer['segments']:,}"
+        )
+    return found
+
+
 ADVICE = {
     "memory": _fit_memory,
     "group_does_not_divide": _list_group_sizes,
-    "does_not_divide": lambda answer: answer["obstacles"],
+    "does_not_divide": _list_divisors,
     "too_many_pes": _state_limits,
 }

@@ -153,6 +153,17 @@ PAIRS = {
         f"zero={k} = zero={k},micro=b": _write(f"data:zero={k}", f"data:zero={k},micro={{b}}", of)
         for k, of in ((1, EVERY), (2, FEW), (3, FEW))
     },
+    "chunks=1 = no chunks": _write(f"{CUT},chunks=1", CUT, STAGED, 4),
+    **{
+        f"shard=all = zero={k}": _write(f"data:zero={k},shard={PE}", f"data:zero={k}", of)
+        for k, of in ((1, EVERY), (2, FEW), (3, FEW))
+    },
+    **{
+        f"zero={k},shard=1 = data": _write(f"data:zero={k},shard=1", DATA, ("layers",))
+        for k in (1, 3)
+    },
+    "shard=node = shard=8": _write("data:zero=3,shard=node", "data:zero=3,shard=8", ("vgg16",), 16),
+    "recompute=none = data": _write("data:recompute=none", DATA, STAGED),
     "zero of the run = zero=1": _state(_write(DATA, "data:zero=1"), parameters=(("zero", 1),)),
     "recompute of the run = recompute=full": _state(
         _write(DATA, "data:recompute=full,micro={b}"), settings=(("recompute", "full"),)

@@ -28,9 +28,9 @@ PER_SAMPLE = ("forward_backward", "pipeline_bubble")
 def launch_wait(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
     """A pass's: what it is longer for its launches, of a pipeline in each of its beats."""
     slowest, fixed = path_pass(layers, machine, run)
-    segments, beats = (run.segments, run.p2 + run.segments - 1) if run.piped else (1, 1)
+    segments = run.segments if run.piped else 1
     host = machine.layer_overhead * launches(layers, run)
-    return beats * launch_excess(run.b / segments * slowest + fixed, host)
+    return run.beats * launch_excess(run.b / segments * slowest + fixed, host)
 
 
 def compute_terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
@@ -39,11 +39,11 @@ def compute_terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values
     updates = [update_seconds(own_part(layer, run), machine, run.optimizer) for layer in layers]
     forward_backward = run.accumulate * run.b * slowest
     # Gradients of weights, a third of the work, fill two thirds of what ZB1P waits for.
-    left = (run.p2 - 1) / run.segments / (3 if run.schedule == "zb1p" else 1)
+    left = (run.p2 - 1) / run.segments / (3 if run.schedule == "zb1p" else run.chunks)
     return {
         "forward_backward": forward_backward,
         "pipeline_bubble": left * forward_backward if run.piped else 0.0,
-        "pass_overhead": run.accumulate * (run.p2 + run.segments - 1 if run.piped else 1) * fixed,
+        "pass_overhead": run.accumulate * run.beats * fixed,
         "launch_wait": run.accumulate * launch_wait(layers, machine, run),
         "weight_update": max(sum(updates[i] for i in stage) for stage in stages(layers, run))
         / (run.sharers if run.zero else 1),

@@ -25,30 +25,41 @@ def kept_bytes(layer: Layer, machine: Machine) -> float:
 
 
 def peak_bytes(layers: Sequence[Layer], machine: Machine) -> float:
-    """The most that is there in one pass, bytes a sample: all kept so far, and two gradients."""
+    """The most that is there in one pass, bytes a sample: all kept so far, and two gradients.
+
+    And what the backward pass of that layer computes again.
+    """
     most = kept = 0.0
     for layer in layers:
         kept += kept_bytes(layer, machine)
-        most = max(most, kept + (layer.x + layer.y) * machine.a)
+        again = layer.again_items * machine.a + layer.again_bytes
+        most = max(most, kept + (layer.x + layer.y) * machine.a + again)
     return most
 
 
-def segments_memory(held: Sequence[Layer], machine: Machine, run: Run, number: int) -> Values:
-    """A stage of several, bytes a sample: one segment goes backward, the others wait.
+def segments_memory(
+    parts: Sequence[Sequence[Layer]], machine: Machine, run: Run, number: int
+) -> Values:
+    """A stage of several, bytes a sample: a part of it goes backward for one segment, others wait.
 
-    By 1F1B stage i of q holds q - i segments, if there are so many, by ZB1P each of them q.
+    By 1F1B stage i of q holds q - i segments, if there are so many, by ZB1P each of them q. Of v
+    parts a stage runs 2 (q - 1 - i) + (v - 1) q forward passes before its first backward one.
     """
-    inputs, first = held[0].x * machine.a, number == 0
+    inputs = [part[0].x * machine.a for part in parts]
+    samples = inputs.pop(0) if number == 0 else 0.0
     held_at_most = {"1f1b": run.p2 - number, "zb1p": run.p2}.get(run.schedule, run.segments)
+    if run.chunks > 1:
+        before = 2 * (run.p2 - 1 - number) + (run.chunks - 1) * run.p2
+        held_at_most = (before + 1) / run.chunks
     flying = min(held_at_most, run.segments)
     if run.recompute:
-        kept = inputs if first else 0.0
+        kept = samples
     else:
-        kept = sum(kept_bytes(layer, machine) for layer in held)
+        kept = sum(kept_bytes(layer, machine) for part in parts for layer in part)
     return {
-        "others": kept * (flying - 1) / run.segments,
-        "received": 0.0 if first else inputs * flying / run.segments,
-        "peak": peak_bytes(held, machine) / run.segments,
+        "others": kept * (flying - 1 / run.chunks) / run.segments,
+        "received": sum(inputs) * flying / run.segments,
+        "peak": max(peak_bytes(part, machine) for part in parts) / run.segments,
     }
 
 
@@ -95,7 +106,10 @@ def stage_memory(
     held = parts if run.group == "spatial" else [layers[i] for i in stage]
     if run.piped:
         number = [other[0] for other in stages(layers, run)].index(stage[0])
-        sampled = segments_memory(held, machine, run, number)
+        starts, bounds = {0, *run.ends}, [*stage, -1]
+        cuts = [n for n, i in enumerate(bounds) if i in starts or i == -1]
+        chunks = [held[cuts[n] : cuts[n + 1]] for n in range(len(cuts) - 1)]
+        sampled = segments_memory(chunks, machine, run, number)
     elif run.placed:
         sampled = device_memory(layers, machine, run, stage)
     else:

@@ -50,6 +50,9 @@ class Layer:
     reads: float = 1.0  # r_l: how often weights cross the memory, of once in each of three passes
     looked_up: float = 0.0  # k_l, weights a sample of a sparse table; 0: the gradient is whole
     drawn: float = 0.0  # d_l, weights a pass of a sparse table
+    again: bool = False  # it runs forward once more, where only what is dear is kept
+    again_items: float = 0.0  # of a bytes: what its backward pass computes again before
+    again_bytes: float = 0.0  # of masks and indices
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +138,10 @@ class Run:
     zero: int = 0  # Rajbhandari's stage: who shares optimizer states, gradients, weights
     schedule: Literal["gpipe", "1f1b", "zb1p", "zbv"] = "gpipe"
     alike: int = 1  # PEs of a stage with the same weights, of products
+    shard: int = (
+        0  # PEs among which ZeRO divides, neighbours of those with the same weights; 0: all
+    )
+    chunks: int = 1  # v, of a stage, which takes every p2-th of the p2 v parts that end at `ends`
 
     @property
     def p(self) -> int:
@@ -144,6 +151,8 @@ class Run:
     @property
     def sharers(self) -> int:
         """PEs with the same weights, which ZeRO divides among them; of a spatial group all."""
+        if self.shard:
+            return self.shard
         return self.p if self.group == "spatial" else self.p1 * self.alike
 
     @property
@@ -155,6 +164,11 @@ class Run:
     def piped(self) -> bool:
         """Whether there are several stages: one alone is not cut into segments."""
         return self.group == "pipeline" and self.p2 > 1
+
+    @property
+    def beats(self) -> float:
+        """Steps of a pass: the last stage waits for chunks of its first segment alone."""
+        return (self.p2 - 1) / self.chunks + self.segments if self.piped else 1
 
     @property
     def placed(self) -> bool:
@@ -297,15 +311,15 @@ def own_part(layer: Layer, run: Run) -> Layer:
     return layer
 
 
-def recomputed(run: Run) -> float:
+def recomputed(layer: Layer, run: Run) -> float:
     """The forward pass, a third, runs twice where it is recomputed; so do its launches."""
-    return 4 / 3 if run.recompute else 1.0
+    return 4 / 3 if run.recompute or layer.again else 1.0
 
 
 def group_pass(layer: Layer, machine: Machine, run: Run) -> tuple[float, float]:
     """s_l and f_l of the own part, both as often as passes are run."""
     s, f = layer_pass(own_part(layer, run), machine)
-    return recomputed(run) * s, recomputed(run) * f
+    return recomputed(layer, run) * s, recomputed(layer, run) * f
 
 
 def balanced_ends(layers: Sequence[Layer], machine: Machine, p2: int) -> tuple[int, ...]:
@@ -319,13 +333,17 @@ def stages(layers: Sequence[Layer], run: Run) -> Sequence[Sequence[int]]:
     if run.placed:
         return [[i for i, own in enumerate(run.devices) if own == d] for d in range(run.p2)]
     ends = run.ends if run.piped else (len(layers),)
-    return [range(start, end) for start, end in zip((0, *ends[:-1]), ends, strict=True)]
+    parts = [range(start, end) for start, end in zip((0, *ends[:-1]), ends, strict=True)]
+    if run.chunks == 1:
+        return parts
+    return [[i for part in parts[stage :: run.p2] for i in part] for stage in range(run.p2)]
 
 
 def path_pass(layers: Sequence[Layer], machine: Machine, run: Run) -> tuple[float, float]:
     """s and f of the slowest stage; of a placed group, of its critical path: a third is forward.
 
-    A segment on this path has a part of the samples, and pays f whole.
+    A segment on this path has a part of the samples, and pays f whole. The stage that is slowest
+    forward, where layers run again, need not be the one that is slowest backward.
     """
     passes = [group_pass(layer, machine, run) for layer in layers]
     if run.placed:
@@ -334,8 +352,14 @@ def path_pass(layers: Sequence[Layer], machine: Machine, run: Run) -> tuple[floa
             s += sum(part * passes[i][0] / run.segments for i in on_path)
             f += sum(part * passes[i][1] for i in on_path)
         return s, f
-    s, f = (max(sum(passes[i][k] for i in stage) for stage in stages(layers, run)) for k in (0, 1))
-    return s, f
+    backward = [2 / 3 * layer_pass(own_part(layer, run), machine)[0] for layer in layers]
+    forward = [s - part for (s, _), part in zip(passes, backward, strict=True)]
+    fixed = [f for _, f in passes]
+    way, back, f = (
+        max(sum(values[i] for i in stage) for stage in stages(layers, run))
+        for values in (forward, backward, fixed)
+    )
+    return way + back, f
 
 
 def launches(layers: Sequence[Layer], run: Run) -> float:
@@ -343,8 +367,9 @@ def launches(layers: Sequence[Layer], run: Run) -> float:
 
     A device launches each of a step's segments by itself.
     """
-    most = max(sum(layers[i].steps for i in stage) for stage in stages(layers, run))
-    return recomputed(run) * most * (run.segments if run.placed else 1)
+    launched = [recomputed(layer, run) * layer.steps for layer in layers]
+    most = max(sum(launched[i] for i in stage) for stage in stages(layers, run))
+    return most * (run.segments if run.placed else 1)
 
 
 def expected_largest(count: float) -> float:

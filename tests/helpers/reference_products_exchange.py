@@ -204,6 +204,12 @@ def gradient_ring(machine: Machine, product: Product) -> Ring:
     return Ring(q, h, n, way(1), chain, math.ceil(q / chain), inside, rail, switches, lines)
 
 
+def shard_ring(machine: Machine, product: Product, replicas: int, apart: int) -> Ring:
+    """Of so many replicas, so many apart, which have no spatial parts."""
+    stride = product.group * apart
+    return ring(machine, product.p, replicas, stride, machine.node_reduce)
+
+
 class Hosted(NamedTuple):
     """Gradients that pass hosts: seconds, and bytes."""
 
@@ -281,14 +287,19 @@ def free_window(layers: Sequence[Layer], machine: Machine, product: Product) -> 
 
 
 def stage_transfers(layers: Sequence[Layer], machine: Machine, product: Product) -> Exchange:
-    """A pass's: fill and drain are waited for."""
+    """A pass's: fill and drain are waited for, and start-ups of further chunks."""
     if product.run.p2 == 1:
         return Exchange(0.0)
     if product.run.placed:
         return Exchange(placed_messages(machine, product))
-    one, others = segment_transfer(layers, machine, product), product.segments - 1
-    between = expose(2 * others * one, others * free_window(layers, machine, product))
-    return Exchange(2 * (product.run.p2 - 1) * one + between.exposed, between.hidden)
+    one, v = segment_transfer(layers, machine, product), product.run.chunks
+    others = v * product.segments - 1
+    further = 2 * (v - 1) * product.segments
+    further *= path(machine, product.p, product.run.p2, product.stage).alpha
+    window = others / v * free_window(layers, machine, product)
+    between = expose(2 * others * one - further, window)
+    filling = 2 * (product.run.p2 - 1) * one
+    return Exchange(filling + further + between.exposed, between.hidden)
 
 
 def gradient_exchange(layers: Sequence[Layer], machine: Machine, product: Product) -> Exchange:
@@ -303,8 +314,14 @@ def gradient_exchange(layers: Sequence[Layer], machine: Machine, product: Produc
     count = min(fullest((w > 0 for w in weights), layers, product), max(1.0, m / machine.bucket))
     if count == 0:
         return Exchange(0.0)
-    over = gradient_ring(machine, product).bound(FREE, 1.0 if run.phi is None else run.phi)
-    seconds = often * all_reduce(run.gradients or run.algorithm, over, m, count)
+    algorithm, phi = run.gradients or run.algorithm, 1.0 if run.phi is None else run.phi
+    over = gradient_ring(machine, product)
+    if run.shard:
+        over = shard_ring(machine, product, run.shard, 1)
+    seconds = often * all_reduce(algorithm, over.bound(FREE, phi), m, count)
+    if run.shard:
+        across = shard_ring(machine, product, run.p1 // run.shard, run.shard)
+        seconds += all_reduce(algorithm, across.bound(FREE, phi), m / run.shard, count)
     backward = 3 / 4 if run.recompute else 2 / 3
     window = (1 - 1 / count) * backward * free_window(layers, machine, product)
     early = expose(seconds - seconds / count, window)

@@ -18,6 +18,7 @@ from reference_parts import (
     Run,
     layer_pass,
     own_part,
+    recomputed,
     rows,
     stages,
 )
@@ -67,9 +68,9 @@ class Product:
         return self.run.segments if self.run.piped or self.run.placed else 1
 
     @property
-    def steps(self) -> int:
+    def steps(self) -> float:
         """Steps of a pass; a placed group's path has them in it."""
-        return 1 if self.run.placed else self.segments + self.run.p2 - 1
+        return 1 if self.run.placed else self.run.beats
 
     @property
     def step_samples(self) -> float:
@@ -150,9 +151,10 @@ def cut_stages(layers: Sequence[Layer], machine: Machine, product: Product) -> t
     Of those whose largest sum of s_l is within SLACK, the least largest c, then the least largest
     sum, then those that are filled from the left.
     """
-    costs = [layer_pass(part, machine)[0] for part in computed_parts(layers, product)]
+    own = computed_parts(layers, product)
+    costs = [recomputed(part, product.run) * layer_pass(part, machine)[0] for part in own]
     crossing = [0.0] + [crossing_items(layers, cut, product) for cut in range(1, len(layers))]
-    cuts = combinations(range(1, len(layers)), product.run.p2 - 1)
+    cuts = combinations(range(1, len(layers)), product.run.p2 * product.run.chunks - 1)
     ways = [(*ends, len(layers)) for ends in cuts]
 
     def slowest(ends: tuple[int, ...]) -> float:
@@ -220,7 +222,7 @@ def list_limits(
         product.space == 1 or split
     )
     if (
-        run.p2 > find_depth(layers)
+        run.p2 * run.chunks > find_depth(layers)
         or (product.parts > 1 and product.parts > min(counts, default=1))
         or not fitting
     ):

@@ -208,3 +208,28 @@ def test_a_relu_behind_a_convolution(before: list[object], after: list[object]) 
     more = with_relu.kept_items.sum() - without.kept_items.sum()
     assert more == (0 if was_kept else ITEMS)
     assert with_relu.kept_bytes.sum() == without.kept_bytes.sum()
+
+
+def test_cheap_layers_that_run_again_by_hand() -> None:
+    """The network above, whose pool remembers 8 bytes of each of 64 outputs and whose dropout one.
+
+    The second relu stays: it works in place on what the first fc made, which nobody else keeps. The
+    first fc reads dropout's output: for its backward pass relu's, the pool's indices, dropout's
+    mask and output are there once more. The pool reads relu's, and the relu its own.
+    """
+    fc = {"fc": {"outputs": 10, "bias": False}}
+    layers = table(
+        CONV, "batchnorm", "relu", {"maxpool": 2}, "dropout", fc, "relu", {"fc": 2}, shape=(3, 8, 8)
+    )
+    assert layers.rerun.tolist() == [False, True, True, True, True, False, False, False]
+    assert layers.rerun_items.tolist() == [0, 0, 256, 0, 64, 0, 0, 0]
+    items = layers.count_rerun(layers.rerun_items)
+    assert items.tolist() == [0, 0, 256, 256, 320, 320, 0, 0]
+    sizes = layers.count_rerun(layers.rerun * layers.kept_bytes)
+    assert sizes.tolist() == [0, 0, 0, 512, 576, 576, 0, 0]
+
+
+def test_what_nobody_reads_does_not_run_again() -> None:
+    """A norm in front of an addition, which keeps nothing: its relu follows from nothing kept."""
+    layers = table({"residual": [CONV, "batchnorm"]}, "relu", CONV)
+    assert not layers.rerun.any()

@@ -17,6 +17,9 @@ CASES = [
     *((f"data:zero={stage}", MACHINE) for stage in (1, 2, 3)),
     ("data+pipeline:group=4,segments=8,zero=1,schedule=1f1b", MACHINE),
     ("pipeline:segments=4,schedule=1f1b", RECOMPUTE),
+    *((f"data:zero={stage},shard=2", MACHINE) for stage in (1, 3)),
+    *((f"data+pipeline:pipeline=2,micro=16,chunks={v},zero=1,shard=2", MACHINE) for v in (1, 2)),
+    *((f"data:recompute=layernorm,zero={stage}", MACHINE) for stage in (0, 1)),
     *((strategy, PAPER) for strategy in ("data", "data+spatial", "data+filter", "pipeline")),
 ]
 
