@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from math import prod
 
-from paradl.grids.entries.strategy_names import LAYOUT_SCHEDULES, read_one
+from paradl.grids.entries.strategy_settings import LAYOUT_SCHEDULES, read_one
 from paradl.grids.reading.errors import InputError, format_count, shorten
 from paradl.kernels.names.parallelisms import (
     DATA,

@@ -12,15 +12,23 @@ from typing import Literal
 
 from paradl.grids.entries.entry import split_settings
 from paradl.grids.entries.layout_words import is_layout, parse_layout, respell, write_layout
-from paradl.grids.entries.parameters import PARAMETERS
-from paradl.grids.entries.strategy_names import (
+from paradl.grids.entries.strategy_names import expect_replicas, order_parts
+from paradl.grids.entries.strategy_settings import (
+    CHOICES,
+    LAYERS,
     LAYOUT_SCHEDULES,
+    OF_ALL,
+    RECOMPUTED,
     SCHEDULES,
-    expect_replicas,
+    ZERO,
+    Recomputed,
+    Size,
+    Which,
     expect_settings,
-    order_parts,
+    read_choice,
     read_dims,
     read_one,
+    write_size,
 )
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.kernels.names.parallelisms import (
@@ -30,29 +38,10 @@ from paradl.kernels.names.parallelisms import (
     LAYOUT_SETTINGS,
     NAMED,
     NEEDS,
-    RECOMPUTE,
     TRANSFORMERS,
     WRITTEN,
 )
 from paradl.kernels.options import Schedule, Zero
-
-Which = Literal["default", "all"]  # layers that a group splits: the oracle's choice, or every one
-# By word, the default first.
-LAYERS: dict[str, Which] = {"default": "default", "all": "all"}
-ZERO: dict[str, Zero] = {"0": 0, "1": 1, "2": 2, "3": 3}
-Size = int | Literal["best"] | None  # None: left open
-
-# Columns of a layout that networks without blocks have, too.
-OF_ALL = ("pipeline", "data", "micro", "recompute", "zero", "shard", "chunks")
-# What these compute again, by the number of that column.
-Recomputed = Literal["none", "layernorm", "full"]
-RECOMPUTED: dict[int, Recomputed] = {
-    0: "none",
-    RECOMPUTE["layernorm"]: "layernorm",
-    RECOMPUTE["full"]: "full",
-}
-# What may be left to each cell, in the order of choosing.
-CHOICES = ("group", *WRITTEN, "segments")
 
 
 @dataclass(frozen=True)
@@ -272,7 +261,7 @@ class Strategy:
         layers = None if self.layers == "default" else self.layers
         usual = next(iter(LAYOUT_SCHEDULES if self.in_layout_words else SCHEDULES))
         settings = {
-            **{name: _write(name, size) for name, size in self._sizes.items()},
+            **{name: write_size(name, size) for name, size in self._sizes.items()},
             "split": self.dims or layers,
             "layers": layers if self.dims else None,
             "zero": self._sizes.get("zero", self.zero),
@@ -280,11 +269,6 @@ class Strategy:
         }
         written = ",".join(f"{key}={value}" for key, value in settings.items() if value is not None)
         return f"{self.base}:{written}" if written else self.base
-
-
-def _write(name: str, size: Size) -> str | None:
-    """A setting's number as a user writes it, such as `recompute=full`; None: left out."""
-    return str(PARAMETERS[name].write(size)) if isinstance(size, int) else size
 
 
 def parse_strategy(text: object, where: str = "") -> Strategy:
@@ -409,12 +393,3 @@ def _list_settings(strategy: Strategy) -> list[str]:
     more = ["split", "layers"] if split else []
     more += ["zero"] if strategy.takes_zero else []
     return [*sizes, *cut, *more, *(["schedule"] if strategy.staged else [])]
-
-
-def read_choice(name: str, value: str | None, where: str) -> Size:
-    """A setting's whole number, within the parameter's bounds, or `best`; None: left open."""
-    if value is None:
-        return None
-    if value == "best":
-        return "best"
-    return int(PARAMETERS[name].read(value, f"{where} {name}".strip()))

@@ -1,8 +1,6 @@
 """Words of strategies: what each means, its limit, and the order of what is written."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
 
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.kernels.names.parallelisms import (
@@ -14,14 +12,7 @@ from paradl.kernels.names.parallelisms import (
     WRITTEN,
     explain_conflict,
 )
-from paradl.kernels.options import Schedule
 
-Chosen = TypeVar("Chosen")
-# By word, the default first.
-SCHEDULES: dict[str, Schedule] = {"gpipe": "gpipe", "1f1b": "1f1b", "zb1p": "zb1p"}
-# Of layouts, whose default is the one that interleaves chunks.
-LAYOUT_SCHEDULES: dict[str, Schedule] = {"1f1b": "1f1b", **SCHEDULES, "zbv": "zbv"}
-DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
 _TABLE_III = [name for name, kind in KINDS.items() if kind.table_iii]
 _OTHERS = [name for name in KINDS if name not in _TABLE_III]
 
@@ -101,20 +92,6 @@ def _read_words(text: str) -> str:
     return ":".join(filter(None, ("+".join([DATA, *inner]), ",".join(settings))))
 
 
-def read_dims(value: str | None, where: str) -> str | None:
-    """The spatial dimensions to split, in the order d, h, w; None for those with the least halo."""
-    if value is None or value == "auto":
-        return None
-    if not value or set(value) - set(DIMENSIONS) or len(set(value)) != len(value):
-        raise InputError(
-            f"split: expected dimensions out of {DIMENSIONS!r}, or 'all' layers, "
-            f"got {shorten(value)}",
-            where=where,
-            advice="write it like 'spatial:split=hw'",
-        )
-    return "".join(sorted(value))  # "wh" and "hw" are one strategy, and one label
-
-
 def expect_replicas(base: str, where: str) -> None:
     """InputError: a layout without data parallelism, whose degree is what others leave of PEs."""
     if base.partition("+")[0] != DATA:
@@ -123,25 +100,3 @@ def expect_replicas(base: str, where: str) -> None:
             where=where,
             advice=f"write 'data+{base}': replicas are the PEs that its degrees leave",
         )
-
-
-def expect_settings(
-    base: str, settings: Mapping[str, str], names: Sequence[str], where: str
-) -> None:
-    """InputError: a setting that is none of the names."""
-    for key in settings:
-        if key not in names:
-            advice = suggest_name(key, names) if names else f"{base} has no settings"
-            raise InputError(
-                f"strategy {shorten(base)} has no setting {shorten(key)}",
-                where=where,
-                advice=advice,
-            )
-
-
-def read_one(name: str, value: str | None, known: Mapping[str, Chosen], where: str) -> Chosen:
-    """The value that a word stands for, the first one by default."""
-    word = next(iter(known)) if value is None else value
-    if word not in known:
-        raise InputError.unknown(name, word, known, where=where)
-    return known[word]

@@ -14,13 +14,13 @@ from typer import Argument, Option
 from paradl.grids.entries.names import check_name, list_names, split_labels
 from paradl.grids.entries.strategy_names import TABLE_III
 from paradl.grids.reading.errors import InputError, add_place, shorten
-from paradl.grids.reading.units import parse_count, parse_quantity
+from paradl.grids.reading.units import parse_count
 from paradl.sweep.cli.values import take_count, take_number, take_output, take_picture, take_share
 from paradl.sweep.cube.object_store import locate_store
 
 if TYPE_CHECKING:
     from paradl.kernels.names.statistics import Objective
-    from paradl.sweep.answers.objectives import Goal, Price
+    from paradl.sweep.answers.objectives import Goal
 
 Kind = Literal["model", "dataset", "system", "calibration"]
 KINDS: tuple[Kind, ...] = ("model", "dataset", "system", "calibration")
@@ -370,24 +370,6 @@ def parse_counts(text: str, option: str) -> int | list[int]:
             )
     # A single number has a meaning of its own: powers of two up to it, or equal micro-batches.
     return counts if len(counts) > 1 else counts[0]
-
-
-def parse_price(items: list[str] | None) -> "Price":
-    """Parse the price of a PE-hour: one for all systems, or one for each."""
-    if not items:
-        return None
-    # From the right: a file's name may have an equals sign, a price has none.
-    pairs = [item.rpartition("=") for item in items]
-    prices = {
-        system.strip(): parse_quantity(value, "1", "--price", "2.5") for system, _, value in pairs
-    }
-    if len(prices) < len(items) or ("" in prices and len(prices) > 1):
-        raise InputError(
-            "expected one price, or one for each system",
-            where="--price",
-            advice="such as --price abci=0.6 --price dgx-a100=2.1",
-        )
-    return prices.get("", prices)
 
 
 def _split_pairs(items: list[str] | None, option: str, advice: str = "") -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end
 from paradl.sweep.cli.report import PageOption, expect_page, write_page_of
 from paradl.sweep.cli.spaces import SpaceCommand, Subject
-from paradl.sweep.cli.values import take_number, take_share
+from paradl.sweep.cli.values import parse_price, take_number, take_share
 
 app = Typer()
 
@@ -96,7 +96,7 @@ def provision(
         from paradl.sweep.show.rows import show_rows
 
         ask = partial(list_provisions, epochs=epochs, holds=holds)
-        rows = subject.ask(ask, form, deadline, price=options.parse_price(price))
+        rows = subject.ask(ask, form, deadline, price=parse_price(price))
         is_met = any(row["pe"] is not None for row in rows)
         if is_met and page:
             from paradl.sweep.report.asked import ask_provision

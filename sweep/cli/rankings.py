@@ -12,7 +12,7 @@ from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end
 from paradl.sweep.cli.report import PageOption, expect_page, write_page_of
 from paradl.sweep.cli.spaces import Rows, SpaceCommand, SpaceOptions, Subject
-from paradl.sweep.cli.values import take_share
+from paradl.sweep.cli.values import parse_price, take_share
 
 app = Typer()
 
@@ -127,7 +127,7 @@ def _show_crossovers(
             subject.note(same)
         return rows
 
-    prices = options.parse_price(price)
+    prices = parse_price(price)
     rows = subject.ask(answer, form, along, objective=goal, price=prices)
     if rows:
         write_page_of(subject, page, objective, price)
@@ -170,7 +170,7 @@ def best(
     from paradl.sweep.show.ranking import describe_losers, show_ranking
     from paradl.sweep.show.rows import SCREENFUL
 
-    goal, prices = options.OBJECTIVES[objective], options.parse_price(price)
+    goal, prices = options.OBJECTIVES[objective], parse_price(price)
     # A store has one layout per cell; of a design space several are compared.
     layouts = None if subject.store else MOST_LAYOUTS if every else SCREENFUL
     # None and not False: a design space explains its losers unasked.
@@ -232,7 +232,7 @@ def pareto(
 
     # A store has one layout per cell, and so no others that need less memory.
     layouts = against == "memory" and subject.store is None
-    prices = options.parse_price(price)
+    prices = parse_price(price)
     rows = subject.ask(question, form, price=prices, layouts=layouts, bounded=False, **goals)
     if rows and page:
         from paradl.sweep.report.asked import ask_pareto

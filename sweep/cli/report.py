@@ -20,7 +20,7 @@ from paradl.grids.reading.textfile import PAGES
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import take_options
 from paradl.sweep.cli.spaces import SpaceOptions, Subject, describe_missing
-from paradl.sweep.cli.values import take_output
+from paradl.sweep.cli.values import parse_price, take_output
 from paradl.sweep.engine.progress import report_waiting
 from paradl.sweep.report import expect_report_libraries
 
@@ -71,7 +71,7 @@ def write_page_of(
         subject.selection,
         subject.max_global_batch,
         options.OBJECTIVES[objective],
-        options.parse_price(price),
+        parse_price(price),
         asked,
     )
     contents.notes.extend(subject.notes)

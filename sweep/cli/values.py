@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer import Option
@@ -12,6 +12,9 @@ from typer import Option
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.textfile import PICTURES, expect_ending, expect_folder
 from paradl.grids.reading.units import parse_count, parse_duration, parse_quantity
+
+if TYPE_CHECKING:
+    from paradl.sweep.answers.objectives import Price
 
 # Kinds of numbers, by their name in help; the option adds its own name to messages.
 KINDS: dict[str, Callable[[object], float]] = {
@@ -62,3 +65,21 @@ def take_output(endings: tuple[str, ...], *names: str, help: str, metavar: str =
 take_count = partial(take_number, "count")
 take_share = partial(take_number, "share")
 take_picture = partial(take_output, PICTURES)
+
+
+def parse_price(items: list[str] | None) -> "Price":
+    """Parse the price of a PE-hour: one for all systems, or one for each."""
+    if not items:
+        return None
+    # From the right: a file's name may have an equals sign, a price has none.
+    pairs = [item.rpartition("=") for item in items]
+    prices = {
+        system.strip(): parse_quantity(value, "1", "--price", "2.5") for system, _, value in pairs
+    }
+    if len(prices) < len(items) or ("" in prices and len(prices) > 1):
+        raise InputError(
+            "expected one price, or one for each system",
+            where="--price",
+            advice="such as --price abci=0.6 --price dgx-a100=2.1",
+        )
+    return prices.get("", prices)
