@@ -69,7 +69,7 @@ def fill_buffers(
     )
     columns = math.prod(block.cut.counts[1:])
     into, summary = repeat(columns, block.fill_column, (buffers, block.summarise_nothing(shape)))
-    return into, tabulate(summary)
+    return into, jnp.asarray(tabulate(summary))
 
 
 @compiled("names", numpy=True)

@@ -8,8 +8,6 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 
-from jax import Array
-
 from paradl.kernels.arrays import AnyArray, Cells, use_numpy, xp
 from paradl.kernels.blocks.outputs import read_output
 from paradl.kernels.compiled import compiled, fetch
@@ -23,7 +21,7 @@ from paradl.kernels.derivatives.points import (
 )
 from paradl.kernels.names.stored import ANSWERS, EPOCH, TARGETS
 
-Labels = tuple[dict[str, Array], dict[str, dict[str, Array]], Array]
+Labels = tuple[dict[str, AnyArray], dict[str, dict[str, AnyArray]], AnyArray]
 
 
 def label_points(
@@ -120,7 +118,7 @@ def _find_labels(
     return answers, {EPOCH: _add_slopes(answers, slopes), **slopes}, kinks
 
 
-def _answer(points: Points, outputs: tuple[str, ...]) -> dict[str, Array]:
+def _answer(points: Points, outputs: tuple[str, ...]) -> dict[str, AnyArray]:
     """Compute the answers [point], by column."""
     answers = _list_answers(evaluate_points(points), outputs)
     return {name: xp.broadcast_to(answer, points.shape) for name, answer in answers.items()}
@@ -134,7 +132,9 @@ def _list_answers(answer: Answer, outputs: tuple[str, ...]) -> dict[str, Cells]:
     return named | {name: read_output(answer, name) for name in outputs}
 
 
-def _add_slopes(answers: dict[str, Array], slopes: dict[str, dict[str, Array]]) -> dict[str, Array]:
+def _add_slopes(
+    answers: dict[str, AnyArray], slopes: dict[str, dict[str, AnyArray]]
+) -> dict[str, AnyArray]:
     """Return the elasticities of the epoch's time: those of its parts, weighted by their shares."""
     total = answers[EPOCH]
     parts = ("comp_time", "comm_time")

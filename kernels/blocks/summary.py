@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import jax
-from jax import Array
 
 from paradl.kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits, in_numpy, on_gpu, xp
 from paradl.kernels.names.flags import FORBIDS, STOPS, Limit
@@ -32,7 +31,7 @@ STEP_CELLS = 2**8
 # times as long as with 8, with 32 four times (2026-11).
 STEPS = 8
 # The least time of each slice, its row, and the last efficient row.
-Race = tuple[Array, Array, Array]
+Race = tuple[AnyArray, AnyArray, AnyArray]
 
 
 @jax.tree_util.register_dataclass
@@ -55,7 +54,7 @@ class Line:
     epochs_alone: Cells | None = None
 
     @property
-    def row(self) -> Array:
+    def row(self) -> AnyArray:
         """Numbers of the rows, from 0."""
         return _number_rows(self.limit)
 
@@ -65,7 +64,7 @@ class Line:
         return xp.equal(self.limit & LIMITS(FORBIDS), 0)
 
     @property
-    def epoch_time(self) -> Array:
+    def epoch_time(self) -> AnyArray:
         """Time of an epoch [s] in single precision."""
         # As stored, so that summaries agree with the cells.
         return xp.asarray(self.comp_time + self.comm_time, xp.float32)
@@ -155,7 +154,7 @@ def _find_best(line: Line) -> dict[Objective, Best]:
     return best
 
 
-def _find_fastest(line: Line, time: Array, enough: Array) -> Best:
+def _find_fastest(line: Line, time: AnyArray, enough: AnyArray) -> Best:
     """Find the PE count of the least time, and the largest efficient one."""
     # NaN, of configurations that do not exist, becomes infinite.
     time = xp.where(line.allowed & xp.isfinite(time), time, xp.inf)
@@ -174,7 +173,7 @@ def _find_fastest(line: Line, time: Array, enough: Array) -> Best:
     )
 
 
-def _race_at_once(time: Array, p: Array, enough: Array) -> Race:
+def _race_at_once(time: AnyArray, p: AnyArray, enough: AnyArray) -> Race:
     """Return the least time of each slice, its first row, and the last efficient row."""
     row, least = _number_rows(time), xp.min(time, axis=0)
     # Two minima instead of argmin, which XLA does not vectorise on a CPU.
@@ -182,17 +181,17 @@ def _race_at_once(time: Array, p: Array, enough: Array) -> Race:
     return least, fastest, xp.max(xp.where(time * p <= enough, row, -1), axis=0)
 
 
-def _number_rows(values: AnyArray) -> Array:
+def _number_rows(values: AnyArray) -> AnyArray:
     rows, *others = xp.shape(values)
     return xp.arange(rows, dtype=xp.int32).reshape(-1, *[1] * len(others))
 
 
-def _race_by_rows(time: Array, p: Array, enough: Array) -> Race:
+def _race_by_rows(time: AnyArray, p: AnyArray, enough: AnyArray) -> Race:
     """Return the same, reading each cell once."""
     others = time.shape[1:]
 
-    def take(values: Array, number: Cells) -> Array:
-        row: Array = jax.lax.dynamic_index_in_dim(values, number, keepdims=False)
+    def take(values: AnyArray, number: Cells) -> AnyArray:
+        row: AnyArray = jax.lax.dynamic_index_in_dim(values, number, keepdims=False)
         return row
 
     def step(number: Cells, so_far: Race) -> Race:
@@ -240,7 +239,7 @@ def _merge_best(earlier: Best, later: Best) -> Best:
     return replace(best, efficient_pe=xp.maximum(earlier.efficient_pe, later.efficient_pe))
 
 
-def tabulate(summary: Summary) -> Array:
+def tabulate(summary: Summary) -> AnyArray:
     """Return the statistics of every slice, in order: float64 [statistic, slices].
 
     Times, memory and epochs are NaN if there is no feasible PE count.
@@ -265,14 +264,14 @@ def _name_best(best: Best | None, names: dict[str, str]) -> dict[str, Cells]:
     }
 
 
-def tabulate_line(line: Line) -> Array:
+def tabulate_line(line: Line) -> AnyArray:
     """Return the statistics of a whole line: float64 [statistic, slices]."""
     others = xp.broadcast_shapes(*(xp.shape(leaf)[1:] for leaf in jax.tree.leaves(line)))
     nothing = summarise_nothing(others, xp.shape(line.limit)[1:], trains=line.epochs is not None)
     return tabulate(extend_summary(nothing, line))
 
 
-def _take_row(values: Array, row: Array) -> Array:
+def _take_row(values: AnyArray, row: AnyArray) -> AnyArray:
     """Take the value in a row of each slice; any value if there is no such row."""
     values = xp.asarray(values)
     row = xp.clip(row, 0, values.shape[0] - 1)
@@ -281,7 +280,7 @@ def _take_row(values: Array, row: Array) -> Array:
     return values[tuple(number if size > 1 else 0 for number, size in index)]
 
 
-def _count_limits(limit: Array) -> Array:
+def _count_limits(limit: AnyArray) -> AnyArray:
     """Count the PE counts with each limit, along a leading dimension."""
     counted = xp.where(xp.equal(limit, LIMITS(REPEATED)), LIMITS(0), limit)
     masks = [(counted & LIMITS(flag)) > 0 for flag in Limit]

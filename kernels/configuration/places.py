@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from jax import Array
 
 from paradl.kernels.arrays import AnyArray, Cells, xp
 from paradl.kernels.configuration.case import Case
@@ -23,7 +22,7 @@ from paradl.kernels.machine.software import Software
 # derivative, and calibration needs one.
 ENDLESS = 1e30
 
-Change = Callable[[Array], Array]
+Change = Callable[[AnyArray], AnyArray]
 Part = Literal["run", "network", "pe", "software"]
 
 
@@ -107,12 +106,12 @@ def read_parameter(case: Case, name: str) -> AnyArray:
     return values if place.level is None else values[0 if place.level == "node" else 1]
 
 
-def _replace(old: Array, new: Array) -> Array:
+def _replace(old: AnyArray, new: AnyArray) -> AnyArray:
     # Missing levels keep their infinite bandwidth.
     return xp.where(old >= ENDLESS, old, new) if old.ndim > new.ndim else new
 
 
-def scale_bounded(old: Array, factor: Array) -> Array:
+def scale_bounded(old: AnyArray, factor: AnyArray) -> AnyArray:
     """Multiply values by a factor; infinite ones stay infinite."""
     # The derivative of infinity times a factor is undefined; selecting makes it 0.
     bounded = xp.isfinite(old)
@@ -133,7 +132,7 @@ def _change(case: Case, place: Place, change: Change) -> Case:
     return replace(case, **{place.part: replace(part, **{place.field: new})})
 
 
-def _join_levels(inner: Array, outer: Array) -> Array:
+def _join_levels(inner: AnyArray, outer: AnyArray) -> AnyArray:
     """Concatenate levels, which may vary along different dimensions of the cells."""
     cells = xp.broadcast_shapes(inner.shape[1:], outer.shape[1:])
     levels = (xp.broadcast_to(part, (part.shape[0], *cells)) for part in (inner, outer))

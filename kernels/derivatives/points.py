@@ -115,7 +115,7 @@ def find_slopes(
     parameters: tuple[str, ...],
     *,
     marked: bool = False,
-) -> tuple[dict[str, Array], dict[str, dict[str, Array]], Array]:
+) -> tuple[dict[str, AnyArray], dict[str, dict[str, AnyArray]], AnyArray]:
     """Return answers [point] by name, elasticities [point] by target and parameter, and kinks.
 
     points: without choices (`settle_points`): others may not exist, and their NaN would spread.
@@ -129,9 +129,9 @@ def find_slopes(
         return _find_differences(points, read, targets, parameters, marked)
     assert points.division is not None or not layered, "layers would be constant"
     others = tuple(name for name in parameters if name not in layered)
-    answers: dict[str, Array] = {}
-    slopes: dict[str, dict[str, Array]] = {name: {} for name in targets}
-    near = jnp.zeros(points.shape, bool)
+    answers: dict[str, AnyArray] = {}
+    slopes: dict[str, dict[str, AnyArray]] = {name: {} for name in targets}
+    near: AnyArray = jnp.zeros(points.shape, bool)
     # Parameters that no layer depends on are varied with layers summed once.
     for names, varied in ((others, reduce_points(points)), (layered, points)):
         if names:
@@ -179,7 +179,7 @@ def _vary(
     targets: tuple[str, ...],
     names: tuple[str, ...],
     marked: bool,
-) -> tuple[dict[str, Array], Array, Array]:
+) -> tuple[dict[str, AnyArray], AnyArray, AnyArray]:
     """Compute answers [point], elasticities [parameter, target, point], and kinks [point]."""
     towards, step = jnp.eye(len(names)), jnp.log(NEAR)
     sides = jnp.array([0.0, 1.0, -1.0] if marked else [0.0])
@@ -213,7 +213,7 @@ def _vary(
     return {name: of[0] for name, of in answers.items()}, slopes, _find_bends(aside, slopes)
 
 
-def _find_bends(aside: Array, slopes: Array) -> Array:
+def _find_bends(aside: AnyArray, slopes: AnyArray) -> AnyArray:
     """Return whether the one-sided differences disagree with the slope in any parameter [point].
 
     aside: differences [side, parameter, target, point], of no side or two. slopes [parameter,

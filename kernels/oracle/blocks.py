@@ -66,7 +66,8 @@ def add_seconds(seconds: Sequence[Column] | Column) -> tuple[Column, Column]:
     pairs = list(zip(COMPUTING, seconds, strict=True))
     # Python's sum: the order of np.sum depends on the number of layouts.
     compute = sum(s for is_computing, s in pairs if is_computing)
-    return compute, sum(s for is_computing, s in pairs if not is_computing)
+    communication = sum(s for is_computing, s in pairs if not is_computing)
+    return np.asarray(compute), np.asarray(communication)
 
 
 def find_limits(net: Transformer, layouts: Layouts, training: Training) -> Column:

@@ -231,7 +231,8 @@ def _count_flying(
     """Count segments in flight when the first goes backward, at each stage."""
     number = xp.arange(values.shape[0], dtype=float).reshape(-1, *[1] * (values.ndim - 1))
     flying = xp.minimum(*schedule.in_flight(degree, number, segments, chunks, degree))
-    return xp.maximum(flying, 1.0)  # of stages that a cell lacks, too
+    # Of stages that a cell lacks, too; and a number for each, where all have the same.
+    return xp.maximum(flying, xp.ones_like(number))
 
 
 def _mark_first(values: PerStage) -> PerStage:
