@@ -57,7 +57,7 @@ def test_arguments_and_keys_are_options(command, text, expected):
         (("provision", "--need", "bandwith"), "--need"),
         (("pareto", "--against", "cost"), "--price"),
         (("pareto", "--against", "cost", "--price", "0"), "--price"),
-        (("regret", "--over", "machine"), "--over"),
+        (("best", "--worst-case", "machine"), "--worst-case"),
         (("bottleneck", "--strategy", "tensor"), "--sel"),
     ],
 )

@@ -2,9 +2,9 @@ import json
 
 
 def test_json_is_a_format_of_every_command_that_has_any(cli):
-    code, out, _ = cli("systems", "--json")
+    code, out, _ = cli("list", "systems", "--json")
     assert code == 0
-    assert out == cli("systems", "--format", "json")[1]
+    assert out == cli("list", "systems", "--format", "json")[1]
     assert json.loads(out)
 
 

@@ -78,7 +78,12 @@ def test_a_batch_that_nothing_bounds_is_told(cli):
 
 
 @pytest.mark.parametrize(
-    "question", [("pareto",), ("regret",), ("provision", "--need", "batch", "--pe", "4")]
+    "question",
+    [
+        ("pareto",),
+        ("best", "--worst-case", "system"),
+        ("provision", "--need", "batch", "--pe", "4"),
+    ],
 )
 def test_a_bound_that_a_question_of_a_store_lacks_is_refused(question, small_url, cli):
     code, out, err = cli(question[0], small_url, *question[1:], "--max-global-batch", 64)

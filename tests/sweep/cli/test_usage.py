@@ -87,7 +87,7 @@ LLAMA = ("--model", "llama2_7b", "--pe", 8)
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (("systems", "abci,dgx-h100"), "expected one system, got 2"),
+        (("list", "systems", "abci,dgx-h100"), "expected one system, got 2"),
         (("predict", *ASK[:4], "--strategy", "data,spatial", *PLACE), "--strategy: expected one"),
     ],
 )
@@ -97,11 +97,13 @@ def test_what_takes_one_value_says_so(command, message, cli):
     assert "did you mean" not in err
 
 
-@pytest.mark.parametrize("verb", ["predict", "best", "models"])
+@pytest.mark.parametrize("verb", ["predict", "best", "list models"])
 def test_an_id_of_hugging_face_is_no_file(verb, cli):
     name = "meta-llama/Llama-3.1-8B"
     options = ("--strategy", "data", *PLACE) if verb == "predict" else ()
-    err = fail(cli, verb, *((name,) if verb == "models" else ("--model", name)), *options)
+    err = fail(
+        cli, *verb.split(), *((name,) if verb == "list models" else ("--model", name)), *options
+    )
     assert "config.json" in err
     assert "'llama3_8b'" in err
 
@@ -165,7 +167,7 @@ def test_a_deadline_is_a_time_with_its_unit(deadline, instead, model, cli):
         (("report", *ASK, "-o", "{}.pdf"), ".html"),
         (("best", *ASK, "--report", "{}"), ".html"),
         (("calibrate", "runs.csv", "-o", "{}.txt"), ".yaml"),
-        (("system", "import", "run.log", "-o", "{}.csv"), ".yaml"),
+        (("import", "machine", "run.log", "-o", "{}.csv"), ".yaml"),
     ],
 )
 def test_an_output_has_an_ending_and_a_folder(command, ending, tmp_path, cli):

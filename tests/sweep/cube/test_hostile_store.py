@@ -264,13 +264,13 @@ def test_a_root_that_is_no_plain_file(change, url, cli):
     ("command", "message"),
     [
         ("limits", "not a regular file"),
-        ("regret", "not a regular file"),
+        ("best --worst-case system", "not a regular file"),
         ("pareto", "comp_time/c.0"),
     ],
 )
 def test_pipes_in_place_of_files_are_not_waited_for(command, message, url, cli):
     replace_chunks_by_fifos(url)
-    code, out, err = cli(command, url)
+    code, out, err = cli(*command.split(), url)
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert message in err
 
@@ -286,7 +286,7 @@ def test_a_pipe_in_place_of_a_block_that_is_not_done(url, cli):
     open_cube(str(url), "r+").mark(range(4), done=False)
     for path in url.glob("summary/statistics/c.*"):
         replace_by_fifo(path)
-    code, _, err = cli("regret", url)
+    code, _, err = cli("best", url, "--worst-case", "system")
     assert code == 1
     assert "only 0 of 4 blocks done" in err
 

@@ -279,7 +279,7 @@ def test_a_file_is_kept_unless_forced(small_url, tmp_path):
 
 def test_a_label_is_no_formula_of_a_spreadsheet(cli, tmp_path):
     """In CSV, of an export and of an answer; other formats are not opened by spreadsheets."""
-    _, machine, _ = cli("systems", "abci", "--yaml")
+    _, machine, _ = cli("list", "systems", "abci", "--yaml")
     machine = re.sub(r"(?m)^name: .*", "name: '=1+1'", machine)
     (tmp_path / "machine.yaml").write_text(machine)
     axes = "model: [vgg16], dataset: [imagenet], strategy: [data], pe: [8], batch: [32]"

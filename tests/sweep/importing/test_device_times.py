@@ -61,7 +61,7 @@ def test_a_probe_measures_all():
 def test_a_profile_is_used(model, tmp_path, cli):
     output = tmp_path / "timed.yaml"
     options = ("--dataset", "cifar10", "--device", "h100", "--batch", 2, "--precision", "fp32")
-    code, out, err = cli("profile", model, *options, "-o", output, "--format", "json")
+    code, out, err = cli("probe", "model", model, *options, "-o", output, "--format", "json")
     assert code == 0, err
     rows = json.loads(out)
     assert [row["layer"] for row in rows] == LAYERS
@@ -76,6 +76,6 @@ def test_a_profile_is_used(model, tmp_path, cli):
 def test_a_bad_name_of_the_device_is_refused_at_once(model, tmp_path, cli, monkeypatch):
     monkeypatch.setattr(device_times, "time_calls", None)
     options = ("--dataset", "cifar10", "--device", "", "-o", tmp_path / "timed.yaml")
-    code, _, err = cli("profile", model, *options)
+    code, _, err = cli("probe", "model", model, *options)
     assert code == 2
     assert "--device" in err

@@ -26,7 +26,7 @@ LOGS = {path.name: path for folder in ("data", PAGE) for path in (HERE / folder)
 
 def import_system(cli, output: Path, *arguments):
     logs = [LOGS.get(str(argument), argument) for argument in arguments]
-    return cli("system", "import", *logs, "-o", output)
+    return cli("import", "machine", *logs, "-o", output)
 
 
 def test_a_log_of_nccl_tests_as_text_and_as_a_table_is_the_same():
@@ -253,7 +253,7 @@ def test_what_is_wrong_is_one_message_and_no_file(name, cli, tmp_path):
     file, text, reason = REFUSED[name]
     (tmp_path / file).write_text(text)
     output = tmp_path / "mine.yaml"
-    code, out, err = cli("system", "import", tmp_path / file, "-o", output)
+    code, out, err = cli("import", "machine", tmp_path / file, "-o", output)
     assert (code, out) == (2, "")
     assert reason in err
     assert len(err.splitlines()) == 1
@@ -264,7 +264,7 @@ def test_what_is_wrong_is_one_message_and_no_file(name, cli, tmp_path):
 def test_a_log_without_its_end_is_noted(cli, tmp_path):
     log = tmp_path / "log.txt"
     log.write_text("\n".join(LOG.splitlines()[:30]))
-    code, _, err = cli("system", "import", log, "-o", tmp_path / "mine.yaml")
+    code, _, err = cli("import", "machine", log, "-o", tmp_path / "mine.yaml")
     assert code == 0
     assert "cut off" in err
 
@@ -272,7 +272,7 @@ def test_a_log_without_its_end_is_noted(cli, tmp_path):
 def test_the_output_is_no_input(cli, tmp_path):
     log = tmp_path / "log.txt"
     log.write_text(LOG)
-    code, _, _ = cli("system", "import", log, "-o", log)
+    code, _, _ = cli("import", "machine", log, "-o", log)
     assert code == 2
     assert log.read_text() == LOG
 
@@ -299,6 +299,6 @@ def test_few_rows_are_fitted(rows, cli, tmp_path):
     kept = [line for line in lines if " float " in line][:: 22 // (rows - 1) - 2]
     log.write_text("\n".join([*lines[:16], *kept[:rows], *lines[-3:]]))
     output = tmp_path / "mine.yaml"
-    code, out, err = cli("system", "import", log, "-o", output, "--format", "json")
+    code, out, err = cli("import", "machine", log, "-o", output, "--format", "json")
     assert code == 0, err
     assert json.loads(out)["rows"][0]["median_error"] < 0.1

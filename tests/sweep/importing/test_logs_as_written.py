@@ -101,7 +101,7 @@ def test_four_collectives_of_one_job_are_fitted_each_by_itself(cli, tmp_path):
     )
     log, output = tmp_path / "slurm-4711.out", tmp_path / "mine.yaml"
     log.write_text(text)
-    code, out, err = cli("system", "import", log, "-o", output, "--format", "json")
+    code, out, err = cli("import", "machine", log, "-o", output, "--format", "json")
     assert code == 0, err
     rows = {row["collective"]: row for row in json.loads(out)["rows"]}
     collectives = find("system", str(output), tmp_path).levels[0].collectives
@@ -247,7 +247,7 @@ def test_headers_that_repeat_and_restarts(read):
 def test_wrong_results_are_noted(cli, tmp_path):
     log = tmp_path / "log.txt"
     log.write_text(write_run("all_reduce", wrong="37"))
-    code, _, err = cli("system", "import", log, "-o", tmp_path / "mine.yaml")
+    code, _, err = cli("import", "machine", log, "-o", tmp_path / "mine.yaml")
     assert code == 0
     assert "24 figures of runs with wrong results" in err
 

@@ -72,7 +72,7 @@ def import_files(cli, tmp_path):
             (tmp_path / name).write_text(text)
         output = tmp_path / "mine.yaml"
         paths = [tmp_path / name for name in files]
-        code, _, err = cli("system", "import", *paths, *options, "-o", output)
+        code, _, err = cli("import", "machine", *paths, *options, "-o", output)
         assert output.is_file() == (code == 0), err
         assert code == 0 or len(err.splitlines()) == 1
         return code, err, find("system", str(output), tmp_path) if code == 0 else None

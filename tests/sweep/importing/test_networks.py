@@ -97,7 +97,7 @@ def test_other_parameters_than_the_source_has_are_refused():
 def test_a_wrong_source_is_one_message(source, shape, cli, tmp_path):
     options = () if shape is None else ("--shape", shape)
     output = tmp_path / "mine.yaml"
-    code, out, err = cli("model", "import", source, *options, "-o", output)
+    code, out, err = cli("import", "model", source, *options, "-o", output)
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
     assert not output.exists()
@@ -240,7 +240,7 @@ def test_an_onnx_file(tmp_path, cli):
     assert network.table.macs == 4 * 27 * 64 + 40
     assert network.table.kinds == ("conv", "relu", "add", "maxpool", "avgpool", "fc")
     path.write_bytes(path.read_bytes()[:100])
-    code, out, _ = cli("model", "import", path, "-o", tmp_path / "mine.yaml")
+    code, out, _ = cli("import", "model", path, "-o", tmp_path / "mine.yaml")
     assert (code, out) == (2, "")
     assert not (tmp_path / "mine.yaml").exists()
 
@@ -255,12 +255,12 @@ def test_a_checkpoint_is_counted_by_its_header(tmp_path, cli):
     shapes = {"features.weight": [25_557_032 - 10], "bias": [2, 5], "norm.running_mean": [7]}
     header: dict[str, object] = {name: {"shape": shape} for name, shape in shapes.items()}
     path = write_header(tmp_path / "model.safetensors", header | {"__metadata__": {"a": "b"}})
-    code, out, err = cli("model", "check", "resnet50", path)
+    code, out, err = cli("import", "check", "resnet50", path)
     assert code == 0, err
     assert "25,557,032" in out
     more = write_header(tmp_path / "more.safetensors", {"head": {"shape": [3]}})
-    assert cli("model", "check", "resnet50", path, more)[0] == 3
-    assert cli("model", "check", "resnet50", path, path)[0] == 2
+    assert cli("import", "check", "resnet50", path, more)[0] == 3
+    assert cli("import", "check", "resnet50", path, path)[0] == 2
 
 
 HEADERS = {
@@ -276,7 +276,7 @@ HEADERS = {
 @pytest.mark.parametrize("header", HEADERS.values(), ids=HEADERS)
 def test_a_damaged_header_is_one_message(header, tmp_path, cli):
     path = write_header(tmp_path / "model.safetensors", header)
-    code, out, err = cli("model", "check", "resnet50", path)
+    code, out, err = cli("import", "check", "resnet50", path)
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
 
@@ -284,17 +284,17 @@ def test_a_damaged_header_is_one_message(header, tmp_path, cli):
 def test_a_header_that_is_cut_off(tmp_path, cli):
     path = write_header(tmp_path / "model.safetensors", {"a": {"shape": [3]}})
     path.write_bytes((100).to_bytes(8, "little") + path.read_bytes()[8:])
-    code, _, err = cli("model", "check", "resnet50", path)
+    code, _, err = cli("import", "check", "resnet50", path)
     assert (code, "cut off" in err) == (2, True)
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        ("model", "check", "resnet50", "FILE"),
-        ("model", "check", "./FILE", "x.safetensors"),
-        ("model", "import", "FILE.onnx", "-o", "mine.yaml"),
-        ("system", "import", "FILE", "-o", "mine.yaml"),
+        ("import", "check", "resnet50", "FILE"),
+        ("import", "check", "./FILE", "x.safetensors"),
+        ("import", "model", "FILE.onnx", "-o", "mine.yaml"),
+        ("import", "machine", "FILE", "-o", "mine.yaml"),
         ("compare", "FILE"),
         ("sweep", "FILE", "cube.zarr"),
     ],

@@ -95,7 +95,7 @@ def test_sizes_that_a_file_leaves_open_are_given(tmp_path, cli):
     path = write(tmp_path / "net.onnx", [node("Conv", "x w")], weight=[4, 3, 3, 3], sizes=sizes)
     assert read(path, "3,32,16").y.tolist() == [4 * 30 * 14]
     for options in ((), ("--shape", "4,32,16"), ("--shape", "3,32")):
-        code, out, err = cli("model", "import", path, *options, "-o", tmp_path / "mine.yaml")
+        code, out, err = cli("import", "model", path, *options, "-o", tmp_path / "mine.yaml")
         assert (code, out, len(err.splitlines())) == (2, "", 1)
 
 
@@ -188,7 +188,7 @@ HOSTILE: dict[str, tuple[list[Any], dict[str, Any]]] = {
 def test_a_hostile_graph_is_one_message(name, tmp_path, cli):
     nodes, graph = HOSTILE[name]
     path = write(tmp_path / "net.onnx", nodes, **graph)
-    code, out, err = cli("model", "import", path, "-o", tmp_path / "mine.yaml")
+    code, out, err = cli("import", "model", path, "-o", tmp_path / "mine.yaml")
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
     assert not (tmp_path / "mine.yaml").exists()
@@ -219,7 +219,7 @@ def nested(levels: int) -> bytes:
 def test_bytes_that_are_no_model_are_one_message(name, tmp_path, cli):
     path = tmp_path / "net.onnx"
     path.write_bytes(nested(2000) if name == "nested" else BYTES[name])
-    code, out, err = cli("model", "import", path, "-o", tmp_path / "mine.yaml")
+    code, out, err = cli("import", "model", path, "-o", tmp_path / "mine.yaml")
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
 

@@ -60,7 +60,7 @@ def test_parameters_and_operations(name, shape, folder, cli):
     parameters, macs = count(folder, name, shape)
     sizes = ",".join(map(str, shape))
     code, out, err = cli(
-        *("model", "import", f"networks:{name}", "--shape", sizes),
+        *("import", "model", f"networks:{name}", "--shape", sizes),
         *("-o", "mine.yaml", "--format", "json"),
     )
     assert code == 0, err
@@ -72,7 +72,7 @@ def test_parameters_and_operations(name, shape, folder, cli):
 def test_a_recurrent_layer_without_a_word_counts_its_matrices(folder, cli):
     """PyTorch's counter has none of it."""
     code, out, err = cli(
-        *("model", "import", "networks.py:gru", "--shape", 20, "-o", "mine.yaml"),
+        *("import", "model", "networks.py:gru", "--shape", 20, "-o", "mine.yaml"),
         *("--format", "json"),
     )
     assert code == 0, err
@@ -91,7 +91,7 @@ def test_a_recurrent_layer_without_a_word_counts_its_matrices(folder, cli):
 )
 def test_what_is_not_known_is_named(name, reason, folder, cli):
     code, out, err = cli(
-        "model", "import", f"networks:{name}", "--shape", "3,8,8", "-o", "mine.yaml"
+        "import", "model", f"networks:{name}", "--shape", "3,8,8", "-o", "mine.yaml"
     )
     assert (code, out) == (2, "")
     assert reason in err

@@ -145,12 +145,14 @@ def test_table_iii_has_no_draws(url: str) -> None:
 
 
 def test_the_command(url: str, cli: Any) -> None:
-    code, out, _ = cli("regret", url, "--format", "csv")
+    code, out, _ = cli("best", url, "--worst-case", "system", "--format", "csv")
     assert (code, out.splitlines()[0]) == (
         0,
         "rank,model,dataset,inter_bandwidth,strategy,worst_loss,worst_at,worst_precision,"
         "worst_software,mean_loss,infeasible_at",
     )
-    code, _, message = cli("regret", url, "--sel", "strategy=serial", "--quiet")
+    code, _, message = cli(
+        "best", url, "--worst-case", "system", "--sel", "strategy=serial", "--quiet"
+    )
     assert code == 4
     assert message.startswith("paradl: no strategy is feasible throughout")

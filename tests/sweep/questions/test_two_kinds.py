@@ -64,7 +64,9 @@ def test_networks_of_a_kind_each_are_ranked():
     assert {row["rank"] for row in rows if row["feasible"]} == {1}
 
 
-@pytest.mark.parametrize("verb", ["best", "pareto", "regret", "limits --crossovers pe"])
+@pytest.mark.parametrize(
+    "verb", ["best", "pareto", "best --worst-case system", "limits --crossovers pe"]
+)
 def test_the_command_line_says_what_to_do(verb, cli):
     given = ("--model", "vit_b_16", "--dataset", "imagenet", "--pe", 8, "--batch", 64)
     code, out, err = cli(*verb.split(), *given, "--strategy", "data,channel")

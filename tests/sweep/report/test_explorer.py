@@ -257,7 +257,7 @@ def test_command(url, cli, monkeypatch):
 
     monkeypatch.setattr(webbrowser, "open", open_page)
     with ThreadPoolExecutor() as threads:
-        code, out, err = cli("explore", url)
+        code, out, err = cli("report", url, "--serve")
     IOLoop.current().close(all_fds=True)
     assert [answer.result()[0] for answer in answers] == [200]
     assert (code, out.count("\n")) == (130, 1)

@@ -98,7 +98,7 @@ def test_settings_of_a_machine_are_held_out_together() -> None:
 
 
 def test_the_command_says_that_nothing_leaks(drawn) -> None:
-    result = CliRunner().invoke(app, ["leakage", str(drawn.path), "--format", "json"])
+    result = CliRunner().invoke(app, ["surrogate", "check", str(drawn.path), "--format", "json"])
     assert result.exit_code == 0
     rows = json.loads(result.stdout)
     assert {row["split"] for row in rows} == set(SPLITS)

@@ -13,14 +13,14 @@ SCHEMAS = build_schemas()
 @pytest.mark.parametrize(
     ("verb", "options"),
     [
-        ("leakage", ()),
+        ("surrogate check", ()),
         ("surrogate evaluate", ()),
         ("surrogate evaluate", ("--split", "scale")),  # it was trained on that: a note
         ("surrogate predict", ()),
     ],
 )
 def test_answers(verb, options, trained, drawn, cli):
-    paths = (drawn.path,) if verb == "leakage" else (trained, drawn.path)
+    paths = (drawn.path,) if verb == "surrogate check" else (trained, drawn.path)
     code, out, err = cli(*verb.split(), *paths, *options, "--format", "json")
     assert code in (0, 3), err
     answer = json.loads(out)
