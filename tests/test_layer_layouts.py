@@ -87,7 +87,7 @@ def test_cheap_layers_cost_less_than_all(model: str) -> None:
 
 def test_a_strategy_decides_what_is_computed_again() -> None:
     """As of networks with blocks, whatever the run says."""
-    full = {"settings": {"recompute": "full"}}
+    full: dict[str, Any] = {"settings": {"recompute": "full"}}
     for again in ("none", "layernorm", "full"):
         strategy = f"data:micro=32,recompute={again}"
         assert list_numbers(predict(strategy, **full)) == list_numbers(predict(strategy))

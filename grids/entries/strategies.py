@@ -21,7 +21,6 @@ from paradl.grids.entries.strategy_settings import (
     RECOMPUTED,
     SCHEDULES,
     ZERO,
-    Recomputed,
     Size,
     Which,
     expect_settings,
@@ -75,7 +74,7 @@ class Strategy:
     chunks: int = 1
     of_blocks: bool = False
     micro: int | None = None
-    recompute: Recomputed | None = None
+    recompute: str | None = None
     replicas: int | None = None
     written: str = ""
 

@@ -23,12 +23,7 @@ Size = int | Literal["best"] | None  # None: left open
 # Columns of a layout that networks without blocks have, too.
 OF_ALL = ("pipeline", "data", "micro", "recompute", "zero", "shard", "chunks")
 # What these compute again, by the number of that column.
-Recomputed = Literal["none", "layernorm", "full"]
-RECOMPUTED: dict[int, Recomputed] = {
-    0: "none",
-    RECOMPUTE["layernorm"]: "layernorm",
-    RECOMPUTE["full"]: "full",
-}
+RECOMPUTED = {RECOMPUTE.get(name, 0): name for name in ("none", "layernorm", "full")}
 # What may be left to each cell, in the order of choosing.
 CHOICES = ("group", *WRITTEN, "segments")
 

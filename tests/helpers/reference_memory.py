@@ -47,7 +47,7 @@ def segments_memory(
     """
     inputs = [part[0].x * machine.a for part in parts]
     samples = inputs.pop(0) if number == 0 else 0.0
-    held_at_most = {"1f1b": run.p2 - number, "zb1p": run.p2}.get(run.schedule, run.segments)
+    held_at_most: float = {"1f1b": run.p2 - number, "zb1p": run.p2}.get(run.schedule, run.segments)
     if run.chunks > 1:
         before = 2 * (run.p2 - 1 - number) + (run.chunks - 1) * run.p2
         held_at_most = (before + 1) / run.chunks

@@ -294,8 +294,8 @@ def stage_transfers(layers: Sequence[Layer], machine: Machine, product: Product)
         return Exchange(placed_messages(machine, product))
     one, v = segment_transfer(layers, machine, product), product.run.chunks
     others = v * product.segments - 1
-    further = 2 * (v - 1) * product.segments
-    further *= path(machine, product.p, product.run.p2, product.stage).alpha
+    startup = path(machine, product.p, product.run.p2, product.stage).alpha
+    further = 2 * (v - 1) * product.segments * startup
     window = others / v * free_window(layers, machine, product)
     between = expose(2 * others * one - further, window)
     filling = 2 * (product.run.p2 - 1) * one
