@@ -48,7 +48,7 @@ def test_states_are_divided_among_some_replicas() -> None:
         shard: predict(f"data:zero=3,shard={shard}")["memory_parts"] for shard in (1, 2, 8, 32)
     }
     for shard, held in parts.items():
-        for name in ("weights", "gradients", "optimizer"):
+        for name in ("weights", "gradients", "states"):
             assert held[name] == pytest.approx(parts[1][name] / shard, rel=1e-12)
 
 
