@@ -210,7 +210,7 @@ MEMORY_LOOKS = {
     **_pair(["parameters"], PURPLES, HATCHES),
     "reserved": {"facecolor": "#FFFFFF", "hatch": ""},
 }
-PASS_LOOKS: PartLooks = {
+PASS_LOOKS: dict[str, dict[str, Any]] = {
     FORWARD: {"facecolor": BLUE},
     BACKWARD: {"facecolor": ORANGE},
     WEIGHTS: {"facecolor": "#CC79A7"},
