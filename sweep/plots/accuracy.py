@@ -22,9 +22,8 @@ from paradl.sweep.plots.figures import (
     make_figure,
     scale_counts,
     set_tick_sizes,
-    styled,
 )
-from paradl.sweep.plots.looks import Look, choose_looks
+from paradl.sweep.plots.looks import Look, choose_looks, styled
 from paradl.sweep.show.visible import escape_lines
 
 Row = Mapping[str, Any]

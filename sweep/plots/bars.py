@@ -9,8 +9,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from paradl.kernels.names.arrays import Floats
-from paradl.sweep.plots.figures import Picture, make_figure, scale_unit, set_tick_sizes, wrap_name
-from paradl.sweep.plots.looks import EDGE, PartLooks, name_part
+from paradl.sweep.plots.figures import Picture, make_axes, scale_unit
+from paradl.sweep.plots.looks import EDGE, PartLooks, name_part, wrap_name
 
 MOST_BARS = 20
 LEAST = 0.002  # of the longest bar: a part that is always thinner would be only a line
@@ -19,10 +19,11 @@ FEWEST = 5  # bars; the figure is not lower for fewer
 
 
 def split_parts(parts: Mapping[str, Floats]) -> tuple[dict[str, Floats], list[str]]:
-    """Return the parts that can be seen, and the words of those that are too thin."""
+    """Return the parts that can be seen, and a note on those that are too thin, or none."""
     least = LEAST * float(np.sum([*parts.values()], axis=0).max())
     seen = {name: sizes for name, sizes in parts.items() if sizes.max() > least}
-    return seen, [name_part(name) for name in parts if name not in seen and parts[name].any()]
+    thin = [name_part(name) for name in parts if name not in seen and parts[name].any()]
+    return seen, [f"too small to see: {', '.join(thin)}"] if thin else []
 
 
 def make_keys(parts: Iterable[str], looks: PartLooks) -> list[Patch]:
@@ -44,9 +45,8 @@ def draw_bars(
     rooms = np.array([max(1.0, 1.1 / BAR * (1 + line.count("\n"))) for line in lines])
     rows = np.cumsum(rooms) - rooms / 2 - 0.5
     height = BAR * max(rooms.sum(), FEWEST)
-    figure = make_figure(title, note, max(height, len(parts) + 2), exactly=True)
-    axes, left = figure.add_subplot(), np.zeros(len(names))
-    set_tick_sizes(axes)
+    figure, axes = make_axes(title, note, max(height, len(parts) + 2), exactly=True)
+    left = np.zeros(len(names))
     for name, sizes in parts.items():
         axes.barh(rows, sizes, 0.7, left, **looks[name], **EDGE)
         left = left + sizes

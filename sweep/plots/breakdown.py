@@ -18,8 +18,8 @@ from paradl.sweep.cells.source import Source
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import find_allowed
 from paradl.sweep.plots.bars import MOST_BARS, draw_bars, make_keys, split_parts, write_totals
-from paradl.sweep.plots.figures import add_legend, make_axes, scale_counts, scale_unit, styled
-from paradl.sweep.plots.looks import EDGE, TERM_LOOKS
+from paradl.sweep.plots.figures import add_legend, make_axes, scale_counts, scale_unit
+from paradl.sweep.plots.looks import EDGE, TERM_LOOKS, styled
 from paradl.sweep.plots.slices import (
     BEYOND,
     build_case,
@@ -113,9 +113,7 @@ def draw_breakdown(breakdown: Breakdown) -> Figure:
     notes = [f"ends at {breakdown.pe[-1]:,.0f}: {breakdown.cause}"] if breakdown.cause else []
     if breakdown.beyond.any():
         notes.append(f"{BEYOND} from {breakdown.pe[breakdown.beyond][0]:,.0f}")
-    if thin:
-        notes.append(f"too small to see: {', '.join(thin)}")
-    note = "; ".join(notes)
+    note = "; ".join([*notes, *thin])
     if len(breakdown.pe) > MOST_BARS:
         figure, axes = make_axes(title, note)
         _draw_areas(axes, breakdown, terms)

@@ -7,7 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from paradl.sweep.plots.figures import add_legend, make_axes, styled
+from paradl.sweep.plots.figures import add_legend, make_axes
+from paradl.sweep.plots.looks import styled
 
 MARKERS = "osDv^<>pPXh*"
 

@@ -1,16 +1,13 @@
-"""Figures: sizes for paper, page and slide; style, axes, title, note and legend.
+"""Figures: axes, title, note and legend.
 
 matplotlib's constrained layout makes room for all of them, so that no text overlaps another.
 """
 
 import re
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from functools import wraps
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.style
@@ -21,85 +18,15 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.grids.reading.textfile import PICTURES, expect_ending, write_whole
 from paradl.grids.reading.units import PREFIXES
 from paradl.kernels.names.arrays import Floats
 from paradl.sweep.show.visible import escape_invisible
 
-Size = Literal["paper", "page", "slide"]
-SIZES = get_args(Size)
-
-
-@dataclass(frozen=True)
-class FigureSize:
-    """Width and height [inch]; text, lines and markers [pt]; dots per inch of a PNG."""
-
-    width: float
-    height: float
-    small: float
-    normal: float
-    line: float
-    marker: float
-    dots: int = 150
-
-
-# A column of a two-column paper; the width of a page; a slide that the last row can read.
-SCALES: dict[str, FigureSize] = {
-    "paper": FigureSize(3.3, 2.5, 6, 7, 1.0, 2.6, 300),
-    "page": FigureSize(6.6, 4.2, 8, 9, 1.4, 4.0),
-    "slide": FigureSize(10.0, 5.6, 13, 15, 2.2, 7.0),
-}
 NARROW = 5  # [inch] A legend beside the axes of a narrower figure would leave them no room.
 MARGIN = 0.01  # left of title and note, as a share of the width
 LINE = 1.35  # line spacing, in text sizes
 ROWS_AROUND = 6  # lines above and below the axes: title, ticks, label, note
-
-
-def use_style(size: Size, dark: bool = False) -> AbstractContextManager[None]:
-    """Return a context that sets up matplotlib for a size. InputError: an unknown size."""
-    if size not in SCALES:
-        raise InputError(
-            f"unknown size {shorten(size)}", where="size", advice=suggest_name(str(size), SIZES)
-        )
-    scale = SCALES[size]
-    settings = {
-        "figure.figsize": (scale.width, scale.height),
-        "figure.dpi": scale.dots,
-        "figure.constrained_layout.use": True,
-        "figure.titlesize": scale.normal,
-        "figure.labelsize": scale.small,
-        "font.size": scale.small,
-        "axes.titlesize": scale.small,
-        "axes.labelsize": scale.small,
-        "axes.labelpad": 2,
-        "axes.linewidth": 0.6,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.axisbelow": True,
-        "grid.alpha": 0.25,
-        "grid.linewidth": 0.5,
-        "hatch.linewidth": 0.5,
-        "legend.fontsize": scale.small,
-        "legend.frameon": False,
-        "lines.linewidth": scale.line,
-        "lines.markersize": scale.marker,
-        # A dollar in a name is no formula.
-        "text.parse_math": False,
-    }
-    # Settings come last, so that they hold on a dark background, too.
-    return mpl.style.context(["dark_background", settings] if dark else settings)
-
-
-def styled(draw: Callable[[Any], Figure]) -> Callable[..., Figure]:
-    """Let a function that draws with the current style take a size, and a dark background."""
-
-    @wraps(draw)
-    def draw_styled(data: Any, size: Size = "page", dark: bool = False) -> Figure:
-        with use_style(size, dark):
-            return draw(data)
-
-    return draw_styled
 
 
 class Picture(Figure):
@@ -111,19 +38,22 @@ class Picture(Figure):
         return content.getvalue()
 
 
-def make_axes(title: str, note: str = "", rows: float = 0) -> tuple[Picture, Axes]:
+def make_axes(
+    title: str, note: str = "", rows: float = 0, exactly: bool = False
+) -> tuple[Picture, Axes]:
     """Make a figure of the current style with an axes, a title above and a note below.
 
     rows: lines of text that the axes or a legend beside them hold, for which it is as high.
+    exactly: no higher than rows, even if the size is.
     """
-    figure = make_figure(title, note, rows)
+    figure = make_figure(title, note, rows, exactly)
     axes = figure.add_subplot()
     set_tick_sizes(axes)
     return figure, axes
 
 
 def make_figure(title: str, note: str = "", rows: float = 0, exactly: bool = False) -> Picture:
-    """Make a figure without axes. exactly: no higher than rows, even if the size is."""
+    """Make a figure without axes; arguments as of `make_axes`."""
     width, height = mpl.rcParams["figure.figsize"]
     needed = (rows + ROWS_AROUND) * LINE * mpl.rcParams["font.size"] / 72
     figure = Picture(figsize=(width, needed if exactly else max(height, needed)))
@@ -159,24 +89,8 @@ def add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
     if width > NARROW:
         figure.legend(handles=handles, loc="outside right center")
         return
-    # Two columns, of which the longer one decides.
-    lines = [str(key.get_label()).count("\n") + 1 for key in handles]
-    rows = max(sum(lines[: -(-len(lines) // 2)]), sum(lines[-(-len(lines) // 2) :]))
-    figure.set_size_inches(width, height + (rows + 0.5) * LINE * mpl.rcParams["font.size"] / 72)
-    figure.legend(handles=handles, loc="outside lower center", ncols=2)
-
-
-LONGEST = 30  # letters in a line of a name: layouts would leave no room for bars
-
-
-def wrap_name(name: str) -> str:
-    """Break a long name of a strategy or layout between its settings."""
-    lines = [""]
-    for part in re.split(r"(?<=[: ])|(?<=,)(?=[a-z])", name):
-        if lines[-1] and len(lines[-1]) + len(part) > LONGEST:
-            lines.append("")
-        lines[-1] += part
-    return "\n".join(lines)
+    legend = figure.legend(handles=handles, loc="outside lower center", ncols=2)
+    figure.set_size_inches(width, height + legend.get_window_extent().height / figure.dpi)
 
 
 MOST_TICKS = 7  # of an axis of PE counts

@@ -12,15 +12,8 @@ from paradl.kernels.names.arrays import Floats
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cells.space import list_given
-from paradl.sweep.plots.figures import (
-    add_legend,
-    make_axes,
-    scale_amounts,
-    set_ticks,
-    styled,
-    wrap_name,
-)
-from paradl.sweep.plots.looks import choose_looks, shorten_names
+from paradl.sweep.plots.figures import add_legend, make_axes, scale_amounts, set_ticks
+from paradl.sweep.plots.looks import choose_looks, shorten_names, styled, wrap_name
 from paradl.sweep.plots.slices import (
     expect_any,
     expect_single,

@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from paradl.sweep.plots.figures import add_legend, format_tick, make_axes, scale_counts, styled
-from paradl.sweep.plots.looks import Look, choose_looks, draw_curve, make_hollow_key
+from paradl.sweep.plots.figures import add_legend, format_tick, make_axes, scale_counts
+from paradl.sweep.plots.looks import Look, choose_looks, draw_curve, make_hollow_key, styled
 
 Row = Mapping[str, Any]
 

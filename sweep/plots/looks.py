@@ -1,4 +1,6 @@
-"""How strategies and parts look: the same colour, marker and dashes in every picture and report.
+"""How pictures look: sizes, fonts, and the colours, markers and dashes of strategies and parts.
+
+The same in every picture and report.
 
 Hues are those of Okabe and Ito (Color Universal Design, 2008), one for each way to split a replica:
 blue spatial, vermilion pipeline, purple channel, green filter, yellow placement; dark alone, bright
@@ -7,25 +9,96 @@ distinct under simulated protanopia, deuteranopia and tritanopia (Machado et al.
 On a dark background lightness is mirrored (L* becomes 100 - 0.86 L*), and hues stay.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import wraps
 from itertools import cycle
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import matplotlib as mpl
+import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from paradl.grids.entries.strategies import parse_strategy
-from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.terms import TERMS
-from paradl.sweep.plots.figures import wrap_name
+from paradl.sweep.plots.passes import BACKWARD, FORWARD, REST, WEIGHTS
+
+Size = Literal["paper", "page", "slide"]
+SIZES = get_args(Size)
+
+
+def _set_size(
+    size: tuple[float, float], small: float, normal: float, line: float, marker: float, dots: int
+) -> dict[str, Any]:
+    """Set width and height [inch]; text, lines and markers [pt]; dots per inch of a PNG."""
+    return {
+        "figure.figsize": size,
+        "figure.dpi": dots,
+        "figure.titlesize": normal,
+        "figure.labelsize": small,
+        "font.size": small,
+        "axes.titlesize": small,
+        "axes.labelsize": small,
+        "legend.fontsize": small,
+        "lines.linewidth": line,
+        "lines.markersize": marker,
+    }
+
+
+# A column of a two-column paper; the width of a page; a slide that the last row can read.
+SCALES: dict[str, dict[str, Any]] = {
+    "paper": _set_size((3.3, 2.5), 6, 7, 1.0, 2.6, 300),
+    "page": _set_size((6.6, 4.2), 8, 9, 1.4, 4.0, 150),
+    "slide": _set_size((10.0, 5.6), 13, 15, 2.2, 7.0, 150),
+}
+STYLE: dict[str, Any] = {
+    "figure.constrained_layout.use": True,
+    "axes.labelpad": 2,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.5,
+    "hatch.linewidth": 0.5,
+    "legend.frameon": False,
+    # A dollar in a name is no formula.
+    "text.parse_math": False,
+}
+
+
+def use_style(size: Size, dark: bool = False) -> AbstractContextManager[None]:
+    """Return a context that sets up matplotlib for a size. InputError: an unknown size."""
+    if size not in SCALES:
+        raise InputError(
+            f"unknown size {shorten(size)}", where="size", advice=suggest_name(str(size), SIZES)
+        )
+    settings = STYLE | SCALES[size]
+    # Settings come last, so that they hold on a dark background, too.
+    return mpl.style.context(["dark_background", settings] if dark else settings)
+
+
+def styled(draw: Callable[[Any], Figure]) -> Callable[..., Figure]:
+    """Let a function that draws with the current style take a size, and a dark background."""
+
+    @wraps(draw)
+    def draw_styled(data: Any, size: Size = "page", dark: bool = False) -> Figure:
+        with use_style(size, dark):
+            return draw(data)
+
+    return draw_styled
+
 
 Dash = str | tuple[int, tuple[float, ...]]
 
@@ -137,6 +210,15 @@ MEMORY_LOOKS = {
     **_pair(["parameters"], PURPLES, HATCHES),
     "reserved": {"facecolor": "#FFFFFF", "hatch": ""},
 }
+PASS_LOOKS: dict[str, dict[str, Any]] = {
+    FORWARD: {"facecolor": BLUE},
+    BACKWARD: {"facecolor": ORANGE},
+    WEIGHTS: {"facecolor": "#CC79A7"},
+    REST: {"facecolor": "#DEDEDE", "hatch": "///"},
+}
+MESSAGE = "#D55E00"  # Okabe and Ito's vermilion
+MORE, LESS = "more is better", "less is better"
+SLOPE_LOOKS: PartLooks = {MORE: {"facecolor": BLUE}, LESS: {"facecolor": ORANGE, "hatch": "//"}}
 WORDS = {"forward_backward": "forward and backward", "pass_overhead": "reading weights"}
 
 
@@ -196,6 +278,19 @@ def shorten_names(strategies: Sequence[str]) -> dict[str, str]:
         short[label] = ":".join([base, *([",".join(kept)] if kept else [])])
     counts = Counter(short.values())
     return {label: name if counts[name] == 1 else label for label, name in short.items()}
+
+
+LONGEST = 30  # letters in a line of a name: layouts would leave no room for bars
+
+
+def wrap_name(name: str) -> str:
+    """Break a long name of a strategy or layout between its settings."""
+    lines = [""]
+    for part in re.split(r"(?<=[: ])|(?<=,)(?=[a-z])", name):
+        if lines[-1] and len(lines[-1]) + len(part) > LONGEST:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _name_base(label: str) -> str:

@@ -22,8 +22,8 @@ from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.engine.compile_cache import keep_programs
 from paradl.sweep.explanation.kinds import measure_row_parts
 from paradl.sweep.plots.bars import MOST_BARS, draw_bars, make_keys, split_parts, write_totals
-from paradl.sweep.plots.figures import add_legend, styled
-from paradl.sweep.plots.looks import MEMORY_LOOKS, shorten_names
+from paradl.sweep.plots.figures import add_legend
+from paradl.sweep.plots.looks import MEMORY_LOOKS, shorten_names, styled
 from paradl.sweep.plots.slices import (
     BEYOND,
     expect_any,
@@ -152,9 +152,9 @@ def draw_memory(memory: MemoryBars) -> Figure:
         notes.append(memory.note)
     if memory.beyond:
         notes.append(f"{BEYOND}: {', '.join(memory.beyond)}")
-    if thin:
-        notes.append(f"too small to see: {', '.join(thin)}")
-    figure, axes = draw_bars(title, "; ".join(notes), names, shown, MEMORY_LOOKS, quantity)
+    figure, axes = draw_bars(
+        title, "; ".join([*notes, *thin]), names, shown, MEMORY_LOOKS, quantity
+    )
     totals = [format_quantity(bar.total, "B", digits=3) for bar in bars]
     write_totals(axes, totals, [row for row, bar in enumerate(bars) if not bar.fits])
     capacity = _draw_capacities(axes, [bar.capacity for bar in bars])

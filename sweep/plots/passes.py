@@ -15,6 +15,7 @@ from typing import NamedTuple
 from paradl.kernels.work.schedules import SCHEDULES
 
 FORWARD, BACKWARD, WEIGHTS = "forward", "backward", "weight gradients"
+REST = "exchanges, optimizer, waiting"  # of an iteration, after its passes
 Key = tuple[str, int, int]  # kind of pass, part of the network, micro-batch
 
 

@@ -5,8 +5,8 @@ from matplotlib.figure import Figure
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source
 from paradl.sweep.plots.breakdown import describe_breakdown, draw_breakdown
-from paradl.sweep.plots.figures import Size
 from paradl.sweep.plots.front import Against, describe_front, draw_front
+from paradl.sweep.plots.looks import Size
 from paradl.sweep.plots.memory import describe_memory, draw_memory
 from paradl.sweep.plots.scaling import Quantity, describe_scaling, draw_scaling
 from paradl.sweep.plots.timeline import describe_timeline, draw_timeline

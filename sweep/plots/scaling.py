@@ -21,8 +21,8 @@ from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import find_allowed
-from paradl.sweep.plots.figures import add_legend, make_axes, scale_amounts, scale_counts, styled
-from paradl.sweep.plots.looks import Look, choose_looks, draw_curve, make_hollow_key
+from paradl.sweep.plots.figures import add_legend, make_axes, scale_amounts, scale_counts
+from paradl.sweep.plots.looks import Look, choose_looks, draw_curve, make_hollow_key, styled
 from paradl.sweep.plots.slices import (
     BEYOND_KEY,
     build_case,

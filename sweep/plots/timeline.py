@@ -24,31 +24,16 @@ from paradl.sweep.cells.selection import Selection, locate_row
 from paradl.sweep.cells.source import Source
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.plots.breakdown import describe_breakdown
-from paradl.sweep.plots.figures import (
-    Size,
-    add_legend,
-    make_figure,
-    scale_unit,
-    set_tick_sizes,
-    styled,
-)
-from paradl.sweep.plots.looks import BLUE, ORANGE, mix
-from paradl.sweep.plots.passes import BACKWARD, FORWARD, WEIGHTS, PipelineRun, list_passes
+from paradl.sweep.plots.figures import add_legend, make_axes, scale_unit
+from paradl.sweep.plots.looks import MESSAGE, PASS_LOOKS, Size, mix, styled
+from paradl.sweep.plots.passes import BACKWARD, FORWARD, REST, PipelineRun, list_passes
 from paradl.sweep.plots.slices import open_slice, read_row, read_slice, write_title
 from paradl.sweep.show.columns import format_percent
 
-REST = "exchanges, optimizer, waiting"
-LOOKS: dict[str, dict[str, Any]] = {
-    FORWARD: {"facecolor": BLUE},
-    BACKWARD: {"facecolor": ORANGE},
-    WEIGHTS: {"facecolor": "#CC79A7"},
-    REST: {"facecolor": "#DEDEDE", "hatch": "///"},
-}
 MOST_PASSES = 4096  # of micro-batches through chunks, in all stages
 LANE = 2.2  # height in lines of text
 BAR = 0.7  # of a lane
 MOST_LINES = 400  # messages; more lines would hide the operators
-MESSAGE = "#D55E00"  # Okabe and Ito's vermilion
 
 
 class TimeSpan(NamedTuple):
@@ -162,19 +147,18 @@ def _refuse(reason: str, advice: str) -> NoReturn:
 @styled
 def draw_timeline(timeline: Timeline) -> Figure:
     """Draw a lane for each stage or device, the first on top."""
-    figure = make_figure(timeline.title, timeline.note, LANE * len(timeline.lanes), exactly=True)
-    axes = figure.add_subplot()
-    set_tick_sizes(axes)
+    rows = LANE * len(timeline.lanes)
+    figure, axes = make_axes(timeline.title, timeline.note, rows, exactly=True)
     axes.set(xlim=(0, timeline.end), ylim=(len(timeline.lanes) - 0.5, -0.5))
     axes.set_yticks(range(len(timeline.lanes)), timeline.lanes)
     scale_unit(axes.xaxis, "time since the iteration began", timeline.end, "s")
     kinds = {span.kind for span in timeline.spans}
     keys: list[Artist] = [
-        Patch(label=kind, **look) for kind, look in LOOKS.items() if kind in kinds
+        Patch(label=kind, **look) for kind, look in PASS_LOOKS.items() if kind in kinds
     ]
     for span, group in groupby(sorted(timeline.spans, key=_look), _look):
         lane, kind, shade = span
-        look = LOOKS[kind] | {"facecolor": mix(LOOKS[kind]["facecolor"], shade)}
+        look = PASS_LOOKS[kind] | {"facecolor": mix(PASS_LOOKS[kind]["facecolor"], shade)}
         bars = [(one.start, one.end - one.start) for one in group]
         axes.broken_barh(bars, (lane - BAR / 2, BAR), linewidth=0.2, edgecolor="white", **look)
     if 0 < len(timeline.messages) <= MOST_LINES:

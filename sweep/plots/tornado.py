@@ -9,8 +9,8 @@ from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.plots.bars import draw_bars, make_keys, write_totals
-from paradl.sweep.plots.figures import add_legend, styled
-from paradl.sweep.plots.looks import BLUE, ORANGE
+from paradl.sweep.plots.figures import add_legend
+from paradl.sweep.plots.looks import LESS, MORE, SLOPE_LOOKS, styled
 from paradl.sweep.plots.slices import expect_any, open_slice, read_fastest, write_axis, write_title
 from paradl.sweep.questions.sensitivity import list_sensitivities
 
@@ -60,10 +60,6 @@ def describe_tornado(source: Source, selection: Selection | None = None) -> Torn
     return Tornado(write_title(cells), tuple(slopes), rest)
 
 
-MORE, LESS = "more is better", "less is better"
-LOOKS = {MORE: {"facecolor": BLUE}, LESS: {"facecolor": ORANGE, "hatch": "//"}}
-
-
 @styled
 def draw_tornado(tornado: Tornado) -> Figure:
     """Draw a bar for each parameter, and on the right what its upgrade would change."""
@@ -75,8 +71,8 @@ def draw_tornado(tornado: Tornado) -> Figure:
     if tornado.rest:
         note += f"; not drawn: {len(tornado.rest)} smaller ones"
     names = [slope.name for slope in tornado.slopes]
-    figure, axes = draw_bars(title, note, names, parts, LOOKS, ("elasticity", ""))
+    figure, axes = draw_bars(title, note, names, parts, SLOPE_LOOKS, ("elasticity", ""))
     axes.axvline(0, color="grey", linewidth=0.6, zorder=0)
     write_totals(axes, [slope.effect for slope in tornado.slopes])
-    add_legend(figure, make_keys(parts, LOOKS))
+    add_legend(figure, make_keys(parts, SLOPE_LOOKS))
     return figure

@@ -22,8 +22,8 @@ from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import list_given, thin_axis
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import find_allowed
-from paradl.sweep.plots.figures import LINE, add_legend, make_axes, styled
-from paradl.sweep.plots.looks import Look, choose_ink, choose_looks
+from paradl.sweep.plots.figures import LINE, add_legend, make_axes
+from paradl.sweep.plots.looks import Look, choose_ink, choose_looks, styled
 from paradl.sweep.plots.slices import (
     BEYOND_KEY,
     expect_any,

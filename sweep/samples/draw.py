@@ -6,11 +6,10 @@ problem's position: rows are the same for any number of workers.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import jax
 import numpy as np
 
 from paradl.grids.axes import Range
@@ -18,7 +17,7 @@ from paradl.kernels.configuration.case import Points
 from paradl.kernels.configuration.places import PLACES
 from paradl.kernels.names.arrays import Floats, Integers
 from paradl.sweep.samples.space import Problem, SampleSpace
-from paradl.sweep.samples.tables import build_table, join_points, stack_points
+from paradl.sweep.samples.tables import build_table, join_points
 
 if TYPE_CHECKING:
     from scipy.stats import qmc
@@ -34,19 +33,17 @@ class Tables:
 
     points: by strategy, one for each combination of the values of `axes` (C order). machines:
     values [machine] by parameter; then all points of the first machine, of the second, and so on.
-    joined: number of problems whose points follow one another.
     """
 
     points: tuple[Points, ...]
     axes: dict[str, Floats]
     machines: dict[str, Floats]
-    joined: int = 1
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of shared machines (1 without) of all problems, and sizes of the axes."""
+        """Number of shared machines (1 without), and sizes of the axes."""
         machines = next(iter(self.machines.values()), np.empty(1)).size
-        return self.joined * machines, *(values.size for values in self.axes.values())
+        return machines, *(values.size for values in self.axes.values())
 
 
 def make_tables(space: SampleSpace, problem: Problem, seed: int) -> Tables:
@@ -124,41 +121,6 @@ class Draw:
         """Values of all axes and drawn parameters [slice], by name."""
         along = zip(self.tables.axes.items(), self.positions[1:], strict=True)
         return {name: values[at] for (name, values), at in along} | dict(self.values)
-
-
-def identify_tables(tables: Tables) -> tuple[object, ...]:
-    """Return what joined tables must share: fields, and leading dimensions such as stages."""
-    leaves, structure = jax.tree.flatten(tables.points)
-    return structure, *(leaf.shape[:-1] for leaf in leaves)
-
-
-def join_tables(tables: Sequence[Tables], count: int) -> Tables:
-    """Join tables of problems, padded with the last one to `count`, so that one program serves all.
-
-    Only without shared machines, whose tables have layers.
-    """
-    if count == 1:
-        return tables[0]
-    padded = [*tables, *[tables[-1]] * (count - len(tables))]
-    cells = math.prod(tables[0].shape)
-    by_strategy = zip(*(table.points for table in padded), strict=True)
-    points = tuple(stack_points(of_one, cells) for of_one in by_strategy)
-    return replace(tables[0], points=points, joined=count)
-
-
-def join_draws(draws: Sequence[Draw], count: int) -> Draw:
-    """Join draws of problems as `join_tables` joins their tables."""
-    if count == 1:
-        return draws[0]
-    draws = [*draws, *[draws[-1]] * (count - len(draws))]
-    numbered = [draw.positions.copy() for draw in draws]
-    for number, positions in enumerate(numbered):
-        positions[0] = number
-    return Draw(
-        join_tables([draw.tables for draw in draws], count),
-        np.concatenate(numbered, axis=1),
-        {name: np.concatenate([draw.values[name] for draw in draws]) for name in draws[0].values},
-    )
 
 
 def draw_slices(

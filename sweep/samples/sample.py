@@ -3,8 +3,9 @@
 import json
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -15,22 +16,12 @@ from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.units import parse_count, parse_quantity
 from paradl.sweep.cube.provenance import list_versions
 from paradl.sweep.engine.compile_cache import keep_programs
-from paradl.sweep.engine.resources import cores
 from paradl.sweep.exports.export import expect_arrow, write_texts
 from paradl.sweep.exports.target import write_beside
 from paradl.sweep.samples.card import write_card
 from paradl.sweep.samples.columns import FACTS, FORMAT, Columns, list_columns
 from paradl.sweep.samples.edges import Shares
-from paradl.sweep.samples.rows import (
-    Chunk,
-    DrawnBatch,
-    Request,
-    compile_first,
-    compile_labels,
-    draw_batch,
-    list_batches,
-    make_rows,
-)
+from paradl.sweep.samples.rows import Chunk, Request, list_chunks, make_rows
 from paradl.sweep.samples.space import SampleSpace, Source, read_space
 from paradl.sweep.samples.splits import Splits, choose_splits
 
@@ -41,8 +32,6 @@ LEAVE_OUT: dict[str, Callable[[Columns], Any]] = {
     "kinks": lambda rows: rows["near_kink"],
 }
 MOST_ROWS = 2**30  # points of a Sobol sequence; a slice has at least one row
-# Batches drawn ahead of the one that is evaluated, while its programs compile.
-AHEAD = 4
 # Called with the number of new rows.
 Advance = Callable[[int], None]
 
@@ -199,50 +188,32 @@ def _leave_rows_out(rows: Columns, kinds: Sequence[str]) -> Columns:
 def _make_chunks(
     space: SampleSpace, request: Request, workers: int, advance: Advance
 ) -> Iterator[Columns]:
-    """Yield the rows of each batch, in order."""
-    batches = list_batches(space, request.rows)
+    """Yield the rows of each chunk, in order."""
+    chunks = list_chunks(space, request.rows)
     if workers:
-        parts = _make_in_workers(space, request, batches, workers)
+        parts = _make_in_workers(space, request, chunks, workers)
     else:
         keep_programs()
-        parts = _make_here(space, request, batches)
+        parts = map(partial(make_rows, space, request), chunks)
     for rows in parts:
         advance(len(rows["slice"]))
         yield rows
 
 
-def _make_here(
-    space: SampleSpace, request: Request, batches: list[list[Chunk]]
-) -> Iterator[Columns]:
-    """Yield rows while programs compile beside: a few batches are drawn ahead."""
-    drawn = deque[DrawnBatch]()
-    with ThreadPoolExecutor(cores(), "paradl-labels") as pool:
-        compile_first(pool, space, batches[0], request)
-        for chunks in batches:
-            for batch in draw_batch(space, chunks, len(batches[0]), request):
-                compile_labels(pool, space, batch, request)
-                drawn.append(batch)
-            while len(drawn) > AHEAD:
-                yield make_rows(space, drawn.popleft(), request)
-        while drawn:
-            yield make_rows(space, drawn.popleft(), request)
-
-
 def _make_in_workers(
-    space: SampleSpace, request: Request, batches: list[list[Chunk]], workers: int
+    space: SampleSpace, request: Request, chunks: list[Chunk], workers: int
 ) -> Iterator[Columns]:
-    """Yield the same from worker processes, at most two batches per worker ahead of the writer."""
-    running = list[Future[list[Columns]]]()
+    """Yield the same from worker processes, at most two chunks per worker ahead of the writer."""
+    running = deque[Future[Columns]]()
     # Spawned: a fork of a process that has run JAX may hang.
     context = get_context("spawn")
-    arguments = (space, request, len(batches[0]))
-    with ProcessPoolExecutor(workers, context, _Worker.start, arguments) as pool:
-        for chunks in batches:
+    with ProcessPoolExecutor(workers, context, _Worker.start, (space, request)) as pool:
+        for chunk in chunks:
             if len(running) == 2 * workers:
-                yield from running.pop(0).result()
-            running.append(pool.submit(_Worker.make, chunks))
+                yield running.popleft().result()
+            running.append(pool.submit(_Worker.make, chunk))
         for future in running:
-            yield from future.result()
+            yield future.result()
 
 
 class _Worker:
@@ -250,14 +221,12 @@ class _Worker:
 
     space: SampleSpace
     request: Request
-    together: int
 
     @classmethod
-    def start(cls, space: SampleSpace, request: Request, together: int) -> None:
+    def start(cls, space: SampleSpace, request: Request) -> None:
         keep_programs()
-        cls.space, cls.request, cls.together = space, request, together
+        cls.space, cls.request = space, request
 
     @classmethod
-    def make(cls, chunks: Sequence[Chunk]) -> list[Columns]:
-        drawn = draw_batch(cls.space, chunks, cls.together, cls.request)
-        return [make_rows(cls.space, batch, cls.request) for batch in drawn]
+    def make(cls, chunk: Chunk) -> Columns:
+        return make_rows(cls.space, cls.request, chunk)

@@ -40,8 +40,9 @@ ALIGNMENT = 64
 class Room:
     """Pool of array memory, which is reused once no array or running program refers to it.
 
-    The system zeroes fresh memory: for 65,536 rows of 173 features that takes 13 ms, as long as
-    filling it with features.
+    The system zeroes fresh memory. A stream without slopes makes batches of 65,536 and of 262,144
+    rows of 214 features 1.5 to 1.6 times as fast with this pool as in fresh aligned memory, and
+    those of 8,192 rows, or with slopes, 0.97 to 1.1 times (medians of 7 to 31 pairs, 2026-11).
     """
 
     def __init__(self) -> None:

@@ -31,9 +31,7 @@ from paradl.grids.inputs.workload import Workload
 from paradl.kernels.arrays import use_numpy
 from paradl.kernels.configuration.case import Case, Points
 from paradl.kernels.names.arrays import Floats
-from paradl.kernels.oracle.formulas import Work
 from paradl.kernels.parallelism.layout import find_layout
-from paradl.kernels.work.group import Bounds
 
 Tree = TypeVar("Tree")
 
@@ -41,10 +39,6 @@ Tree = TypeVar("Tree")
 MACHINE = "machine"
 # Networks and strategies kept, each for all machines: 0.1 MB for six.
 KEPT = 256
-# Fields of a case that depend on the machine and the strategy, but for the run's largest batch.
-OF_MACHINE = ("run", "network", "pe", "software")
-# Those that depend on the network, besides its work and bounds.
-OF_NETWORK = ("uncertainty", "training", "layer_slopes")
 
 
 def build_table(grid: Grid, index: Index, axes: Mapping[str, Floats]) -> Points:
@@ -66,7 +60,7 @@ class SharedTables:
 
     The layers of a network are reduced once for all machines, which lie along a dimension of their
     own, behind the axes. What belongs to a machine and a strategy serves all networks. 3,060 tables
-    of 75 networks on six machines take 5 instead of 10.7 s of CPU (2026-11).
+    of 85 networks on six machines take 2.6 instead of 7.8 s of CPU (2026-11).
     """
 
     def __init__(self, grid: Grid, axes: Mapping[str, Floats], *, layered: bool) -> None:
@@ -75,7 +69,6 @@ class SharedTables:
         self._axes = {**axes, MACHINE: np.zeros(1)}
         self._shape = tuple(values.size for values in self._axes.values())
         self._setups: dict[tuple[object, ...], Setup] = {}
-        self._parts: dict[tuple[object, ...], dict[str, Any]] = {}
         # Samples take one network after the other, a stream any of them.
         self._find_points = lru_cache(maxsize=KEPT)(self._build_points)
 
@@ -102,10 +95,13 @@ class SharedTables:
             # In numpy, however many numbers all machines together have.
             with use_numpy():
                 reduced = some[0].spread(reduce_new_groups(groups, some[0].setup.stages))
-            cells = jax.tree.map(partial(_flatten_machines, shape=self._shape[:-1]), reduced)
             for number, divided in enumerate(some):
-                of_one = jax.tree.map(partial(_take_machine, number=number), cells)
-                found[divided.workload.system.name] = self._make_table(divided, *of_one)
+                work, bounds = jax.tree.map(partial(_take_machine, number=number), reduced)
+                case = divided.make_case(work, bounds)
+                flat = _flatten(case, self._shape, len(divided.strategy.choices))
+                found[divided.workload.system.name] = (
+                    _add_layers(flat, divided, self._shape) if self._layered else Points(flat)
+                )
         return [found[system.name] for system in self._grid.systems]
 
     def _divide(
@@ -115,32 +111,11 @@ class SharedTables:
         axes: Mapping[str, Floats],
         settings: Settings,
     ) -> Divided:
-        key = _identify_setup(workload, strategy)
+        key = workload.system.name, workload.samples, strategy
         settings = choose_formulas(strategy, workload, settings)
         if key not in self._setups:
             self._setups[key] = set_up(workload, strategy, axes, settings)
         return divide_layers(workload, strategy, self._setups[key])
-
-    def _make_table(self, divided: Divided, work: Work, bounds: Bounds) -> Points:
-        """Make the table of a machine. work, bounds: with one dimension of cells."""
-        strategy = divided.strategy
-
-        def flatten(part: Tree) -> Tree:
-            return _flatten(part, self._shape, len(strategy.choices))
-
-        case = divided.make_case(work, bounds)
-        key = _identify_setup(divided.workload, strategy)
-        if key not in self._parts:
-            self._parts[key] = {name: flatten(getattr(case, name)) for name in OF_MACHINE}
-        parts = self._parts[key]
-        own = {name: flatten(getattr(case, name)) for name in OF_NETWORK}
-        run = replace(parts["run"], largest_batch=flatten(case.run.largest_batch))
-        case = replace(case, **parts | own | {"run": run})
-        return _add_layers(case, divided, self._shape) if self._layered else Points(case)
-
-
-def _identify_setup(workload: Workload, strategy: Strategy) -> tuple[object, ...]:
-    return workload.system.name, workload.samples, strategy
 
 
 def _identify(divided: Divided) -> tuple[object, ...]:
@@ -173,18 +148,9 @@ def _join_machines(groups: Sequence[Groups]) -> Groups:
     return replace(groups[0], **values)
 
 
-def _flatten_machines(leaf: Floats, shape: tuple[int, ...]) -> Floats:
-    """Flatten arrays [..., cells of `shape`, machine] as `_flatten` does, for each machine."""
-    machines, first = leaf.shape[-1], leaf.ndim - 1 - len(shape)
-    leading, cells = leaf.shape[:first], leaf.shape[first:-1]
-    if cells != shape and math.prod(cells) > 1:
-        leaf, cells = np.broadcast_to(leaf, (*leading, *shape, machines)), shape
-    return leaf.reshape(*leading, math.prod(cells), machines)
-
-
 def _take_machine(leaf: Floats, number: int) -> Floats:
-    """Take the values of a machine, or those of all."""
-    return leaf[..., number if leaf.shape[-1] > 1 else 0]
+    """Take the values [..., 1] of a machine, or those of all."""
+    return leaf[..., number : number + 1] if leaf.shape[-1] > 1 else leaf
 
 
 def _add_layers(case: Case, divided: Divided, shape: tuple[int, ...]) -> Points:
@@ -217,21 +183,6 @@ def join_points(tables: Sequence[Points], cells: int) -> Points:
     same = [replace(table, case=replace(table.case, work=work)) for table in tables]
     joined: Points = jax.tree.map(join, *same)
     return replace(joined, case=replace(joined.case, work=work))
-
-
-def stack_points(tables: Sequence[Points], cells: int) -> Points:
-    """Concatenate tables of `cells` each, of different problems, in all of their numbers."""
-
-    def stack(*leaves: Floats) -> Floats:
-        leading, kinds = leaves[0].shape[:-1], {leaf.dtype for leaf in leaves}
-        # Filled in place: 3,060 tables of 90 arrays each would need a `np.broadcast_to` per array.
-        whole = np.empty((*leading, len(leaves), cells), np.result_type(*kinds))
-        for number, leaf in enumerate(leaves):
-            whole[..., number, :] = leaf
-        return whole.reshape(*leading, len(leaves) * cells)
-
-    stacked: Points = jax.tree.map(stack, *tables)
-    return stacked
 
 
 def _flatten(tree: Tree, shape: tuple[int, ...], choices: int) -> Tree:

@@ -10,14 +10,8 @@ from matplotlib.text import Text
 
 import paradl
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.plots.figures import (
-    add_legend,
-    format_tick,
-    make_axes,
-    save_figure,
-    scale_counts,
-    use_style,
-)
+from paradl.sweep.plots.figures import add_legend, format_tick, make_axes, save_figure, scale_counts
+from paradl.sweep.plots.looks import use_style
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from matplotlib.colors import to_rgb
 from paradl.grids.entries.strategy_names import MEANING
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.terms import TERMS
-from paradl.sweep.plots.figures import use_style
 from paradl.sweep.plots.looks import (
     LOOKS,
     MEMORY_LOOKS,
@@ -18,6 +17,7 @@ from paradl.sweep.plots.looks import (
     choose_ink,
     choose_looks,
     measure_lightness,
+    use_style,
 )
 
 # Linear RGB to what is seen of it: Machado, Oliveira and Fernandes, "A Physiologically-based Model

@@ -8,8 +8,9 @@ import pytest
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cells.design_space import SpaceValues, make_grid
 from paradl.sweep.errors import NothingFeasibleError
+from paradl.sweep.plots.passes import REST
 from paradl.sweep.plots.slices import open_slice
-from paradl.sweep.plots.timeline import REST, describe_timeline, draw_timeline
+from paradl.sweep.plots.timeline import describe_timeline, draw_timeline
 
 # What figures are made of is typed too widely to be asked about.
 draw: Any = draw_timeline

@@ -7,15 +7,8 @@ import pytest
 import paradl
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.errors import NothingFeasibleError
-from paradl.sweep.plots.tornado import (
-    LESS,
-    MORE,
-    MOST_BARS,
-    Slope,
-    Tornado,
-    describe_tornado,
-    draw_tornado,
-)
+from paradl.sweep.plots.looks import LESS, MORE
+from paradl.sweep.plots.tornado import MOST_BARS, Slope, Tornado, describe_tornado, draw_tornado
 
 # What figures are made of is typed too widely to be asked about.
 draw: Any = draw_tornado

@@ -12,15 +12,8 @@ import paradl
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.engine.run import read_grid
 from paradl.sweep.errors import NothingFeasibleError
-from paradl.sweep.plots.figures import use_style
-from paradl.sweep.plots.looks import choose_looks
-from paradl.sweep.plots.winners import (
-    INFEASIBLE,
-    NOBODY,
-    Map,
-    describe_map,
-    draw_map,
-)
+from paradl.sweep.plots.looks import choose_looks, use_style
+from paradl.sweep.plots.winners import INFEASIBLE, NOBODY, Map, describe_map, draw_map
 
 ALEXNET: dict[str, Any] = {"model": "alexnet"}
 

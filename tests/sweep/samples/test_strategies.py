@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from paradl.sweep.questions.predict import predict
-from paradl.sweep.samples.rows import Request, draw_batch, list_batches, make_rows
+from paradl.sweep.samples.rows import Request, list_chunks, make_rows
 from paradl.sweep.samples.space import read_space
 from paradl.sweep.samples.stream import batches
 
@@ -30,9 +30,8 @@ def test_rows_of_the_best_equal_predictions(strategy, drawn) -> None:
     }
     space = read_space({"axes": axes | drawn})
     request = Request(4, gradients=False)
-    (chunks,) = list_batches(space, 4)
-    (batch,) = draw_batch(space, chunks, 1, request)
-    rows = pd.DataFrame(make_rows(space, batch, request))
+    (chunk,) = list_chunks(space, 4)
+    rows = pd.DataFrame(make_rows(space, request, chunk))
     for _, row in rows.iterrows():
         answer = predict(
             "alexnet",
@@ -57,10 +56,9 @@ def test_slopes_of_the_best_are_finite() -> None:
         "batch": {"loguniform": [8, 64]},
     }
     space = read_space({"axes": axes})
-    request = Request(2, marked=False)
-    (chunks,) = list_batches(space, 2)
-    (batch,) = draw_batch(space, chunks, 1, request)
-    rows = make_rows(space, batch, request)
+    request = Request(2)
+    (chunk,) = list_chunks(space, 2)
+    rows = make_rows(space, request, chunk)
     assert np.isfinite(rows["elasticity_epoch_time_batch"]).all()
 
 
