@@ -4,7 +4,6 @@ Times [s per epoch], memory [B]; slopes are elasticities, d log y / d log x.
 """
 
 from collections.abc import Mapping
-from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 
@@ -53,23 +52,6 @@ def label_points(
         if not parameters:
             return fetch(_find_labels(points, parameters, outputs, marked))
     return _label(points, parameters=parameters, outputs=outputs, marked=marked)
-
-
-def compile_ahead(
-    pool: Executor,
-    table: Points,
-    rows: AnyArray,
-    values: Mapping[str, Cells],
-    *,
-    parameters: tuple[str, ...],
-    outputs: tuple[str, ...],
-    marked: bool,
-) -> None:
-    """Compile the program of these labels in a pool; those of choices wait for numpy."""
-    if not (table.case.choices or table.case.in_numpy):
-        _label_rows.compile_ahead(
-            pool, table, rows, values, parameters=parameters, outputs=outputs, marked=marked
-        )
 
 
 def _has_slopes(*_: object, parameters: tuple[str, ...], **__: object) -> bool:

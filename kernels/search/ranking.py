@@ -11,6 +11,9 @@ from paradl.kernels.names.flags import FORBIDS, Limit
 from paradl.kernels.parallelism.rules import Rules
 from paradl.kernels.work.layouts import COLUMNS
 
+# More micro-batches than any layout is tried with: powers of two up to the largest batch.
+MOST_MICRO = 64
+
 
 @dataclass(frozen=True)
 class Ranked:
@@ -45,13 +48,19 @@ class Ranked:
         """
         order = np.lexsort((_put_last(self.value), self.forbidden, self.cell))
         if most > 1:
+            order = self._keep_first(order, most * MOST_MICRO)  # fewer to compare
             others = np.delete(self.rows[order], COLUMNS.index("micro"), axis=1)
             keys = np.column_stack([self.cell[order], others])
             _, first = np.unique(keys, axis=0, return_index=True)
             order = order[np.sort(first)]
+        return self.take(self._keep_first(order, most))
+
+    def _keep_first(self, order: Column, most: int) -> Column:
+        """Keep the first of each cell, at most this many, of rows that are sorted by their cell."""
         _, starts, counts = np.unique(self.cell[order], return_index=True, return_counts=True)
         place = np.arange(len(order)) - np.repeat(starts, counts)
-        return self.take(order[place < most])
+        kept: Column = order[place < most]
+        return kept
 
     def pick_front(self) -> "Ranked":
         """Take the allowed ones that no other of their cell beats in both value and memory."""

@@ -98,7 +98,7 @@ class LayoutCell:
         """Tokens per second and FLOPs over the peak; None without a time."""
         if self.list_obstacles():  # a layout that does not divide has no time
             return dict.fromkeys(RATES)
-        seconds, pes = self.find_times()["iteration_time"], int(self.layout.pes[0])
+        seconds, pes = self.times["iteration_time"], int(self.layout.pes[0])
         tokens = self.training.batch * self.training.length / seconds
         flops = count_model_flops(self.net, self.training)
         again = float(count_recomputed_flops(self.net, self.layout, self.training)[0])
@@ -119,7 +119,8 @@ class LayoutCell:
         asked = self.net, self.layout, self.training
         return [stack for stack in STACKS if not find_unsupported(stack, *asked)[0]]
 
-    def find_times(self) -> dict[str, float]:
+    @cached_property
+    def times(self) -> dict[str, float]:
         """Seconds of an iteration: total, compute and communication."""
         with use_numpy():
             times = time_iteration(self.case)

@@ -135,7 +135,7 @@ def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
         **cell,
         **{name: degree for name, degree in degrees.items() if name not in cell},
         **_list_times(pick, aim),
-        **({"iteration_time": layout.find_times()["iteration_time"]} if layout else {}),
+        **({"iteration_time": layout.times["iteration_time"]} if layout else {}),
         **(layout.describe() if layout and "layout" not in cell else {}),
         "memory": pick["memory"],
         "feasible": feasible,

@@ -181,7 +181,7 @@ def _describe_layout(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
     exchanges = cell.measure_exchanges() if exists else {}
     return {
         # Of an epoch, over its iterations, they would have another last bit.
-        **(cell.find_times() if exists else {}),
+        **(cell.times if exists else {}),
         **({"limit": [*limit, UNSUPPORTED]} if cell.is_unsupported else {}),
         **cell.describe(),
         "stage": cell.fullest_stage,

@@ -7,8 +7,8 @@ import paradl
 from paradl.grids.entries.names import split_labels
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cells.design_space import SpaceValues, make_grid
-from paradl.sweep.cells.shorthands import split_values
 from paradl.sweep.cells.memory_cube import compute_cells
+from paradl.sweep.cells.shorthands import split_values
 
 PAPER = {"oracle": "paper"}
 
