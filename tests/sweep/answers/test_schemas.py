@@ -128,7 +128,6 @@ def test_sensitivities(small_url, cli):
         ("--strategy", "data+filter:group=3"),
         ("--model", "cosmoflow"),  # samples that do not fit
         ("--strategy", "serial"),  # too many PEs
-        ("--scaling", "strong"),
     ],
 )
 def test_one_configuration(verb, changes, cli):
@@ -206,9 +205,22 @@ def test_placements(options, cli):
     assert not errors
 
 
-def test_layouts_that_fit(cli):
-    answer, errors = ask(cli, "fit", "--model", "llama2_7b", "--pe", 8)
-    assert answer["layouts"]
+LAYOUT = ("--model", "llama2_7b", "--pe", 8, "--system", "dgx-h100", "--global-batch", 64)
+WORDS = ("--strategy", "tp2 pp2 dp2 mb1")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("best",),
+        ("pareto", "--against", "memory"),
+        ("predict", *WORDS),
+        ("explain", *WORDS, "--launch", "megatron"),
+    ],
+)
+def test_layouts(words, cli):
+    answer, errors = ask(cli, *words, *LAYOUT)
+    assert answer
     assert not errors
 
 

@@ -70,13 +70,14 @@ FILES = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_text_is_cut_to_the_length_of_a_network(name, tmp_path, cli):
-    """GPT-2 small: `fit` takes the same length."""
+    """GPT-2 small: `best` takes the same length."""
     (tmp_path / name).write_text(FILES[name])
     code, out, _ = cli("models", tmp_path / name, "--format", "json")
     (row,) = json.loads(out)
     assert (code, row["parameters"], row["dataset"]) == (0, 124_439_808, "pile:length=1024")
     one = ("--model", tmp_path / name, "--pe", 8, "--format", "json")
-    assert json.loads(cli("fit", *one)[1])["length"] == 1024
+    ranked = json.loads(cli("best", *one, "--global-batch", 8)[1])
+    assert {row["dataset"] for row in ranked} == {"pile:length=1024"}
     for command in ("predict", "explain"):
         options = ("--dataset", "pile", "--strategy", "data", "--batch", 8)
         code, out, err = cli(command, *one, *options)

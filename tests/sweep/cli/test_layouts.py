@@ -311,4 +311,6 @@ def test_networks_without_blocks_take_layouts_of_data(cli):
     _, data = ask(cli, "predict", *options, "--strategy", "data")
     assert layout["epoch_time"] == data["epoch_time"]
     assert "no blocks" in cli("predict", *options, "--strategy", "tp2 dp4")[2]
-    assert "transformers" in cli("explain", *options, "--strategy", "data", "--launch", "megatron")[2]
+    assert (
+        "transformers" in cli("explain", *options, "--strategy", "data", "--launch", "megatron")[2]
+    )

@@ -174,7 +174,7 @@ def test_usage(cli):
         ("sweep", "a", "b", "--workers", "-1"),
         ("sweep", "a", "b", "--workers", "x"),
         (*ONE, "--format", "xml"),
-        (*ONE, "--scaling", "medium"),
+        (*ONE, "--scaling", "strong"),
         ("predct",),
     ):
         code, out, err = cli(*arguments)
