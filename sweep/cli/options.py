@@ -311,11 +311,8 @@ def check_names(given: Mapping[str, Any], *, several: bool) -> None:
         words = respell(given["strategy"])
         joined = shorten("+".join(split_labels(given["strategy"])))
         advice = f"ask about each alone; several parallelisms are joined by +, as in {joined}"
-        raise InputError(
-            f"expected one, got {shorten(given['strategy'])}",
-            where="--strategy",
-            advice=f"write {words!r}" if words else advice,
-        )
+        what = f"expected one, got {shorten(given['strategy'])}"
+        raise InputError(what, where="--strategy", advice=f"write {words!r}" if words else advice)
     for label in split("strategy"):
         parse_strategy(label, "--strategy")
 
