@@ -309,14 +309,10 @@ def check_names(given: Mapping[str, Any], *, several: bool) -> None:
                 check_name(kind, name)
     if not several and given.get("strategy") and len(split_labels(given["strategy"])) > 1:
         words = respell(given["strategy"])
-        raise InputError(
-            f"expected one, got {shorten(given['strategy'])}",
-            where="--strategy",
-            advice=f"write {words!r}"
-            if words
-            else "ask about each alone; several parallelisms are joined by +, as in "
-            f"{shorten('+'.join(split_labels(given['strategy'])))}",
-        )
+        joined = shorten("+".join(split_labels(given["strategy"])))
+        advice = f"ask about each alone; several parallelisms are joined by +, as in {joined}"
+        what = f"expected one, got {shorten(given['strategy'])}"
+        raise InputError(what, where="--strategy", advice=f"write {words!r}" if words else advice)
     for label in split("strategy"):
         parse_strategy(label, "--strategy")
 

@@ -33,7 +33,7 @@ class Prediction(words.PlaceLabels, words.LayoutTraits):
     oracle: words.OracleName
     precision: words.Precision
     software: words.Software
-    times: words.Times
+    times: Annotated[str, "source of the times: measured, roofline, or rates of layouts"]
     profile: words.Profile
     convergence: Annotated[str, "the measured epochs that were used, or why none were"]
     notes: words.Notes

@@ -68,8 +68,8 @@ def test_a_schema_is_one_and_tells_every_key(verb):
         ("pareto", ()),
         ("pareto", ("--against", "memory", "--objective", "train-time")),
         ("pareto", ("--against", "cost", "--price", 2)),
-        ("regret", ()),
-        ("regret", ("--over", "inter_bandwidth")),
+        ("best --worst-case", ("--worst-case", "system")),
+        ("best --worst-case", ("--worst-case", "inter_bandwidth")),
         ("status", ()),
         ("status", ("--verify",)),
     ],
@@ -90,7 +90,7 @@ def test_a_store_of_many_kinds(verb, arguments, mixed_url, cli):
         ("bottleneck", SPACE),
         ("provision --deadline", (*SPACE, "--deadline", "1 h", "--epochs", 90)),
         ("provision --need", (*SPACE, *GOAL)),
-        ("regret", (*SPACE, "--over", "draws")),
+        ("best --worst-case", (*SPACE, "--worst-case", "draws")),
         ("pareto", SPACE),
     ],
 )
@@ -128,7 +128,6 @@ def test_sensitivities(small_url, cli):
         ("--strategy", "data+filter:group=3"),
         ("--model", "cosmoflow"),  # samples that do not fit
         ("--strategy", "serial"),  # too many PEs
-        ("--scaling", "strong"),
     ],
 )
 def test_one_configuration(verb, changes, cli):
@@ -175,7 +174,7 @@ def test_measured_runs(calibration, tmp_path, cli):
 
 @pytest.mark.parametrize("kind", ["models", "datasets", "systems", "strategies", "parameters"])
 def test_the_catalogue(kind, cli):
-    answer, errors = ask(cli, kind)
+    answer, errors = ask(cli, f"list {kind}")
     assert answer
     assert not errors
 
@@ -206,9 +205,22 @@ def test_placements(options, cli):
     assert not errors
 
 
-def test_layouts_that_fit(cli):
-    answer, errors = ask(cli, "fit", "--model", "llama2_7b", "--pe", 8)
-    assert answer["layouts"]
+LAYOUT = ("--model", "llama2_7b", "--pe", 8, "--system", "dgx-h100", "--global-batch", 64)
+WORDS = ("--strategy", "tp2 pp2 dp2 mb1")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("best",),
+        ("pareto", "--against", "memory"),
+        ("predict", *WORDS),
+        ("explain", *WORDS, "--launch", "megatron"),
+    ],
+)
+def test_layouts(words, cli):
+    answer, errors = ask(cli, *words, *LAYOUT)
+    assert answer
     assert not errors
 
 

@@ -24,6 +24,7 @@ from paradl.sweep.answers.types.schemas import build_schemas
 from paradl.sweep.calibration.calibrate import format_file
 from paradl.sweep.calibration.layouts import fit_times, move_times
 from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.questions.best import rank_strategies
 from paradl.sweep.show.comparison import NOTICED, show_calibration
 
 SYSTEM = "dgx-a100:precision=bf16,software=megatron"
@@ -300,24 +301,22 @@ def test_a_run_far_from_its_prediction_stands_out(write) -> None:
     assert compared["rows"][0]["accuracy_total"] == pytest.approx(1.0)
 
 
-def test_fit_takes_a_calibration_of_its_system(calibrated, tmp_path) -> None:
+def test_best_takes_a_calibration_of_its_system(calibrated, tmp_path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(format_file(calibrated))
-    place: dict[str, Any] = {"global_batch": 256, "length": 4096, "system": SYSTEM}
-    plain, moved = (
-        paradl.fit("llama2_7b", 64, by="time", calibration=given, **place)["layouts"][0]
-        for given in (None, str(path))
-    )
-    assert plain["time"]
-    assert moved["time"]
-    assert 1.1 < moved["time"]["iteration_time"] / plain["time"]["iteration_time"] < 1.4
-    # As in every question, `none` and `auto` are calibrations, too.
-    for given in ("none", "auto"):
-        same = paradl.fit("llama2_7b", 64, by="time", calibration=given, **place)["layouts"][0]
-        assert same == plain
-    with pytest.raises(InputError, match="calibration"):
-        paradl.fit("llama2_7b", 64, calibration=str(path), **place)
-    with pytest.raises(InputError, match="calibration"):
-        paradl.fit(
-            "llama2_7b", 64, by="time", calibration=str(path), **(place | {"system": "dgx-h100"})
+
+    def rank(given: str, system: str = SYSTEM) -> Any:
+        space = SpaceValues(
+            *("llama2_7b", 64),
+            system=system,
+            global_batch=256,
+            sequence=4096,
+            settings={"calibration": given},
         )
+        return rank_strategies(make_grid(space), layouts=1)[0]
+
+    plain, moved = rank("none"), rank(str(path))
+    assert 1.1 < moved["iteration_time"] / plain["iteration_time"] < 1.4
+    assert rank("auto") == plain
+    with pytest.raises(InputError, match="calibration"):
+        rank(str(path), "dgx-h100")

@@ -10,7 +10,7 @@ from paradl.grids.library import find
 
 @pytest.mark.parametrize("name", [*list_names("system"), "dgx-h100:precision=tf32"])
 def test_a_machine_as_a_file_reads_back(name, tmp_path, cli):
-    code, out, err = cli("systems", name, "--yaml")
+    code, out, err = cli("list", "systems", name, "--yaml")
     assert (code, err) == (0, "")
     (tmp_path / "mine.yaml").write_text(out)
     system, again = find("system", name, tmp_path), find("system", "mine.yaml", tmp_path)
@@ -19,7 +19,7 @@ def test_a_machine_as_a_file_reads_back(name, tmp_path, cli):
 
 
 def test_a_file_that_was_changed_is_a_machine(tmp_path, cli):
-    _, out, _ = cli("systems", "dgx-a100", "--yaml")
+    _, out, _ = cli("list", "systems", "dgx-a100", "--yaml")
     path = tmp_path / "mine.yaml"
     path.write_text(
         out.replace("name: dgx-a100", "name: mine").replace("# input_rate", "input_rate")
@@ -52,7 +52,7 @@ def write_model(path, *lines):
 def test_a_network_of_one_s_own_is_counted(tmp_path, cli):
     steps = "layers: [{conv: {filters: 9, kernel: 3, groups: 3}}, {fc: targets}]"
     path = write_model(tmp_path / "mine.yaml", "customary: cifar10", steps)
-    (row,) = json.loads(cli("models", path, "--format", "json")[1])
+    (row,) = json.loads(cli("list", "models", path, "--format", "json")[1])
     assert row["parameters"] == 9 * 9 + 9 + 9 * 30 * 30 * 10 + 10
     assert row["macs"] == 9 * 9 * 30 * 30 + 9 * 30 * 30 * 10
 
@@ -70,13 +70,14 @@ FILES = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_text_is_cut_to_the_length_of_a_network(name, tmp_path, cli):
-    """GPT-2 small: `fit` takes the same length."""
+    """GPT-2 small: `best` takes the same length."""
     (tmp_path / name).write_text(FILES[name])
-    code, out, _ = cli("models", tmp_path / name, "--format", "json")
+    code, out, _ = cli("list", "models", tmp_path / name, "--format", "json")
     (row,) = json.loads(out)
     assert (code, row["parameters"], row["dataset"]) == (0, 124_439_808, "pile:length=1024")
     one = ("--model", tmp_path / name, "--pe", 8, "--format", "json")
-    assert json.loads(cli("fit", *one)[1])["length"] == 1024
+    ranked = json.loads(cli("best", *one, "--global-batch", 8)[1])
+    assert {row["dataset"] for row in ranked} == {"pile:length=1024"}
     for command in ("predict", "explain"):
         options = ("--dataset", "pile", "--strategy", "data", "--batch", 8)
         code, out, err = cli(command, *one, *options)
@@ -88,7 +89,7 @@ def test_a_text_is_cut_to_the_length_of_a_network(name, tmp_path, cli):
 def test_a_data_set_of_the_same_rank_is_advised(rank, example, tmp_path, cli):
     path = tmp_path / "mine.yaml"
     path.write_text(f"name: mine\nrank: {rank}\nlayers: [relu]\n")
-    assert f"such as 'customary: {example}'" in cli("models", path)[2]
+    assert f"such as 'customary: {example}'" in cli("list", "models", path)[2]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_a_data_set_of_the_same_rank_is_advised(rank, example, tmp_path, cli):
     ],
 )
 def test_a_network_that_cannot_be_counted(lines, message, tmp_path, cli):
-    code, out, err = cli("models", write_model(tmp_path / "mine.yaml", *lines))
+    code, out, err = cli("list", "models", write_model(tmp_path / "mine.yaml", *lines))
     assert (code, out) == (2, "")
     assert message in err
     assert len(err.splitlines()) == 1
@@ -121,7 +122,7 @@ def test_no_such_schema(cli):
 
 
 def test_one_machine_is_listed(cli):
-    (row,) = json.loads(cli("systems", "abci", "--format", "json")[1])
+    (row,) = json.loads(cli("list", "systems", "abci", "--format", "json")[1])
     assert row["system"] == "abci"
 
 
@@ -136,7 +137,7 @@ def test_one_machine_is_listed(cli):
     ],
 )
 def test_mistakes(arguments, message, cli):
-    code, out, err = cli("systems", *arguments)
+    code, out, err = cli("list", "systems", *arguments)
     assert (code, out) == (2, "")
     assert err.startswith("paradl: ")
     assert message in err

@@ -58,8 +58,8 @@ SYSTEM = ("--system", "dgx-h100")
 def launch(cli, stack, model, pe, layout, *options):
     """The files, and the flags of the script with their values."""
     given = ("--strategy", layout, *SYSTEM, "--global-batch", 256, *options)
-    words = ("--model", model, "--pe", pe, *given, "--launch", stack, "--format", "json")
-    code, out, err = cli("explain", *words)
+    asked = ("--model", model, "--pe", pe, *given, "--launch", stack, "--format", "json")
+    code, out, err = cli("explain", *asked)
     assert code in (0, 4), err
     files = {row["file"]: row["text"] for row in json.loads(out)["launch_files"]}
     words = re.findall(r"^ +--([a-z0-9_-]+)(?: (.*?))??(?: \\)?$", files["launch.sh"], re.MULTILINE)

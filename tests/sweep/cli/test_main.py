@@ -174,7 +174,7 @@ def test_usage(cli):
         ("sweep", "a", "b", "--workers", "-1"),
         ("sweep", "a", "b", "--workers", "x"),
         (*ONE, "--format", "xml"),
-        (*ONE, "--scaling", "medium"),
+        (*ONE, "--scaling", "strong"),
         ("predct",),
     ):
         code, out, err = cli(*arguments)
@@ -312,9 +312,9 @@ LONG = "a" * 300
     [
         ("compare", LONG),
         ("calibrate", LONG, "--system", "abci", "-o", "mine.yaml"),
-        ("leakage", LONG),
-        ("system", "import", LONG, "-o", "mine.yaml"),
-        ("model", "import", f"{LONG}.onnx", "-o", "mine.yaml"),
+        ("surrogate", "check", LONG),
+        ("import", "machine", LONG, "-o", "mine.yaml"),
+        ("import", "model", f"{LONG}.onnx", "-o", "mine.yaml"),
         ("report", "--model", "alexnet", "--dataset", "imagenet", "-o", f"{LONG}.html"),
     ],
     ids=lambda command: command[0],
@@ -346,7 +346,7 @@ def test_a_name_that_a_terminal_cannot_print(tmp_path, monkeypatch, cli):
     model.write_text(lines, encoding="utf-8")
     shown = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(shown, "ascii"))
-    assert cli("models", model, "--format", "csv")[0] == 0
+    assert cli("list", "models", model, "--format", "csv")[0] == 0
     assert shown.getvalue().splitlines()[1].startswith(rb"gr\xf6\xdfe,")
 
 

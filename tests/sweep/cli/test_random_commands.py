@@ -19,14 +19,14 @@ SYSTEMS = ("abci", "dgx-h100", "dgx-h100:precision=fp8", "frontier:software=mega
 STRATEGIES = (
     *("data", "spatial", "pipeline:segments=4", "filter", "serial", "data:zero=3", "placement"),
     *("data+filter:group=best", "data+channel:group=4", "data+spatial+pipeline", "data:micro=1"),
-    *("fsdp", "megatron", "data+tensor:tensor=2", "data+expert:expert=best"),
+    *("fsdp", "megatron", "data+tensor:tensor=2", "tp2 pp2 mb1 zero1", "layouts"),
 )
 OPTIONS = (
-    *(("--oracle", "paper"), ("--scaling", "strong"), ("--optimizer", "adam")),
+    *(("--oracle", "paper"), ("--global-batch", "64"), ("--optimizer", "adam")),
     *(("--set", "memory_capacity=1GB"), ("--set", "tensor=2"), ("--recompute", "full")),
     *(("--set", "inter_latency=-1"), ("--set", "bandwith=3"), ("--calibration", "none")),
 )
-VERBS = ("predict", "explain", "best", "limits", "pareto", "bottleneck", "fit", "provision")
+VERBS = ("predict", "explain", "best", "limits", "pareto", "bottleneck", "provision")
 COMMANDS = 8
 # An answer, bad input, nothing feasible.
 ENDS = (0, 2, 4)
@@ -37,8 +37,6 @@ def draw_command(draw: Random) -> list[str]:
     system = draw.choice(SYSTEMS)
     command = [verb, "--model", model, "--system", system, "--format", "json"]
     command += ["--pe", draw.choice(("1", "7", "64", "1024"))]
-    if verb == "fit":
-        return [*command, *draw.choice(((), ("--sequence", "8192"), ("--by", "time")))]
     command += ["--dataset", DATASETS[model], "--batch", draw.choice(("1", "32", "100000"))]
     if verb in ("predict", "explain"):
         return [*command, "--strategy", draw.choice(STRATEGIES), *draw.choice(OPTIONS)]

@@ -7,31 +7,38 @@ import pytest
 from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
-from paradl.sweep.questions.fit import fit
-from paradl.sweep.questions.layout_scaling import list_fastest
 
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.cells.design_space import Configuration, SpaceValues, make_grid
 from paradl.sweep.questions.best import rank_strategies
+from paradl.sweep.questions.explain import explain_grid
 from paradl.sweep.questions.predict import predict
 
 NAMED = {"megatron": "megatron", "fsdp": "torchtitan", "deepspeed": "deepspeed"}
 STACKS = (*NAMED.values(), "torchrun")
+BATCH = 1024
 
 
-def rank(model: object, pe: int, software: str | None = None, **options: Any) -> Any:
-    system = options.pop("system", "dgx-h100") + (f":software={software}" if software else "")
-    return fit(str(model), pe, **{"system": system, "by": "time", "most": 20, **options})
+def rank(model: object, pe: int, system: str = "dgx-h100", most: int = 20, **options: Any) -> Any:
+    options = {"global_batch": BATCH, **options}
+    space = SpaceValues(str(model), pe, system=system, **options)
+    return rank_strategies(make_grid(space), layouts=most)
 
 
-def launches(answer: Any, row: Any, stack: str, **options: Any) -> bool:
-    """Whether a stack's launch lines take the layout of a row."""
-    options |= {"system": answer["system"], "global_batch": answer["global_batch"]}
+def explain(
+    model: object, pe: int, layout: str, launch: str | None = None, **options: Any
+) -> dict[str, Any]:
+    options = {"system": "dgx-h100", "global_batch": BATCH, **options}
+    return explain_grid(Configuration(str(model), layout, pe, **options).grid(), launch)
+
+
+def launches(model: object, pe: int, layout: str, stack: str, **options: Any) -> bool:
+    """Whether a stack's launch lines take a layout."""
     try:
-        answer = fit(answer["model"], answer["pe"], layout=row["layout"], launch=stack, **options)
+        answer = explain(model, pe, layout, stack, **options)
     except InputError:
         return False
-    return bool(answer["launch"])
+    return bool(answer["launch_files"])
 
 
 @pytest.mark.parametrize("software", NAMED)
@@ -39,15 +46,16 @@ def launches(answer: Any, row: Any, stack: str, **options: Any) -> bool:
     ("model", "pe"), [("gpt3_175b", 1024), ("llama3_405b", 1024), ("llama2_70b", 96)]
 )
 def test_winners_start(model, pe, software):
-    answer = rank(model, pe, software)
-    assert launches(answer, answer["layouts"][0], NAMED[software])
+    options = {"system": f"dgx-h100:software={software}", "global_batch": 4 * pe}
+    first, *_ = rank(model, pe, **options)
+    assert launches(model, pe, first["layout"], NAMED[software], **options)
 
 
 def test_winners_whose_network_has_no_flags():
     """Flags of latent attention are not known, but Megatron-LM runs the layout."""
-    first, *_ = rank("deepseek_v3", 256, "megatron")["layouts"]
-    assert "unsupported" not in first["remarks"]
-    assert first["pipeline"] == 1 or first["zero"] < 2
+    first, *_ = rank("deepseek_v3", 256, "dgx-h100:software=megatron")
+    assert "unsupported" not in first["limit"]
+    assert "pp1 " in first["layout"] or "zero2" not in first["layout"]
 
 
 @given(
@@ -77,122 +85,78 @@ def test_winners_of_random_networks_start(
     for software, stack in NAMED.items():
         if experts and software == "deepspeed":
             continue  # whose flags of gated experts are not known
-        options = {"length": length, "global_batch": 8 * pe}
-        answer = rank(path, pe, software, **options)
-        remarks = [row["remarks"] for row in answer["layouts"]]
-        last = ["unsupported" in of_row for of_row in remarks]
+        options = {"sequence": length, "global_batch": 8 * pe}
+        options["system"] = f"dgx-h100:software={software}"
+        rows = [row for row in rank(path, pe, **options) if row["feasible"]]
+        last = ["unsupported" in row["limit"] for row in rows]
         assert last == sorted(last)
-        if answer["layouts"] and not last[0]:
-            answer["model"] = str(path)
-            assert launches(answer, answer["layouts"][0], stack, length=length)
+        if rows and not last[0]:
+            assert launches(path, pe, rows[0]["layout"], stack, **options)
 
 
-@pytest.mark.parametrize("options", [{}, {"shard": "node"}, {"schedule": "zb1p"}])
-def test_rows_say_what_runs_them(options):
+@pytest.mark.parametrize("strategy", [None, "layouts:schedule=zb1p"])
+def test_rows_say_what_runs_them(strategy):
     """As launch lines are taken or refused."""
-    answer = rank("llama2_7b", 16, most=300, recompute=["none", "mlp", "blocks"], **options)
-    named = {key: value for key, value in options.items() if key == "schedule"}
-    rows = answer["layouts"][::50]
-    for row in rows:
-        stated = [stack for stack in STACKS if launches(answer, row, stack, **named)]
+    rows = rank("llama2_7b", 16, most=80, strategy=strategy)
+    for row in rows[::16]:
+        stated = [stack for stack in STACKS if launches("llama2_7b", 16, row["strategy"], stack)]
         assert row["runs_with"] == stated
-    assert len({tuple(row["runs_with"]) for row in rows}) > 2
-    assert all("unsupported" not in row["remarks"] for row in answer["layouts"])
+    assert len({tuple(row["runs_with"]) for row in rows}) > 2 - bool(strategy)
+    assert all("unsupported" not in row["limit"] for row in rows)
 
 
-def test_fastest_layouts_run():
-    """Of several numbers of PEs; where the software runs none, the reason says so."""
-    found = list_fastest("llama2_70b", "dgx-h100:software=megatron", (16, 64), front=True)
-    for row, layout in found:
-        assert layout is None or "megatron" in layout["runs_with"]
-        assert (row["reason"] == "unsupported") == (layout is None)
-    # One sequence leaves no replicas, and 96 heads no tensor degree of 64.
-    options: Any = {"schedule": "zb1p", "global_batch": 1}
-    found = list_fastest("gpt3_175b", "dgx-h100:software=deepspeed", (64,), **options)
-    assert [row["reason"] for row, _ in found] == ["unsupported"]
-
-
-@pytest.mark.parametrize("by", ["time", "division"])
-def test_little_memory_to_spare_is_remarked(by):
-    """From 90 % of the card on, whatever is kept free, and without a change in the order."""
-    answers = [rank("llama2_7b", 8, by=by, most=None, headroom=free) for free in (None, "5%")]
-    for answer, most in zip(answers, (1, 0.95), strict=True):
-        shares = [row["capacity_used"] for row in answer["layouts"]]
-        assert [share >= 0.9 for share in shares] == [
-            "tight" in row["remarks"] for row in answer["layouts"]
-        ]
-        assert 0.9 < max(shares) <= most
-        used = [row["memory"] / answer["capacity"] for row in answer["layouts"]]
-        assert shares == used
-    if by == "time":
-        seconds = [row["time"]["iteration_time"] for row in answers[0]["layouts"]]
-        assert seconds == sorted(seconds)
+@pytest.mark.parametrize("free", [0, 0.05])
+def test_little_memory_to_spare_is_remarked(free):
+    """From 90 % of the card on, whatever is kept free."""
+    rows = rank("llama2_7b", 8, most=60, parameters={"headroom": free})
+    capacity = predict("llama2_7b", "tp8", 8, 1, system="dgx-h100", dataset="pile")
+    shares = [row["memory"] / capacity["parameters"]["memory_capacity"] for row in rows]
+    assert [share >= 0.9 for share in shares] == ["tight" in row["remarks"] for row in rows]
+    assert 0.9 < max(shares) <= 1 - free
 
 
 def test_headroom_is_a_share():
+    """What it forbids has its time, as with more memory."""
     layout = "tp2 pp1 dp4 mb1 sp"
-    plain = rank("llama2_7b", 8, layout=layout)
-    (row,) = plain["layouts"]
-    left = 1 - row["capacity_used"]
-    assert (plain["headroom"], row["fits"]) == (0, True)
+    plain = explain("llama2_7b", 8, layout)
+    left = 1 - plain["memory"] / plain["parameters"]["memory_capacity"]
     for share, fits in ((0.999 * left, True), (1.001 * left, False)):
-        answer = rank("llama2_7b", 8, layout=layout, headroom=share)
-        assert answer["feasible"] == answer["smallest"]["fits"] == fits
-        assert answer["smallest"]["capacity_used"] == row["capacity_used"]
-    for free in ("10%", 0.1, " 10 % "):
-        assert rank("llama2_7b", 8, layout=layout, headroom=free)["headroom"] == 0.1
+        answer = explain("llama2_7b", 8, layout, parameters={"headroom": share})
+        assert answer["feasible"] == fits
+        assert (answer["memory"], answer["epoch_time"]) == (plain["memory"], plain["epoch_time"])
 
 
-@pytest.mark.parametrize("free", ["x", "100%", 1, -0.1, "10", "nan", "10 GB"])
+@pytest.mark.parametrize("free", ["x", 1, -0.1, "10", "nan", "10 GB"])
 def test_headroom_that_is_no_share_is_refused(free):
     with pytest.raises(InputError, match="headroom"):
-        rank("llama2_7b", 8, headroom=free)
-
-
-def test_what_does_not_fit_has_its_time(cli):
-    """As with more memory."""
-    layout = {"layout": "tp1 pp1 dp8 mb2 zero1"}
-    (whole,) = rank("llama2_7b", 8, system="dgx-b200", **layout)["layouts"]
-    answer = rank("llama2_7b", 8, system="dgx-b200", **layout, headroom=0.9)
-    row = answer["smallest"]
-    assert (answer["layouts"], row["fits"], answer["feasible"]) == ([], False, False)
-    assert row["time"] == whole["time"]
-    for options in (("--layout", layout["layout"]), ("--recompute", "none")):
-        given = ("--model", "gpt3_175b", "--pe", 8, "--by", "time", *options)
-        code, out, _ = cli("fit", *given)
-        assert code == 4
-        assert "does not fit" in out
-        assert "s per iteration" in out
+        rank("llama2_7b", 8, parameters={"headroom": free})
 
 
 @pytest.mark.parametrize(
-    ("software", "precision"),
-    [("fsdp", "bf16"), ("deepspeed", "fp32"), ("megatron", "fp32"), ("ddp", "bf16")],
+    ("software", "precision", "loss"),
+    [
+        *(("fsdp", "bf16", "plain"), ("deepspeed", "fp32", "plain")),
+        *(("megatron", "fp32", "whole"), ("ddp", "bf16", "whole")),
+    ],
 )
-def test_the_loss_is_that_of_the_software(software, precision):
-    """PyTorch's, with 14 bytes per logit (12 in fp32), unless stated; so in strategies."""
-    losses = {"fsdp": "plain", "deepspeed": "plain"}
-    options = {"layout": "tp1 pp1 dp8 mb1 zero3", "global_batch": 8, "precision": precision}
-    answer = rank("llama2_7b", 8, software, **options)
-    stated = rank("llama2_7b", 8, software, loss=answer["loss"], **options)["smallest"]
-    assert answer["loss"] == losses.get(software, "whole")
-    assert answer["smallest"]["memory"] == stated["memory"]
-    predicted = predict(
-        *("llama2_7b", "data:zero=3,micro=1", 8, 1),
-        system=f"dgx-h100:software={software},precision={precision}",
-        dataset="pile",
-    )
-    assert predicted["memory"] == stated["memory"]
+def test_the_loss_is_that_of_the_software(software, precision, loss):
+    """PyTorch's, with 14 bytes per logit (12 in fp32), unless stated."""
+    options = {"system": f"dgx-h100:software={software}", "precision": precision}
+    sizes = [
+        explain("llama2_7b", 8, "tp1 dp8 mb1 zero3", global_batch=8, settings=given, **options)
+        for given in ({}, {"loss": loss}, {"loss": "fused"})
+    ]
+    assert sizes[0]["memory"] == sizes[1]["memory"] > sizes[2]["memory"]
 
 
 def test_a_higher_stage_of_zero_needs_room_for_its_temporaries():
     """Changes leave it out where it would fit but for the gradients of a block: 0.81 GB."""
     higher = "tp1 pp1 dp8 mb1 zero2"
-    whole = rank("llama2_7b", 8, layout=higher)
-    needed = whole["smallest"]["memory"] + 4 * (4 * 4096**2 + 3 * 4096 * 11008 + 2 * 4096)
+    whole = explain("llama2_7b", 8, higher)
+    needed = whole["memory"] + 4 * (4 * 4096**2 + 3 * 4096 * 11008 + 2 * 4096)
     for capacity, helps in ((0.999 * needed, False), (1.001 * needed, True)):
-        free = 1 - capacity / whole["capacity"]
-        answer = rank("llama2_7b", 8, layout="tp1 pp1 dp8 mb1", headroom=free)
+        free = 1 - capacity / whole["parameters"]["memory_capacity"]
+        answer = explain("llama2_7b", 8, "tp1 pp1 dp8 mb1", parameters={"headroom": free})
         assert not answer["feasible"]
         assert (higher in [change["layout"] for change in answer["changes"]]) == helps
 
@@ -210,9 +174,8 @@ def test_best_settings_start(software):
         dataset="pile",
         settings={"scaling": "strong"},
     )
-    row = {"layout": answer["layout"]}
-    asked = {**answer, "system": f"dgx-a100-80gb:software={software}"}
-    assert launches(asked, row, NAMED[software])
+    options = {"system": f"dgx-a100-80gb:software={software}", "global_batch": 512}
+    assert launches("gpt3_175b", 256, answer["layout"], NAMED[software], **options)
 
 
 @pytest.mark.parametrize(
