@@ -28,9 +28,10 @@ GOAL = ("--need", "inter_bandwidth", "--efficiency", 0.5)
 
 def ask(cli, verb, *arguments):
     """What a verb prints, and what of it is not as its schema has it."""
-    command, *options = verb.split()
-    shown = [option for option in options if option == "--layers-table"]  # others take a value
-    code, out, err = cli(command, *arguments, *shown, "--format", "json")
+    words = verb.split()
+    command = [word for word in words if not word.startswith("--")]
+    shown = [option for option in words if option == "--layers-table"]  # others take a value
+    code, out, err = cli(*command, *arguments, *shown, "--format", "json")
     assert code in (0, 4), err
     answer = json.loads(out, parse_constant=pytest.fail)  # no NaN, no Infinity
     validator = Draft202012Validator(SCHEMAS[verb])
