@@ -128,24 +128,32 @@ class LayoutSpace:
         nearest: bool = False,
         tally: Tally | None = None,
     ) -> Ranked:
-        """Answer a list of candidates. nearest: memory is what is minimised."""
-        values = self.values.take(READ, self.shape, cell)
-        case = self._make_case(layouts, values, replace(self.settings, draws=0), exists)
-        if nearest:
-            limit, memory = map(np.asarray, find_fit(case))
-            value = memory
-        else:
-            answer = answer_case(case)
-            limit, memory = np.asarray(answer.limit), np.asarray(answer.memory)
-            value = np.asarray(answer.objective)
+        """Answer a list of candidates. nearest: memory is what is minimised.
+
+        Times take longest, so only what may be picked has one: 470,760 candidates of DeepSeek-V3
+        on 1,024 PEs take 1.7 instead of 3.7 s of CPU (2026-11).
+        """
+        case = self._make_rows_case(layouts, cell, exists)
+        limit, memory = (np.broadcast_to(part, cell.shape) for part in find_fit(case))
         settled, blocks = case.blocks.layouts, self.blocks
+        asked = blocks.net, settled, blocks.training
         if tally:
-            rules = list_rules(blocks.net, settled, case.blocks.training)
-            tally.add(np.broadcast_to(limit, cell.shape), memory, rules)
+            tally.add(limit, memory, list_rules(*asked))
         software = self._system.software_facts.layouts.stack
-        lacking = find_unsupported(software, blocks.net, settled, blocks.training, self.fixed)
+        lacking = find_unsupported(software, *asked, self.fixed)
         forbidden = 2 * np.bitwise_count(limit & FORBIDS) + lacking
-        return Ranked(settled.to_rows(), exists, cell, forbidden, value, memory)
+        found = Ranked(settled.to_rows(), exists, cell, forbidden, memory, memory)
+        if nearest:
+            return found
+        found = found.take(found.find_likely())
+        case = self._make_rows_case(Layouts.from_rows(found.rows), found.cell, found.exists)
+        value = np.broadcast_to(answer_case(case).objective, found.cell.shape)
+        return replace(found, value=value)
+
+    def _make_rows_case(self, layouts: Layouts, cell: Integers, exists: Flags) -> Case:
+        """Make the case of a list of candidates of these cells."""
+        values = self.values.take(READ, self.shape, cell)
+        return self._make_case(layouts, values, replace(self.settings, draws=0), exists)
 
     def count_layouts(self, cells: int) -> int:
         """Count the layouts that the case of so many cells is answered from."""

@@ -40,6 +40,13 @@ class Ranked:
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return Ranked(*map(np.concatenate, pairs))
 
+    def find_likely(self) -> Column:
+        """Mask of those that may be picked: what nothing forbids, or least in their cell."""
+        least = np.full(int(self.cell.max(initial=-1)) + 1, np.iinfo(int).max)
+        np.minimum.at(least, self.cell, self.forbidden)
+        likely: Column = self.forbidden <= np.maximum(least[self.cell], 1)
+        return likely
+
     def pick_best(self, most: int) -> "Ranked":
         """Take the best of each cell: those that least forbids, of these those of least value.
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from paradl.grids.entries.parameters import DEFAULTS
 from paradl.grids.entries.strategies import Strategy
-from paradl.grids.entries.transformer_rates import UNKNOWN
 from paradl.grids.grid import Grid, Index
-from paradl.kernels.names.flags import UNSUPPORTED, Limit
+from paradl.kernels.names.flags import Limit
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.cells.selection import locate_row
 from paradl.sweep.cells.space import list_row_values
@@ -28,13 +27,19 @@ NO_DEGREES: dict[str, Any] = dict.fromkeys(
 )
 
 
-def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) -> dict[str, Any]:
+def list_degrees(
+    grid: Grid,
+    row: Row,
+    chosen: Mapping[str, int] | None = None,
+    layout: "LayoutCell | None" = None,
+) -> dict[str, Any]:
     """Compute `replicas` p1, `group_size` p2, `segment_count` and `global_batch` B of a row.
 
     `degrees` by name are added if several parallelisms divide a replica; `segment_count` is None if
     nothing is cut. chosen: the group and segments of `best` if known, else the kernels choose.
+    layout: of the row, if already found.
     """
-    if cell := find_layout(grid, row):
+    if cell := layout or find_layout(grid, row):
         return _list_layout(grid, row, cell)
     index = locate_row(grid, row)
     strategy = grid.strategy(index)
@@ -140,14 +145,6 @@ def mark_batch(grid: Grid, row: Row, global_batch: float) -> list[str]:
     """Marks of an allowed cell: its global batch is larger than the data set, or none."""
     exceeds = global_batch > _count_epoch_samples(grid, row)
     return name_limits(Limit.BATCH_EXCEEDS_DATASET) if exceeds else []
-
-
-def mark_software(grid: Grid, row: Row) -> list[str]:
-    """Mark of a row whose layout the named software does not run, or none."""
-    if grid.systems[locate_row(grid, row)[2]].software == UNKNOWN:
-        return []
-    cell = find_layout(grid, row)
-    return [UNSUPPORTED] if cell and cell.is_unsupported else []
 
 
 def mark_cell(grid: Grid, row: Row) -> list[str]:

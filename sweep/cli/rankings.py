@@ -16,7 +16,7 @@ from paradl.sweep.cli.values import parse_price, take_share
 
 app = Typer()
 
-MOST_LAYOUTS = 1000  # that --all lists: each is evaluated by itself, in 10 ms
+FEW_LAYOUTS, MOST_LAYOUTS = 10, 1000  # listed, and with --all: each takes some 20 ms
 
 
 @app.command(cls=SpaceCommand)
@@ -168,11 +168,10 @@ def best(
     subject: Subject = context.obj.read(objective)
     from paradl.sweep.questions.best import rank_strategies
     from paradl.sweep.show.ranking import describe_losers, show_ranking
-    from paradl.sweep.show.rows import SCREENFUL
 
     goal, prices = options.OBJECTIVES[objective], parse_price(price)
     # A store has one layout per cell; of a design space several are compared.
-    layouts = None if subject.store else MOST_LAYOUTS if every else SCREENFUL
+    layouts = None if subject.store else MOST_LAYOUTS if every else FEW_LAYOUTS
     # None and not False: a design space explains its losers unasked.
     ask = partial(rank_strategies, across=across, why=why or None, layouts=layouts)
     subject.tell_kept_groups()

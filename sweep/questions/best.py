@@ -17,7 +17,6 @@ from paradl.sweep.cases.degrees import (
     find_layout,
     list_degrees,
     mark_batch,
-    mark_software,
     read_layout_words,
 )
 from paradl.sweep.cases.picks import PLACE, pick_strategies
@@ -129,8 +128,9 @@ def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
     feasible = pick["pe"] is not None
     trains = pick["epochs"] is not None
     cell = {name: pick[name] for name in grid.dims if name in pick}
-    degrees = list_degrees(grid, cell, pick["chosen"]) if feasible else NO_DEGREES
     layout = find_layout(grid, cell) if feasible else None
+    degrees = list_degrees(grid, cell, pick["chosen"], layout) if feasible else NO_DEGREES
+    lacks = [UNSUPPORTED] if layout and layout.is_unsupported else []
     return {
         **cell,
         **{name: degree for name, degree in degrees.items() if name not in cell},
@@ -139,7 +139,7 @@ def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
         **(layout.describe() if layout and "layout" not in cell else {}),
         "memory": pick["memory"],
         "feasible": feasible,
-        "limit": [*mark_batch(grid, cell, degrees["global_batch"]), *mark_software(grid, cell)]
+        "limit": [*mark_batch(grid, cell, degrees["global_batch"]), *lacks]
         if feasible
         else pick["limit"],
         "trains": trains,
