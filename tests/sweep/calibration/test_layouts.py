@@ -280,7 +280,9 @@ def test_best_takes_a_calibration_of_its_system(calibrated, tmp_path) -> None:
     def rank(given: str, system: str = SYSTEM) -> Any:
         space = SpaceValues(
             *("llama2_7b", 64),
-            **{"system": system, "global_batch": 256, "sequence": 4096},
+            system=system,
+            global_batch=256,
+            sequence=4096,
             settings={"calibration": given},
         )
         return rank_strategies(make_grid(space), layouts=1)[0]

@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+from typing import Any
 
 import pytest
 from reference_transformers import Layout, Network
@@ -97,10 +98,11 @@ def test_one_layout_by_part(config, cli):
     options = ("--pe", 16, "--system", "dgx-h100", "--attention", "unfused", "--loss", "chunked")
     more = ("--sequence", 2048, "--global-batch", 1024, "--strategy", words)
     code, answer = ask(cli, "explain", "--model", config, *options, *more)
-    norms = {"gated": True, "tied": False, "biases": False, "norm": "rmsnorm"}
+    norms: Any = {"gated": True, "tied": False, "biases": False, "norm": "rmsnorm"}
     net = Network(*(32, 4096, 32, 14336, 128256, 2048, 8), **norms)
+    degrees: Any = {"tensor": 4, "pipeline": 2, "data": 2, "micro": 2, "zero": 1, "batch": 1024}
     layout = Layout(
-        **{"tensor": 4, "pipeline": 2, "data": 2, "micro": 2, "zero": 1, "batch": 1024},
+        **degrees,
         sequence_parallel=True,
         recompute=frozenset({"mlp", "layernorm"}),
         fused_attention=False,
