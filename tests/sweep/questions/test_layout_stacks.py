@@ -22,7 +22,7 @@ BATCH = 1024
 def rank(model: object, pe: int, system: str = "dgx-h100", most: int = 20, **options: Any) -> Any:
     options = {"global_batch": BATCH, **options}
     space = SpaceValues(str(model), pe, system=system, **options)
-    return rank_strategies(make_grid(space), layouts=most)
+    return rank_strategies(make_grid(space), layouts=most, intervals=False)
 
 
 def explain(
@@ -87,7 +87,7 @@ def test_winners_of_random_networks_start(
             continue  # whose flags of gated experts are not known
         options = {"sequence": length, "global_batch": 8 * pe}
         options["system"] = f"dgx-h100:software={software}"
-        rows = [row for row in rank(path, pe, **options) if row["feasible"]]
+        rows = [row for row in rank(path, pe, most=4, **options) if row["feasible"]]
         last = ["unsupported" in row["limit"] for row in rows]
         assert last == sorted(last)
         if rows and not last[0]:
@@ -107,12 +107,13 @@ def test_rows_say_what_runs_them(strategy):
 
 @pytest.mark.parametrize("free", [0, 0.05])
 def test_little_memory_to_spare_is_remarked(free):
-    """From 90 % of the card on, whatever is kept free."""
+    """From 90 % on of what may be used of the card."""
     rows = rank("llama2_7b", 8, most=60, parameters={"headroom": free})
-    capacity = predict("llama2_7b", "tp8", 8, 1, system="dgx-h100", dataset="pile")
-    shares = [row["memory"] / capacity["parameters"]["memory_capacity"] for row in rows]
+    whole = predict("llama2_7b", "tp8", 8, 1, system="dgx-h100", dataset="pile")
+    capacity = (1 - free) * whole["parameters"]["memory_capacity"]
+    shares = [row["memory"] / capacity for row in rows]
     assert [share >= 0.9 for share in shares] == ["tight" in row["remarks"] for row in rows]
-    assert 0.9 < max(shares) <= 1 - free
+    assert 0.9 < max(shares) <= 1
 
 
 def test_headroom_is_a_share():
