@@ -42,7 +42,11 @@ class ExpertParallel(Parallelism):
         return {
             "experts": divide(net.experts, e, ep, "experts", "an expert degree")
             if net.experts
-            else Rule(e > 1, f"{ep}: the network has no experts", "leave ep out"),
+            else Rule(
+                (e > 1) | (layouts.expert_tensor > 0),
+                "ep or etp: the network has no experts",
+                "leave them out",
+            ),
             "folding": Rule(
                 t * c * d % (layouts.etp * e) > 0,
                 f"etp x {ep} does not divide {tp} x cp{read_first(c)} x dp{read_first(d)}",

@@ -32,11 +32,15 @@ FULL = 0.9
 
 @dataclass(frozen=True)
 class LayoutCell:
-    """The layout of a case of one cell, and how it trains. stack: of the system's software."""
+    """The layout of a case of one cell, and how it trains.
+
+    stack: of the system's software. headroom: share of the memory that is kept free.
+    """
 
     case: Case
     strategy: Strategy
     stack: str | None
+    headroom: float = 0.0
 
     @property
     def net(self) -> Transformer:
@@ -110,8 +114,8 @@ class LayoutCell:
         """Oddities of the layout, which forbid nothing."""
         asked = self.net, self.layout, self.training
         marks = find_marks(*asked, int(number(self.case.network.pes_per_node)))
-        memory = sum_memory(*asked)[0] / number(self.case.pe.memory_capacity)
-        tight = [TIGHT] if FULL <= memory <= 1 else []
+        used = sum_memory(*asked)[0] / number(self.case.pe.memory_capacity)
+        tight = [TIGHT] if used * (1 - self.headroom) >= FULL and used <= 1 else []
         return [*(name for name, mask in marks.items() if mask[0]), *tight]
 
     def _list_stacks(self) -> list[str]:
@@ -150,4 +154,5 @@ class LayoutCell:
 def find_cell(grid: Grid, case: Case, index: Index) -> LayoutCell:
     """The layout of a case of one cell."""
     stack = grid.systems[index[2]].software_facts.layouts.stack
-    return LayoutCell(case, grid.strategy(index), stack)
+    headroom = grid.spec.parameters.get("headroom", 0.0)
+    return LayoutCell(case, grid.strategy(index), stack, headroom)

@@ -62,7 +62,9 @@ def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = Tru
     _show_losers([row for row in rows if not row["feasible"]], whole)
     for row in rows:
         if reasons := row.get("losers"):
-            print_table(reasons, "Why other layouts do not fit, and what would let them")
+            print_table(
+                reasons, f"Why others do not fit on {row['system']}, and what would let them"
+            )
 
 
 def _show_losers(rows: Sequence[Row], whole: bool) -> None:
