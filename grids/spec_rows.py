@@ -21,10 +21,11 @@ AXIS_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 RESERVED = {
     *("along", "at", "binds", "change", "computing", "cost", "degrees", "elasticity"),
     *("epoch_time", "faster_than_next", "feasible", "first", "forbidden_by", "global_batch"),
-    *("holds", "infeasible_at", "kind", "largest_pe", "marks", "mean_loss", "memory_parts"),
-    *("needed", "notes", "over", "over_system", "own", "parameter", "pe_hours", "pe_part"),
-    *("precision", "progress", "rank", "reason", "rejection", "sentence", "serial_time", "share"),
-    *("shares", "software", "statistic", "summary", "upgrade", "value"),
+    *("hfu", "holds", "infeasible_at", "iteration_time", "kind", "largest_pe", "losers", "marks"),
+    *("mean_loss", "memory_parts", "mfu", "needed", "notes", "over", "over_system", "own"),
+    *("parameter", "pe_hours", "pe_part", "precision", "progress", "rank", "reason", "rejection"),
+    *("remarks", "runs_with", "sentence", "serial_time", "share", "shares", "software"),
+    *("statistic", "summary", "tokens_per_pe_second", "tokens_per_second", "upgrade", "value"),
 }
 # Statistics, percentiles and probabilities of a cube's variables.
 PARTS = re.compile(r"(efficient|fastest|soonest|worst|elasticity)_.*|.*_(p\d+|probability)")

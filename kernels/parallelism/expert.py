@@ -43,7 +43,7 @@ class ExpertParallel(Parallelism):
             "experts": divide(net.experts, e, ep, "experts", "an expert degree")
             if net.experts
             else Rule(
-                (e > 1) | (layouts.expert_tensor > 0),
+                (e > 1) | (layouts.etp != t),
                 "ep or etp: the network has no experts",
                 "leave them out",
             ),

@@ -51,7 +51,9 @@ def divisions(net: Network, layout: Layout) -> dict[str, bool]:
         "sequence": sequence > 0,
         "context_heads": bool(by_heads),
         "sequence_parallel": layout.sequence_parallel and net.sequence // c % t > 0,
-        "experts": net.experts % layout.expert > 0 if any(routed) else layout.expert > 1,
+        "experts": net.experts % layout.expert > 0
+        if any(routed)
+        else layout.expert > 1 or layout.etp != t,
         "folding": folded > 0,
         "experts_need_sequence": t > 1 and layout.expert > 1 and not layout.sequence_parallel,
         "shard": any(ranks % shards for ranks, shards in shared),

@@ -364,7 +364,7 @@ def test_a_reader_that_has_seen_enough(monkeypatch):
 @pytest.mark.parametrize("redirection", [">/dev/full", ">&-", "2>&-"])
 def test_an_output_that_takes_nothing(redirection):
     """As a full disk, and as a service that gives its processes none."""
-    command = f"{shlex.join([*COMMAND, 'strategies', '--json'])} {redirection}"
+    command = f"{shlex.join([*COMMAND, 'list', 'strategies', '--json'])} {redirection}"
     ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     full = redirection == ">/dev/full"
     assert ended.returncode == full

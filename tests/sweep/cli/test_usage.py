@@ -239,9 +239,9 @@ def test_help_and_quiet_have_short_names(cli, command):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("system import run.log --like abcd -o mine.yaml", "paradl: --like: unknown system"),
-        ("profile resnet --dataset imagenet --device d -o mine.yaml", "paradl: unknown model"),
-        ("model check resnet part.safetensors", "paradl: unknown model"),
+        ("import machine run.log --like abcd -o mine.yaml", "paradl: --like: unknown system"),
+        ("probe model resnet --dataset imagenet --device d -o mine.yaml", "paradl: unknown model"),
+        ("import check resnet part.safetensors", "paradl: unknown model"),
     ],
 )
 def test_an_unknown_name_stands_behind_its_own_option(command, message, cli):

@@ -141,7 +141,7 @@ LONG = [
     "calibrate none.csv -o mine.yaml",
     "export none.zarr cells.csv",
     "diff none.zarr other.zarr",
-    "leakage .",
+    "surrogate check .",
     "surrogate predict . .",
     "plot scaling none.zarr -o scaling.png",
 ]
