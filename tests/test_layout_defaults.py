@@ -1,10 +1,12 @@
 """Transformers where no strategy is named: layouts are ranked, and nothing is ignored unsaid."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.notes import list_warnings
 from paradl.sweep.cells.design_space import SpaceValues, make_grid
 from paradl.sweep.cells.memory_cube import compute_cells
@@ -136,3 +138,14 @@ def test_a_batch_that_passes_whole_is_named() -> None:
     whole = predict("llama2_7b", "data+tensor:tensor=8", 8, 64, **place)
     assert "64 sequences pass at once; write 'micro=1'" in describe_obstacle(whole)
     assert predict("llama2_7b", "data+tensor:tensor=8,micro=1", 8, 64, **place)["feasible"]
+
+
+@pytest.mark.parametrize(("settings", "words"), [({}, "layouts"), ({"oracle": "paper"}, "data")])
+def test_layouts_are_all_that_is_asked_of_a_text(settings, words) -> None:
+    """In a precision, too, that no other strategy computes in; Table III has none."""
+    system = f"dgx-h100:precision={'bf16' if settings else 'fp8'}"
+    space = SpaceValues("llama2_7b", pe=8, batch=8, system=system)
+    grid = make_grid(replace(space, settings=settings))
+    labels = {strategy.label for strategy in grid.strategies}
+    assert parse_strategy(words).label in labels
+    assert len(labels) == (1 if words == "layouts" else 10)

@@ -20,7 +20,7 @@ from paradl.grids.outputs import MAIN_OUTPUTS
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.spec import validate_spec
 from paradl.kernels.names.parallelisms import DATA
-from paradl.sweep.cells.shorthands import Shorthands, Values, list_labels, split_values
+from paradl.sweep.cells.shorthands import Shorthands, Values, list_labels, reads_text, split_values
 
 # Outputs in addition to those of every cube: how PEs divide.
 DEGREES = ("replicas", "group_size", "segment_count")
@@ -55,7 +55,11 @@ class SpaceValues(Shorthands):
 def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     """Make the grid of a design space. InputError: an unknown name, or a bad value."""
     parameters = {name: split_values(given) for name, given in options.parameters.items()}
-    labels = list_labels(TABLE_III if options.strategy is None else options.strategy)
+    layouts = _leave_open(parse_strategy(LAYOUTS), parameters)
+    # Of networks that read text by blocks nothing else is asked, in whatever precision.
+    has_layouts = options.settings.get("oracle") != "paper" and reads_text(options.model, base)
+    usual = [layouts] if has_layouts else TABLE_III
+    labels = usual if options.strategy is None else list_labels(options.strategy)
     fixed = {name: value for name, value in parameters.items() if not has_several(value)}
     swept = {name: values for name, values in parameters.items() if name not in fixed}
     subject, stated = options.write(
@@ -88,18 +92,16 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     # By now networks are looked up: for those with blocks, layouts take the place of strategies.
     blocks = [grid.transformers[model] for model, _ in grid.fitting]
     if blocks and None not in blocks:
-        axes["strategy"] = (
-            [_leave_open(parse_strategy(LAYOUTS), parameters)]
-            if options.strategy is None
+        opened = [layouts]
+        if options.strategy is not None:
             # `data` alone is a layout, too, whose micro-batches are searched.
-            else [
-                _open_choices(
-                    each, parameters, has_blocks=each.base == DATA or each.in_layout_words
-                )
-                for each in grid.strategies
+            opened = [
+                _open_choices(one, parameters, has_blocks=one.base == DATA or one.in_layout_words)
+                for one in grid.strategies
             ]
-        )
-        grid = Grid.from_spec(validate_spec(written, ""), base)
+        if axes["strategy"] != opened:
+            axes["strategy"] = opened
+            grid = Grid.from_spec(validate_spec(written, ""), base)
     if options.pe is None:
         most = max(system.most_pes for system in grid.systems)
         grid = _change(grid, "pe", {"pow2": [1, most]})

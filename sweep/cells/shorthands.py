@@ -105,6 +105,12 @@ class Shorthands:
         return [{**text, "name": f"{tokens:.4g}-tokens:length={n}", "length": n} for n in lengths]
 
 
+def reads_text(model: Values, base: Path) -> bool:
+    """True if all of these networks read text by blocks of attention."""
+    models = look_up("model", tuple(list_labels(model)), base, join_keys)
+    return all(find_longest(one) is not None for one in models)
+
+
 def _write_laws(models: Iterable[Model], datasets: Iterable[Any]) -> list[dict[str, Any]]:
     """Write that training on all tokens is one epoch."""
     facts = {"title": "One epoch", "target": "all tokens", "epochs_min": 1.0, "error": 0.0}
