@@ -114,6 +114,9 @@ def _list_unused_choices(grid: Grid) -> Iterator[str]:
     for name, (is_used, kind) in takers.items():
         if name in given and not is_used:
             yield f"{name} is not used: no strategy is a {kind} whose label does not set {name}"
+    for name in ("attention", "context", "loss"):
+        if name in spec.model_fields_set and not grid.layouts:
+            yield f"{name} is not used: no strategy is a layout of a transformer"
     # Beside layouts, other strategies would use these keys.
     if None not in grid.blocks:
         for name in given:

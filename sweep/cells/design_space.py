@@ -16,8 +16,10 @@ from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.strategies import Strategy, parse_strategy
 from paradl.grids.entries.strategy_names import TABLE_III
 from paradl.grids.grid import Grid, Index
+from paradl.grids.library import look_up
 from paradl.grids.outputs import MAIN_OUTPUTS
 from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.yamlfile import join_keys
 from paradl.grids.spec import validate_spec
 from paradl.kernels.names.parallelisms import DATA
 from paradl.sweep.cells.shorthands import Shorthands, Values, list_labels, reads_text, split_values
@@ -71,13 +73,15 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
         },
         base,
     )
-    # Axes that are searched begin as 1: their ends depend on the systems and the data sets.
+    # Batches that are searched begin as 1: their end depends on the data sets.
     axes: dict[str, object] = {
         **subject,
         "strategy": [
             _open_choices(parse_strategy(label, "strategy"), parameters) for label in labels
         ],
-        "pe": 1 if options.pe is None else split_values(options.pe),
+        "pe": _list_powers(options.system, base)
+        if options.pe is None
+        else split_values(options.pe),
         "batch": split_values(subject.get("batch", 1)),
         **swept,
     }
@@ -102,10 +106,13 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
         if axes["strategy"] != opened:
             axes["strategy"] = opened
             grid = Grid.from_spec(validate_spec(written, ""), base)
-    if options.pe is None:
-        most = max(system.most_pes for system in grid.systems)
-        grid = _change(grid, "pe", {"pow2": [1, most]})
     return grid if "batch" in subject else _search_batches(grid)
+
+
+def _list_powers(system: Values, base: Path) -> dict[str, list[int]]:
+    """Powers of two up to the largest of the systems, as a spec writes them."""
+    systems = look_up("system", tuple(list_labels(system)), base, join_keys)
+    return {"pow2": [1, max(one.most_pes for one in systems)]}
 
 
 def _leave_open(layouts: Strategy, parameters: Mapping[str, object]) -> str:
@@ -189,6 +196,8 @@ def has_several(value: object) -> bool:
     return hasattr(value, "__iter__") and not isinstance(value, str | bytes)
 
 
+# Words whose values are those of an axis of labels.
+SEVERAL = {"sequence": "dataset", "precision": "system"}
 ONLY: Index = (0, 0, 0, 0)  # the labels' positions in a design space of one configuration
 
 
@@ -214,7 +223,10 @@ class Configuration(Shorthands):
         if "batch" not in axes:
             advice = "such as 32 for each replica, or a global_batch of 1024"
             raise InputError("no batch is given", where="batch", advice=advice)
-        for name, value in {"pe": self.pe, "batch": axes["batch"], **parameters}.items():
+        batch = "batch" if self.global_batch is None else "global_batch"
+        several = {name: axes[of] for name, of in SEVERAL.items() if len(axes.get(of, ())) > 1}
+        single = {"pe": self.pe, batch: split_values(axes["batch"]), **parameters, **several}
+        for name, value in single.items():
             if isinstance(value, list | tuple | dict):
                 raise InputError(
                     f"expected one value, got {reprlib.repr(value)}",

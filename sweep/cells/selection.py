@@ -1,6 +1,7 @@
 """Select slices of a cube, or of its summary, by values of its axes."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from paradl.grids.axes import expand_axis, read_item
 from paradl.grids.entries.names import split_labels
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.quantity import Parameter
+from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.grid import LABELS, Grid, Index
 from paradl.grids.reading.errors import InputError, format_count, suggest_name
 from paradl.grids.reading.units import format_quantity
@@ -136,6 +138,8 @@ def find_nearest(
 def _list_values(coordinate: NDArray[Any], axis: str, wanted: object) -> list[object]:
     """One or several wanted values as a list; a text is split at its commas."""
     values: list[object] = []
+    if axis == "strategy":  # in whatever words it is written
+        wanted = _spell(coordinate, wanted)
     if isinstance(wanted, np.ndarray):
         wanted = wanted.ravel().tolist()
     for item in wanted if isinstance(wanted, list | tuple | range) else [wanted]:
@@ -152,6 +156,18 @@ def _list_values(coordinate: NDArray[Any], axis: str, wanted: object) -> list[ob
                 else:  # as written, for messages
                     values.append(part)
     return values
+
+
+def _spell(coordinate: NDArray[Any], wanted: object) -> object:
+    """Strategies by their labels, where these are the cube's."""
+    if isinstance(wanted, list | tuple):
+        return [_spell(coordinate, item) for item in wanted]
+    if not isinstance(wanted, str) or wanted in coordinate:
+        return wanted
+    with suppress(InputError):
+        label = parse_strategy(wanted).label
+        return label if label in coordinate else wanted
+    return wanted
 
 
 def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> Positions:

@@ -9,7 +9,8 @@ from typing import Any, TypedDict
 from paradl.grids.axes import expand_axis, read_item
 from paradl.grids.entries.datasets import LENGTH
 from paradl.grids.entries.names import split_labels
-from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.precision import PRECISIONS
+from paradl.grids.entries.quantity import Parameter
 from paradl.grids.library import Model, look_up
 from paradl.grids.models.transformers import find_longest
 from paradl.grids.reading.errors import InputError
@@ -18,6 +19,13 @@ from paradl.grids.reading.yamlfile import join_keys
 
 Values = str | int | float | Sequence[object] | Mapping[str, object]
 
+COUNTS = {
+    name: Parameter(name, "1", meaning, 1, 2**40, whole=True)
+    for name, meaning in (
+        ("global_batch", "the number of samples per iteration"),
+        ("sequence", "the number of tokens of a sequence"),
+    )
+}
 TEXT = "pile"  # the samples of a network that reads text, unless others are given
 
 
@@ -70,6 +78,8 @@ class Shorthands:
         labels = list_labels(system)
         if self.precision is None:
             return labels
+        if self.precision not in PRECISIONS:
+            raise InputError.unknown("precision", self.precision, PRECISIONS, where="precision")
         return [_add_setting(label, "precision", self.precision) for label in labels]
 
     def _write_datasets(
@@ -100,6 +110,8 @@ class Shorthands:
         if self.tokens is None:
             return [f"{TEXT}:length={n}" for n in lengths]
         tokens = parse_quantity(self.tokens, "amount", "tokens")
+        if tokens < 1:
+            raise InputError(f"expected at least 1, got {self.tokens}", where="tokens")
         text = {"title": "Text", "source": "--tokens", "tokens": int(tokens)}
         # Lengths are part of the name, as of other texts.
         return [{**text, "name": f"{tokens:.4g}-tokens:length={n}", "length": n} for n in lengths]
@@ -146,7 +158,7 @@ def split_values(given: object) -> object:
 def list_counts(name: str, given: Values) -> list[int]:
     """List the whole numbers that a text stands for. InputError: it is no count."""
     try:
-        axis = expand_axis(split_values(given), PARAMETERS["pe"])
+        axis = expand_axis(split_values(given), COUNTS[name])
     except ValueError as error:
         raise InputError(str(error), where=name) from None
     return [int(value) for value in axis.values]

@@ -8,6 +8,7 @@ import numpy as np
 
 from paradl.grids.grid import Grid
 from paradl.grids.notes import has_old_layouts
+from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.flags import UNSUPPORTED
 from paradl.sweep.answers.frames import tabulate
 from paradl.sweep.answers.objectives import Aim, Goal, Price, count_hours, look_up_price
@@ -83,7 +84,9 @@ def rank_strategies(
     space = open_space(reader, selection, max_global_batch)
     space.expect_one_kind()
     found: BestLayouts | None = None
-    if layouts:
+    if layouts is not None:
+        if not isinstance(layouts, int) or layouts < 1:
+            raise InputError(f"expected 1 or more, got {layouts!r}", where="layouts")
         from paradl.sweep.cases.best_layouts import find_best_layouts  # late: imports JAX
 
         found = find_best_layouts(space, layouts, by_pe=aim.summarised is None)

@@ -195,12 +195,15 @@ def _find_fewest(space: Space, index: Index, goal: Deadline, aim: Aim) -> Row:
     # Counts between those of the slice may suffice: try all up to the least that does.
     first, step = 1, 1
     if space.grid.strategy(index).searched:
-        # Each has layouts of its own to choose from, which is slow: whole nodes, from the largest
-        # count of the slice that does not suffice.
+        # Each has layouts of its own to choose from, which is slow: whole nodes, their number a
+        # product of 2, 3 and 5 that batches and networks divide by, from the largest count of the
+        # slice that does not suffice.
         step = min(space.grid.systems[index[2]].pes_per_node, int(met.min()))
         below = rough.axes["pe"][rough.axes["pe"] < met.min()]
         first = step * (int(below.max(initial=0)) // step + 1)
     pe = np.arange(float(first), met.min() + 1, step)
+    if step > 1:
+        pe = np.union1d([count for count in pe if _is_smooth(int(count) // step)], met.min())
     if goal.holds is not None and goal.holds >= 0.5:  # then the expected time meets it, too
         pe = pe[Trainings(space, index, pe, replace(goal, holds=None)).list_met()]
     for counts in _split(pe, SPREAD):
@@ -208,6 +211,14 @@ def _find_fewest(space: Space, index: Index, goal: Deadline, aim: Aim) -> Row:
         if fine.list_met().any():
             break
     return space.name(index) | _describe_cell(space, index, fine, aim)
+
+
+def _is_smooth(number: int) -> bool:
+    """True if a number has no prime factor beyond 5."""
+    for factor in (2, 3, 5):
+        while number % factor == 0:
+            number //= factor
+    return number == 1
 
 
 def _split(pe: Floats, together: int) -> list[Floats]:

@@ -7,7 +7,7 @@ from paradl.grids.grid import LABELS
 from paradl.grids.reading.units import format_quantity
 from paradl.sweep.cells.reader import CHOSEN
 from paradl.sweep.show.columns import INTERVAL, format_duration, format_odds, format_value
-from paradl.sweep.show.data import Format, Row
+from paradl.sweep.show.data import NAMES, Format, Row
 from paradl.sweep.show.rows import shorten_label, show, show_rows
 
 # Parameters listed per cell without --all: those of the largest effect.
@@ -130,4 +130,4 @@ def settle_label(row: Row) -> str:
     label = str(row["strategy"])
     for name, column in CHOSEN.items():
         label = label.replace(f"{name}=best", f"{name}={row[column]}")
-    return label
+    return NAMES.get(label, label)

@@ -87,7 +87,7 @@ def _describe_winner(row: Row, goal: str) -> Row:
     chosen = [axis for axis in axes if axis not in given]
     hours = ["pe_hours"] if goal in ("pe_hours", "cost") else []
     if "mfu" in row:
-        return _describe_layout(row, [*LABELS[:3], *given, *chosen], hours)
+        return _describe_layout(row, [*LABELS[:3], *given, *chosen], hours, goal)
     order = ["rank", *LABELS[:3], *given, LABELS[3], *chosen, *SHOWN, *hours]
     ends = (
         format_interval(row.get(f"{time}_p10"), row.get(f"{time}_p90"))
@@ -105,7 +105,7 @@ def _describe_winner(row: Row, goal: str) -> Row:
     }
 
 
-def _describe_layout(row: Row, places: Sequence[str], hours: Sequence[str]) -> Row:
+def _describe_layout(row: Row, places: Sequence[str], hours: Sequence[str], goal: str) -> Row:
     """Make the table line of a layout; the interval is that of its iteration."""
     trained = row.get("train_time")
     time = "train_time" if trained else "epoch_time"
@@ -116,6 +116,7 @@ def _describe_layout(row: Row, places: Sequence[str], hours: Sequence[str]) -> R
     return {
         **{key: row[key] for key in ("rank", *places)},
         "layout": row["layout"],
+        **{key: row[key] for key in ("cost", *hours) if goal == key and key in row},
         "iteration s": format_digits(row["iteration_time"]),
         INTERVAL: format_interval(low * share, high * share) if is_known else None,
         **({"training": format_duration(trained)} if trained else {}),

@@ -33,7 +33,7 @@ EXPENDABLE = (
     *("gathered_items", "halo_items", "backward"),
 )
 # Never left out, since they say what a row is about; swept parameters go last for the same reason.
-NEVER = ("", "rank", *LABELS, "pe", "batch", "p", "b")
+NEVER = ("", "value", "rank", *LABELS, "pe", "batch", "p", "b")
 
 RECORD = ("", "value")  # the columns of a record; even constant ones stay columns
 
@@ -44,7 +44,7 @@ def print_record(row: Row, title: str = "", within: str = "") -> None:
     within: the key of the record in an answer: some parameters share a name with a term.
     """
     place = f"{within}." if within else ""
-    flat = flatten_record(row).items()
+    flat = flatten_record(_write_words(row)).items()
     texts = [{"": key, "value": format_alone(f"{place}{key}", value)} for key, value in flat]
     print_table(texts, title)
 
