@@ -24,7 +24,8 @@ RESERVED = {
     *("hfu", "holds", "infeasible_at", "iteration_time", "kind", "largest_pe", "losers", "marks"),
     *("mean_loss", "memory_parts", "mfu", "needed", "notes", "over", "over_system", "own"),
     *("parameter", "pe_hours", "pe_part", "precision", "progress", "rank", "reason", "rejection"),
-    *("remarks", "runs_with", "sentence", "serial_time", "share", "shares", "software"),
+    *("remarks", "runs_with", "samples_per_pe_second", "samples_per_second", "sentence"),
+    *("serial_time", "share", "shares", "software"),
     *("statistic", "summary", "tokens_per_pe_second", "tokens_per_second", "upgrade", "value"),
 }
 # Statistics, percentiles and probabilities of a cube's variables.

@@ -9,6 +9,7 @@ import numpy as np
 from paradl.grids.grid import Grid
 from paradl.grids.notes import has_old_layouts
 from paradl.grids.reading.errors import InputError
+from paradl.kernels.batches import iterations
 from paradl.kernels.names.flags import UNSUPPORTED
 from paradl.sweep.answers.frames import tabulate
 from paradl.sweep.answers.objectives import Aim, Goal, Price, count_hours, look_up_price
@@ -21,6 +22,7 @@ from paradl.sweep.cases.degrees import (
     read_layout_words,
 )
 from paradl.sweep.cases.picks import PLACE, pick_strategies
+from paradl.sweep.cases.rates import RATES, list_rates
 from paradl.sweep.cells.selection import Selection, join_selection, locate_row
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import Space, list_given
@@ -138,6 +140,7 @@ def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
         **cell,
         **{name: degree for name, degree in degrees.items() if name not in cell},
         **_list_times(pick, aim),
+        **_list_rates(grid, pick, cell, degrees["global_batch"]),
         **({"iteration_time": layout.times["iteration_time"]} if layout else {}),
         **(layout.describe() if layout and "layout" not in cell else {}),
         "memory": pick["memory"],
@@ -146,6 +149,20 @@ def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
         if feasible
         else pick["limit"],
         "trains": trains,
+    }
+
+
+def _list_rates(grid: Grid, pick: Row, cell: Row, global_batch: float | None) -> Row:
+    """Time of an iteration [s], samples per second and MFU; None without a cell."""
+    if global_batch is None:
+        return dict.fromkeys(("iteration_time", *RATES))
+    index = locate_row(grid, cell)
+    samples = grid.datasets[index[1]].samples
+    count = iterations(samples, global_batch, grid.spec.iterations)
+    seconds = (pick["comp_time"] + pick["comm_time"]) / count
+    return {
+        "iteration_time": seconds,
+        **list_rates(grid, index, cell, global_batch, seconds),
     }
 
 

@@ -21,6 +21,7 @@ from paradl.sweep.answers.types.prediction import Prediction
 from paradl.sweep.cases.fits import find_smallest_group
 from paradl.sweep.cases.intervals import list_intervals
 from paradl.sweep.cases.layout_cells import find_cell
+from paradl.sweep.cases.rates import list_rates
 from paradl.sweep.cases.row_cases import parameters
 from paradl.sweep.cells.design_space import (
     ONLY,
@@ -154,9 +155,17 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
         "limit": name_limits(flags),
         **describe_basis(grid),
         "terms": {name: finite(number(value)) for name, value in vars(answer.terms).items()},
+        **_list_rates(grid, answer),
         **details,
         **list_intervals(grid, answer),
     }
+
+
+def _list_rates(grid: Grid, answer: Answer) -> dict[str, float | None]:
+    """Samples per second and MFU; the layout of a network with blocks has an MFU of its own."""
+    cell = {name: float(values[0]) for name, values in grid.axes.items()}
+    seconds = number(answer.epoch_time) / number(answer.iterations)
+    return list_rates(grid, ONLY, cell, number(answer.global_batch), seconds)
 
 
 def _describe_group(grid: Grid, case: Case, _: Answer) -> dict[str, Any]:

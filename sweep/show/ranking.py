@@ -86,7 +86,7 @@ def _describe_winner(row: Row, goal: str) -> Row:
     given = _list_given(axes)
     chosen = [axis for axis in axes if axis not in given]
     hours = ["pe_hours"] if goal in ("pe_hours", "cost") else []
-    if "mfu" in row:
+    if "hfu" in row:
         return _describe_layout(row, [*LABELS[:3], *given, *chosen], hours, goal)
     order = ["rank", *LABELS[:3], *given, LABELS[3], *chosen, *SHOWN, *hours]
     ends = (

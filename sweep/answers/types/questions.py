@@ -19,7 +19,7 @@ class LoserRow(TypedDict):
     remedy: Annotated[str, "what would let them fit"]
 
 
-class RankingRow(words.PlaceLabels, words.Degrees, words.LayoutTraits):
+class RankingRow(words.PlaceLabels, words.Degrees, words.Rates, words.LayoutTraits):
     """Row of `best`: a strategy in the ranking."""
 
     rank: words.Rank | None
@@ -28,7 +28,7 @@ class RankingRow(words.PlaceLabels, words.Degrees, words.LayoutTraits):
     epoch_time: Annotated[words.EpochTime, RANGED] | None
     comp_time: words.CompTime | None
     comm_time: words.CommTime | None
-    iteration_time: NotRequired[Annotated[Seconds, "time per iteration"] | None]
+    iteration_time: Annotated[Seconds, "time per iteration"] | None
     pe_hours: words.PEHours | None
     memory: words.Memory | None
     feasible: words.Feasible

@@ -75,9 +75,16 @@ class Degrees(TypedDict):
     global_batch: GlobalBatch | None
 
 
+class Rates(TypedDict):
+    """Rates of a configuration; null where it has no time."""
+
+    samples_per_second: Annotated[float, Fact("samples per second of all PEs", "1/s")] | None
+    samples_per_pe_second: Annotated[float, Fact("samples per second of a PE", "1/s")] | None
+    mfu: Annotated[float, "model FLOPs over the peak of all PEs (Korthikanti, equation 7)"] | None
+
+
 Rate = Annotated[float, Fact("tokens per second of all PEs", "1/s")]
 PERate = Annotated[float, Fact("tokens per second of a PE", "1/s")]
-MFU = Annotated[float, "model FLOPs over the peak of all PEs (Korthikanti, equation 7)"]
 
 
 class LayoutTraits(TypedDict):
@@ -86,7 +93,6 @@ class LayoutTraits(TypedDict):
     layout: NotRequired[Annotated[str, "its degrees and settings, such as tp8 pp4 dp32 mb1 zero1"]]
     tokens_per_second: NotRequired[Rate | None]
     tokens_per_pe_second: NotRequired[PERate | None]
-    mfu: NotRequired[MFU | None]
     hfu: NotRequired[Annotated[float, "the same, with recomputed FLOPs"] | None]
     remarks: NotRequired[Annotated[list[str], "oddities that forbid nothing"]]
     runs_with: NotRequired[Annotated[list[str], "stacks that run it, if they know the network"]]

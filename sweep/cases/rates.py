@@ -1,0 +1,30 @@
+"""Rates of a configuration: samples per second, and model FLOPs over the peak (MFU)."""
+
+from collections.abc import Mapping
+from math import isfinite
+
+from paradl.grids.grid import Grid, Index
+
+# A backward pass computes the gradients of inputs and of weights: two products for each forward.
+PASSES = 3
+RATES = ("samples_per_second", "samples_per_pe_second", "mfu")
+
+
+def list_rates(
+    grid: Grid, index: Index, cell: Mapping[str, float | None], global_batch: float, seconds: float
+) -> dict[str, float | None]:
+    """List samples per second, of all PEs and of one, and MFU; None without a time.
+
+    cell: values of a cell by axis. seconds: of an iteration. MFU counts multiply-accumulates of
+    layers that multiply by weights, as `list models` does, whatever is computed again.
+    """
+    table, pe = grid.table(*index[:2]), cell["pe"]
+    if table is None or not pe or not isfinite(seconds) or not seconds:
+        return dict.fromkeys(RATES)
+    system = grid.systems[index[2]]
+    usual = system.pe.peak_flops if grid.spec.oracle == "paper" else system.peak
+    peak = {**grid.spec.parameters, **cell}.get("peak_flops") or usual
+    rate = global_batch / seconds
+    return dict(
+        zip(RATES, (rate, rate / pe, 2 * PASSES * table.macs * rate / (pe * peak)), strict=True)
+    )
