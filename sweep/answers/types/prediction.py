@@ -7,7 +7,7 @@ from paradl.sweep.answers.types import words
 from paradl.sweep.answers.types.facts import AnswerType, Bytes, Fact, Seconds
 
 
-class Prediction(words.PlaceLabels, words.Rates, words.LayoutTraits):
+class Prediction(words.PlaceLabels, words.SampleRates, words.LayoutTraits):
     """Times, memory and limits of a configuration; null where it cannot exist."""
 
     pe: words.PE

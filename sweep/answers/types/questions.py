@@ -19,7 +19,7 @@ class LoserRow(TypedDict):
     remedy: Annotated[str, "what would let them fit"]
 
 
-class RankingRow(words.PlaceLabels, words.Degrees, words.Rates, words.LayoutTraits):
+class RankingRow(words.PlaceLabels, words.Degrees, words.SampleRates, words.LayoutTraits):
     """Row of `best`: a strategy in the ranking."""
 
     rank: words.Rank | None

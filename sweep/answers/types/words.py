@@ -75,7 +75,7 @@ class Degrees(TypedDict):
     global_batch: GlobalBatch | None
 
 
-class Rates(TypedDict):
+class SampleRates(TypedDict):
     """Rates of a configuration; null where it has no time."""
 
     samples_per_second: Annotated[float, Fact("samples per second of all PEs", "1/s")] | None
