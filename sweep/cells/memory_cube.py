@@ -13,7 +13,7 @@ from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cells.design_space import SpaceValues, make_grid
 from paradl.sweep.cells.parts import Part
-from paradl.sweep.cells.shorthands import Values, Words
+from paradl.sweep.cells.shorthands import Values, Words, expect_words
 from paradl.sweep.cube.coordinates import (
     describe_coordinate,
     index_rows,
@@ -56,6 +56,7 @@ def compute_space(
     >>> print(ds.paradl.speedup.sel(strategy="data").values.round(1).ravel())
     [ 1.   2.3 16.5]
     """
+    expect_words("compute_space", words)
     options = SpaceValues(
         model, pe, batch, dataset, system, strategy, parameters or {}, settings or {}, **words
     )

@@ -13,7 +13,7 @@ from paradl.grids.entries.precision import PRECISIONS
 from paradl.grids.entries.quantity import Parameter
 from paradl.grids.library import Model, look_up
 from paradl.grids.models.transformers import find_longest
-from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.errors import InputError, find_meant
 from paradl.grids.reading.units import parse_quantity
 from paradl.grids.reading.yamlfile import join_keys
 
@@ -36,6 +36,15 @@ class Words(TypedDict, total=False):
     sequence: Values | None
     tokens: float | str | None
     precision: str | None
+
+
+def expect_words(question: str, words: Mapping[str, object]) -> None:
+    """Raise TypeError for a keyword that is no word of planners, with the nearest."""
+    for name in words:
+        if name not in Words.__annotations__:
+            meant = find_meant(name, Words.__annotations__)
+            advice = f"; did you mean {meant!r}?" if meant else ""
+            raise TypeError(f"{question}() has no {name!r}{advice}")
 
 
 @dataclass(frozen=True, kw_only=True)

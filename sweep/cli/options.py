@@ -282,7 +282,10 @@ class SettingOptions:
     def read_parameters(self) -> dict[str, Any]:
         """Return the parameters of the oracle that are given. InputError: a pair that is none."""
         parameters: dict[str, Any] = dict(parse_settings(self.parameters, "--set"))
-        return parameters | list_given(self, "max_global_batch", "headroom")
+        given = list_given(self, "max_global_batch", "headroom")
+        for name in parameters.keys() & given:
+            raise InputError(f"{name} is given twice", where=f"--set {name}", advice="keep one")
+        return parameters | given
 
 
 def check_names(given: Mapping[str, Any], *, several: bool) -> None:
@@ -309,8 +312,10 @@ def check_names(given: Mapping[str, Any], *, several: bool) -> None:
                 check_name(kind, name)
     if not several and given.get("strategy") and len(split_labels(given["strategy"])) > 1:
         words = respell(given["strategy"])
-        joined = shorten("+".join(split_labels(given["strategy"])))
-        advice = f"ask about each alone; several parallelisms are joined by +, as in {joined}"
+        labels = split_labels(given["strategy"])
+        advice = "ask about each alone"
+        if {*labels} <= {*TABLE_III}:
+            advice += f"; several parallelisms are joined by +, as in {shorten('+'.join(labels))}"
         what = f"expected one, got {shorten(given['strategy'])}"
         raise InputError(what, where="--strategy", advice=f"write {words!r}" if words else advice)
     for label in split("strategy"):

@@ -13,7 +13,7 @@ from paradl.kernels.names.terms import Term
 from paradl.sweep.cases.fits import find_smallest_group
 from paradl.sweep.cases.layout_cells import find_cell
 from paradl.sweep.cells.design_space import ONLY, Configuration
-from paradl.sweep.cells.shorthands import Words
+from paradl.sweep.cells.shorthands import Words, expect_words
 from paradl.sweep.explanation.facts import Row, WorkFacts
 from paradl.sweep.explanation.formulas import describe_largest
 from paradl.sweep.explanation.kinds import find_facts
@@ -59,6 +59,7 @@ def explain(
     >>> slowest["layer"], f"{slowest['seconds_per_sample']:.3g} s"
     ('conv2', '0.000309 s')
     """
+    expect_words("explain", words)
     wanted = Configuration(
         model, strategy, pe, batch, system, dataset, parameters, settings, **words
     )

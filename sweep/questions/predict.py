@@ -31,7 +31,7 @@ from paradl.sweep.cells.design_space import (
     make_product,
 )
 from paradl.sweep.cells.memory_cube import compute_cells
-from paradl.sweep.cells.shorthands import Shorthands, Words
+from paradl.sweep.cells.shorthands import Shorthands, Words, expect_words
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.engine.compile_cache import keep_programs
 from paradl.sweep.explanation.kinds import list_memory_parts
@@ -60,6 +60,7 @@ def predict(
     >>> round(answer["epoch_time"], 1), answer["feasible"]
     (80.6, True)
     """
+    expect_words("predict", words)
     asked = {"model": model, "system": system, "batch": batch, "dataset": dataset}
     divided = {"strategy": strategy, "pe": pe}
     fixed = expect_mapping(parameters, "parameters")

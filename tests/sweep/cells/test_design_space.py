@@ -104,3 +104,27 @@ def test_a_space_in_python():
 def test_too_many_cells():
     with pytest.raises(InputError, match="cells"):
         paradl.compute_space("alexnet", pe="1..99999", batch="1..1000", dataset="imagenet")
+
+
+def test_a_misspelt_word_has_the_nearest():
+    with pytest.raises(
+        TypeError, match=r"compute_space\(\) has no 'globalbatch'; .*'global_batch'"
+    ):
+        paradl.compute_space("llama2_7b", globalbatch=64)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="'sequence'"):
+        paradl.predict("llama2_7b", "data", 8, 8, sequnce=64)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"batch": 8, "global_batch": 64}, "^global_batch: "),
+        ({"global_batch": 64, "dataset": "pile", "tokens": 1e12}, "^tokens: "),
+        ({"global_batch": 64, "precision": "fp99"}, "^precision: "),
+        ({"global_batch": 64, "sequence": 0}, "^sequence: "),
+        ({"global_batch": 64, "tokens": 0}, "^tokens: "),
+    ],
+)
+def test_words_of_planners_name_themselves(words, said):
+    with pytest.raises(InputError, match=said):
+        make_grid(SpaceValues("llama2_7b", pe=8, system="dgx-h100", **words))
