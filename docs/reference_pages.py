@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import typer
 
@@ -136,8 +136,18 @@ def write_signature(function: Callable[..., Any], name: str) -> Iterator[str]:
         if parameter.kind is parameter.KEYWORD_ONLY and not starred:
             yield "    *,"
         starred = parameter.kind in (parameter.VAR_POSITIONAL, parameter.KEYWORD_ONLY)
-        yield f"    {shorten_types(str(parameter))},"
+        yield from write_parameter(parameter)
     yield f") -> {shorten_types(inspect.formatannotation(form.return_annotation))}"
+
+
+def write_parameter(parameter: inspect.Parameter) -> Iterator[str]:
+    """Write a parameter; keywords that stand together, one by one."""
+    (words,) = get_args(parameter.annotation)[:1] or (None,)
+    if parameter.kind is not parameter.VAR_KEYWORD or words is None:
+        yield f"    {shorten_types(str(parameter))},"
+        return
+    for name, kind in get_type_hints(words).items():
+        yield f"    {name}: {shorten_types(inspect.formatannotation(kind))} = None,"
 
 
 def shorten_types(text: str) -> str:
