@@ -1,6 +1,6 @@
 """Questions about one configuration, a design space, a cube or the catalogue: a file for each.
 
-To add a verb: three files, and a line each in two lists.
+To add a verb: three files, and a line each in three lists.
 
 1. sweep/questions/VERB.py: a function VERB that takes a `Source` named `cube` (a store, a Dataset
    or slice, a design space) and a selection, reads cells by `open_source` (a `Reader`) or calls the
@@ -13,7 +13,8 @@ To add a verb: three files, and a line each in two lists.
    `show_rows` of `sweep.show.rows` prints. Heavy imports stand inside. Options have the names of
    the arguments that they become, so that messages fit both.
 
-The lists: src/paradl/__init__.pyi, and `QUESTIONS` in sweep/accessor.py for `ds.paradl`. Tests:
+The lists: src/paradl/__init__.pyi, `QUESTIONS` in sweep/accessor.py for `ds.paradl`, and `GROUPS`
+of sweep/cli/commands.py, by which `--help` is ordered. Tests:
 tests/sweep/questions/test_VERB.py, a line in tests/sweep/answers/test_schemas.py, and in
 tests/sweep/cli/test_quick.py if it must answer at once. Page: docs/questions.md.
 """

@@ -1,5 +1,7 @@
 """Design spaces of options: what a text means, what is searched, and the cube that comes of it."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -107,12 +109,14 @@ def test_too_many_cells():
 
 
 def test_a_misspelt_word_has_the_nearest():
+    words: dict[str, Any] = {"globalbatch": 64}
     with pytest.raises(
         TypeError, match=r"compute_space\(\) has no 'globalbatch'; .*'global_batch'"
     ):
-        paradl.compute_space("llama2_7b", globalbatch=64)  # type: ignore[call-arg]
+        paradl.compute_space("llama2_7b", **words)
+    words = {"sequnce": 64}
     with pytest.raises(TypeError, match="'sequence'"):
-        paradl.predict("llama2_7b", "data", 8, 8, sequnce=64)  # type: ignore[call-arg]
+        paradl.predict("llama2_7b", "data", 8, 8, **words)
 
 
 @pytest.mark.parametrize(
