@@ -109,7 +109,8 @@ def test_meta_ran_llama_405b_with_ends_as_blocks():
 
 def test_searches_try_all_chunks_that_divide():
     gpt = read("gpt3_175b")  # 96 blocks
-    listed = list_candidates(gpt, 64, 64, {"pipeline": (8,), "micro": (1,)})
+    training = Training(64, 2048, RECIPES["bf16"])
+    listed, _ = list_candidates(gpt, training, 64, 64, {"pipeline": (8,), "micro": (1,)})
     assert {*listed.chunks.tolist()} == {1, 2, 3, 4, 6, 12}
 
 

@@ -173,7 +173,7 @@ def test_faster_devices_slow_no_answer(network, name, software, pes, length, fac
     system = system.with_settings({"software": software, "precision": precision})
     recipe = find_recipe(system)
     training = Training(batch, length, RECIPES[recipe])
-    layouts = list_candidates(net, pes, batch, {"micro": (1, 4)})
+    layouts, _ = list_candidates(net, training, pes, batch, {"micro": (1, 4)})
     is_ruled = find_any(find_reasons(net, layouts, training).values())
     layouts = layouts.select(np.flatnonzero(~np.broadcast_to(is_ruled, layouts.shape))[::7])
     rates, fabric = Stack(Machine(system), recipe).find_speeds()

@@ -105,7 +105,7 @@ class LayoutSpace:
         """Answer all candidates in parts, and keep what `pick` does; stated layouts as they are."""
         # In parts: 4.5 million candidates at once took 2.1 instead of 0.3 GB, and 15.4 instead of
         # 8.0 s of CPU (2026-11).
-        parts = self.list_candidates(MOST)
+        parts = self.list_candidates(MOST, tally)
         if not self.open:
             return reduce(Ranked.join, (_list_stated(*part) for part in parts))
         answered = (pick(self._answer(*part, nearest=nearest, tally=tally)) for part in parts)
@@ -147,7 +147,7 @@ class LayoutSpace:
             return found
         found = found.take(found.find_likely())
         case = self._make_rows_case(Layouts.from_rows(found.rows), found.cell, found.exists)
-        value = np.broadcast_to(answer_case(case).objective, found.cell.shape)
+        value = np.broadcast_to(answer_case(case, found.memory).objective, found.cell.shape)
         return replace(found, value=value)
 
     def _make_rows_case(self, layouts: Layouts, cell: Integers, exists: Flags) -> Case:
@@ -210,12 +210,14 @@ class LayoutSpace:
                 columns[name] = self._flatten(size)
         return columns
 
-    def list_candidates(self, most: int) -> Iterator[tuple[Layouts, Integers, Flags]]:
-        """Yield all candidates, in parts of at most `most`: layouts, the cell of each, and whether
-        its degrees divide its PEs.
+    def list_candidates(
+        self, most: int, tally: Tally | None = None
+    ) -> Iterator[tuple[Layouts, Integers, Flags]]:
+        """Yield candidates, in parts of at most `most`: layouts, the cell of each, and whether its
+        degrees divide its PEs. tally: counts those that break a rule, which are left out.
         """
         pe = self._flatten(self.values.get("pe"))
-        for rows, cell in _join_lists(self._expand(pe, most), most):
+        for rows, cell in _join_lists(self._expand(pe, most, tally), most):
             layouts = Layouts.from_rows(rows)
             group = layouts.replica
             ranks = pe[cell] if self.strategy.replicated else group  # one PE, whatever p is
@@ -228,14 +230,20 @@ class LayoutSpace:
             ranks = np.where(layouts.shard == NODE, in_node, layouts.shard)
             yield layouts.shard_over(ranks), cell, exists
 
-    def _expand(self, pe: Integers, size: int) -> Iterator[tuple[Integers, Integers]]:
+    def _expand(
+        self, pe: Integers, size: int, tally: Tally | None
+    ) -> Iterator[tuple[Integers, Integers]]:
         """Yield lists of at most `size` candidates as rows, and the cell of each."""
         if not self.open:
             rows = _make_rows(self.fixed, pe.size)
             yield from ((rows[part], part) for part in _cut(np.arange(pe.size), size))
             return
+        trained = self.blocks.net, self.blocks.training
         for pes, most, lists, cells_of in self._list_sets():
-            rows = list_candidates(self.blocks.net, pes, most, lists).to_rows()
+            listed, broken = list_candidates(*trained, pes, most, lists)
+            if tally:
+                tally.join(broken, cells_of.size)
+            rows = listed.to_rows()
             if not len(rows):  # the stated layout alone, so that its flags say what forbids it
                 rows = _make_rows({name: np.array(values[:1]) for name, values in lists.items()}, 1)
             for some in _cut(rows, size):

@@ -53,12 +53,15 @@ def find_invariants(case: Case) -> Invariants:
     return Invariants(find_existing(case), find_flags(case), find_fixed_paths(case))
 
 
-def evaluate(case: Case, invariants: Invariants | None = None) -> Answer:
+def evaluate(
+    case: Case, invariants: Invariants | None = None, memory: Cells | None = None
+) -> Answer:
     """Compute the answer of every cell, for the best of its choices: stage two.
 
-    NaN where the configuration cannot exist. invariants: if already computed.
+    NaN where the configuration cannot exist. invariants, memory: if already computed.
     """
-    answer = _evaluate_all(case, invariants or find_invariants(case))
+    memory = find_memory(case) if memory is None else memory
+    answer = _evaluate_all(case, invariants or find_invariants(case), memory)
     for _ in case.choices:
         answer = choose_answer(answer)
     return answer
@@ -71,9 +74,9 @@ def choose_answer(choices: Answer) -> Answer:
     return chosen
 
 
-def answer_case(case: Case) -> Answer:
-    """Compute the answer, as numpy arrays."""
-    return fetch(_evaluate(case))
+def answer_case(case: Case, memory: Cells | None = None) -> Answer:
+    """Compute the answer, as numpy arrays. memory: if already computed."""
+    return fetch(_evaluate(case, memory))
 
 
 @compiled(numpy=True)
@@ -96,8 +99,8 @@ def settle_choices(case: Case) -> Case:
 
 
 @compiled(numpy=True)
-def _evaluate(case: Case) -> Answer:
-    return evaluate(case)
+def _evaluate(case: Case, memory: Cells | None) -> Answer:
+    return evaluate(case, memory=memory)
 
 
 @compiled(numpy=True)
@@ -108,7 +111,8 @@ def _settle_choices(case: Case) -> Case:
 
 def take_best(case: Case, tree: Tree) -> Tree:
     """Take arrays [..., choices, cells] at the best choice of each cell."""
-    answer, rank = _evaluate_all(case, find_invariants(case)), xp.ndim(case.run.p)
+    answer = _evaluate_all(case, find_invariants(case), find_memory(case))
+    rank = xp.ndim(case.run.p)
     for done in range(len(case.choices)):
         pick = _pick_choice(answer)
         answer = choose_answer(answer)
@@ -116,11 +120,11 @@ def take_best(case: Case, tree: Tree) -> Tree:
     return tree
 
 
-def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
+def _evaluate_all(case: Case, invariants: Invariants, memory: Cells) -> Answer:
     """Compute the answers of all choices."""
     run, exists, training = case.run, invariants.exists, case.training
     segmented = mark_segmented(case)
-    needed = xp.where(exists, find_memory(case), xp.nan)
+    needed = xp.where(exists, memory, xp.nan)
     now = _where(exists, time_iteration(case, invariants.paths))
     times = extend_to_epoch(now, run, case.options)
     unsure = None if case.uncertainty is None else spread(case, now)

@@ -7,13 +7,14 @@ from operator import itemgetter
 
 import numpy as np
 
-from paradl.kernels.columns import Column
+from paradl.kernels.columns import Column, find_any
 from paradl.kernels.divisors import factorise, list_divisors
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_DEGREES, RECOMPUTE
-from paradl.kernels.parallelism.layout import OF_BLOCKS, find_repeated
+from paradl.kernels.parallelism.layout import OF_BLOCKS, find_repeated, list_rules
+from paradl.kernels.search.ranking import Tally
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.schedules import list_chunks
-from paradl.kernels.work.transformer import Transformer
+from paradl.kernels.work.transformer import Training, Transformer
 
 # Chunks depend on the stages, and so are enumerated with them; data is what is left.
 DEGREES = (*LAYOUT_DEGREES, "chunks")
@@ -27,21 +28,26 @@ SHARED = ("degrees", *sorted(_SHARED, key=lambda name: name == "micro"))
 
 
 def list_candidates(
-    net: Transformer, pes: int, most: int, lists: Mapping[str, Sequence[int]]
-) -> Layouts:
-    """List the candidates on this many PEs, sorted by their columns.
+    net: Transformer, training: Training, pes: int, most: int, lists: Mapping[str, Sequence[int]]
+) -> tuple[Layouts, Tally]:
+    """List the candidates on this many PEs that break no rule, and count those that do.
 
     most: largest global batch [sequences]. lists: values of some columns, in place of the usual.
+    Rules of the batch are not asked: each cell has its own.
     """
-    return list_product(*_find_candidates(net, pes, most, lists))
+    layouts, sensible = _find_candidates(net, pes, most, lists)
+    rules = list_rules(net, layouts, replace(training, batch=0))  # breaks no rule of batches
+    broken = find_any(rule.mask for rule in rules.values())
+    tally = Tally(int(np.count_nonzero(sensible & broken)))
+    tally.count_rules(rules, sensible)
+    return list_product(layouts, sensible & ~broken), tally
 
 
 def count_candidates(
     net: Transformer, pes: int, most: int, lists: Mapping[str, Sequence[int]]
 ) -> int:
     """Count the candidates, without a list of them."""
-    layouts, mask = _find_candidates(net, pes, most, lists)
-    return int(np.count_nonzero(np.broadcast_to(mask, layouts.shape)))
+    return int(np.count_nonzero(_find_candidates(net, pes, most, lists)[1]))
 
 
 def _find_candidates(
@@ -61,13 +67,12 @@ def _find_candidates(
     sensible = layouts.micro * layouts.data <= most
     ranks = layouts.tensor * layouts.shards
     sensible = sensible & (ranks % (layouts.etp * layouts.expert) == 0)
-    return layouts, sensible & ~find_repeated(layouts, stated)
+    return layouts, np.broadcast_to(sensible & ~find_repeated(layouts, stated), layouts.shape)
 
 
 def list_product(layouts: Layouts, mask: Column) -> Layouts:
-    """List the masked layouts of a product, sorted by their columns."""
-    listed = layouts.list_rows(np.flatnonzero(np.broadcast_to(mask, layouts.shape)))
-    return listed.select(np.lexsort(listed.to_rows().T[::-1]))
+    """List the masked layouts of a product."""
+    return layouts.list_rows(np.flatnonzero(np.broadcast_to(mask, layouts.shape)))
 
 
 def multiply(net: Transformer, pes: int, lists: Mapping[str, Iterable[int]]) -> Layouts:

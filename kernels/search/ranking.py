@@ -51,7 +51,7 @@ class Ranked:
         """Take the best of each cell: those that least forbids, of these those of least value.
 
         most: number per cell; of several, each layout is at its best micro-batch. Of equals the
-        first are kept, so candidates in the order of their columns make ties certain.
+        first are kept.
         """
         order = np.lexsort((_put_last(self.value), self.forbidden, self.cell))
         if most > 1:
@@ -105,8 +105,20 @@ class Tally:
         large = forbids == Limit.MEMORY
         self.candidates += limit.size
         self.fitting += int(np.count_nonzero(forbids == 0))
-        counts = {name: int(np.count_nonzero(rule.mask)) for name, rule in rules.items()}
-        self.reasons.update({**counts, "memory": int(np.count_nonzero(large))})
-        self.remedies |= {name: rule.remedy for name, rule in rules.items()}
+        self.count_rules(rules)
+        self.reasons["memory"] += int(np.count_nonzero(large))
         self.least = min(self.least, float(np.min(memory, where=large, initial=inf)))
         self.remedies["memory"] = f"PEs of at least {self.least / 1e9:,.1f} GB, or more of them"
+
+    def count_rules(self, rules: Rules, among: Column | bool = True) -> None:
+        """Count candidates that break rules. among: mask of those that count."""
+        self.reasons.update(
+            {name: int(np.count_nonzero(rule.mask & among)) for name, rule in rules.items()}
+        )
+        self.remedies |= {name: rule.remedy for name, rule in rules.items()}
+
+    def join(self, other: "Tally", cells: int) -> None:
+        """Add the counts of candidates that each of so many cells has."""
+        self.candidates += cells * other.candidates
+        self.reasons.update({name: cells * count for name, count in other.reasons.items()})
+        self.remedies = other.remedies | self.remedies

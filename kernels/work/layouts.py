@@ -9,7 +9,7 @@ import numpy as np
 from paradl.kernels.columns import Column
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_DEGREES
 
-# In row order, which also breaks ties between layouts.
+# In the order of rows.
 COLUMNS = tuple(LAYOUT_COLUMNS)
 ALL_COLUMNS = (*COLUMNS, "batch", "flushes")
 
