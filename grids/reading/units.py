@@ -79,6 +79,10 @@ PREFIXES = (
     *((1e-3, "m"), (1e-6, "u"), (1e-9, "n")),
 )
 
+# Of durations from seconds on.
+TIMES = ("s", "s/epoch")
+LONG_TIMES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
+
 # A number and a unit, since pint itself would also evaluate expressions such as "9**9**9".
 QUANTITY = re.compile(
     r"\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
@@ -236,9 +240,23 @@ def _load_registry() -> "pint.UnitRegistry[Decimal]":
     return registry
 
 
+def find_prefix(most: float, unit: str) -> tuple[float, str]:
+    """Find a prefix for numbers up to `most`, in absolute terms: its size, and the whole unit.
+
+    A time beyond two minutes has minutes, hours or days: 90 min say more than 1.5 h.
+    """
+    if unit in TIMES:
+        _, _, per = unit.partition("s")
+        for size, name in LONG_TIMES:
+            if most >= 2 * size:
+                return size, f"{name}{per}"
+    size, prefix = next((step for step in PREFIXES if most >= step[0]), (1.0, ""))
+    return size, f"{prefix}{unit}"
+
+
 def format_quantity(value: float, unit: str, digits: int = 4) -> str:
     """Format a quantity for people: 16e9, "B" as "16 GB"; 9e-6, "s" as "9 us"; 0.8, "1" as 0.8."""
     if unit == "1":  # a share has no prefix
         return f"{value:,.{digits}g}"
-    size, prefix = next((step for step in PREFIXES if abs(value) >= step[0]), (1.0, ""))
-    return f"{value / size:.{digits}g} {prefix}{unit}"
+    size, whole = find_prefix(abs(value), unit)
+    return f"{float(f'{value / size:.{digits}g}'):,.15g} {whole}"

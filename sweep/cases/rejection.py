@@ -18,7 +18,13 @@ from paradl.kernels.names.flags import FORBIDS, Limit
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.reasons import list_reasons
 from paradl.sweep.cases.fits import WINDOWS, Cell, Fit, find_fits, is_allowed, list_allowed
-from paradl.sweep.cells.space import Space, list_row_values, take_cell, thin_values, write_cell
+from paradl.sweep.cells.space import (
+    Space,
+    look_up_capacity,
+    take_cell,
+    thin_values,
+    write_cell,
+)
 
 Row = dict[str, Any]
 
@@ -170,11 +176,3 @@ def _find_nearest(fit: Fit) -> tuple[int, ...]:
     # lexsort sorts by its last key first. Among equals prefer most PEs: a user has a budget of PEs.
     order = np.lexsort((memory.ravel(), -counts.ravel(), fit.reasons.ravel()))
     return tuple(int(n) for n in np.unravel_index(int(order[0]), fit.limit.shape))
-
-
-def look_up_capacity(grid: Grid, index: Index, cell: Cell) -> float:
-    """Memory of a PE [B], from an axis, the spec or the system."""
-    stated = grid.systems[index[2]].pe.memory_capacity
-    values = {**grid.spec.parameters, **list_row_values(grid, cell), **cell}
-    given = values.get("memory_capacity")
-    return float(stated if given is None else given)

@@ -138,6 +138,14 @@ def list_row_values(grid: Grid, row: Mapping[str, Any]) -> dict[str, int | float
     }
 
 
+def look_up_capacity(grid: Grid, index: Index, cell: Mapping[str, float]) -> float:
+    """Memory of a PE [B], from an axis, the spec or the system."""
+    stated = grid.systems[index[2]].pe.memory_capacity
+    values = {**grid.spec.parameters, **list_row_values(grid, cell), **cell}
+    given = values.get("memory_capacity")
+    return float(stated if given is None else given)
+
+
 def write_axis(name: str, value: float) -> int | float:
     """A value of an axis as answers state it: an int for counts and row numbers."""
     return int(value) if look_up_parameter(name).whole else float(value)

@@ -79,15 +79,14 @@ ConfigurationCommand = take_options(ConfigurationOptions)
 
 
 @app.command(cls=ConfigurationCommand)
-def predict(context: Context, form: options.Form = "table") -> None:
+def predict(context: Context, every: options.All = False, form: options.Form = "table") -> None:
     """Time, memory and limits of one configuration."""
     grid: Grid = context.obj.read_grid()
     from paradl.sweep.questions.predict import answer_grid
-    from paradl.sweep.show.rows import show_one
+    from paradl.sweep.show.explanation import show_prediction
 
     answer = answer_grid(grid)
-    # People have read the notes on stderr already.
-    show_one({key: answer[key] for key in answer if form != "table" or key != "notes"}, form)
+    show_prediction(answer, form, every)
     _end_if_forbidden(answer)
 
 

@@ -227,17 +227,15 @@ def pareto(
     expect_page(page)
     subject: Subject = context.obj.read(objective)
     from paradl.sweep.questions.pareto import pareto as question
-    from paradl.sweep.show.rows import show_rows
+    from paradl.sweep.report.asked import ask_pareto
+    from paradl.sweep.show.ranking import show_front
 
     # A store has one layout per cell, and so no others that need less memory.
     layouts = against == "memory" and subject.store is None
     prices = parse_price(price)
     rows = subject.ask(question, form, price=prices, layouts=layouts, bounded=False, **goals)
-    if rows and page:
-        from paradl.sweep.report.asked import ask_pareto
-
-        asked = ask_pareto(rows, goals["objective"], against)
-        write_page_of(subject, page, objective, price, asked)
-    show_rows(rows, form, every)
     if not rows:
         end("nothing in this slice is feasible", NOTHING_FEASIBLE)
+    asked = ask_pareto(rows, goals["objective"], against)
+    write_page_of(subject, page, objective, price, asked)
+    show_front(rows, form, every, asked.describe)

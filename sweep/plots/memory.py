@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.units import format_quantity
 from paradl.kernels.names.flags import FORBIDS, Limit
-from paradl.sweep.cases.rejection import look_up_capacity
 from paradl.sweep.cells.selection import Selection, locate_row
 from paradl.sweep.cells.source import Source
-from paradl.sweep.cells.space import thin_axis
+from paradl.sweep.cells.space import look_up_capacity, thin_axis
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.engine.compile_cache import keep_programs
 from paradl.sweep.explanation.kinds import measure_row_parts

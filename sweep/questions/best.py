@@ -25,7 +25,7 @@ from paradl.sweep.cases.picks import PLACE, pick_strategies
 from paradl.sweep.cases.rates import RATES, list_rates
 from paradl.sweep.cells.selection import Selection, join_selection, locate_row
 from paradl.sweep.cells.source import Source, open_source, open_space
-from paradl.sweep.cells.space import Space, list_given
+from paradl.sweep.cells.space import Space, list_given, look_up_capacity
 
 if TYPE_CHECKING:
     from paradl.sweep.cases.best_layouts import BestLayouts
@@ -56,13 +56,12 @@ def rank_strategies(
     ranking. across: systems compete with each other.
 
     Keys: labels and axes, replicas, group_size, segment_count, global_batch; epoch_time, comp_time,
-    comm_time [s per epoch], memory [B per PE], pe_hours per epoch. For train_time, and for PE-hours
-    or cost with a known convergence law, also epochs, train_time [s], and pe_hours to the target;
-    with `price` the cost. The machine oracle adds epoch_time_p10 and epoch_time_p90 (or
-    train_time_p10 ...), and in the first row `faster_than_next`: the probability of taking less
-    time than the next rank; None without intervals, beyond 1,000 rows, and of stores of layouts by
-    earlier formulas.
-    Strategies of one layout share a rank.
+    comm_time [s per epoch], memory and memory_capacity [B per PE], pe_hours per epoch. For
+    train_time, and for PE-hours or cost with a known convergence law, also epochs, train_time [s],
+    and pe_hours to the target; with `price` the cost. The machine oracle adds epoch_time_p10 and
+    epoch_time_p90 (or train_time_p10 ...), and in the first row `faster_than_next`: the probability
+    of taking less time than the next rank; None without intervals, beyond 1,000 rows, and of stores
+    of layouts by earlier formulas. Strategies of one layout share a rank.
 
     `limit` is empty, or marks a global batch that exceeds the data set. A strategy that is allowed
     nowhere has no rank; `limit` lists the reasons, the most frequent first, and `rejection` the
@@ -144,6 +143,9 @@ def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
         **({"iteration_time": layout.times["iteration_time"]} if layout else {}),
         **(layout.describe() if layout and "layout" not in cell else {}),
         "memory": pick["memory"],
+        "memory_capacity": look_up_capacity(grid, locate_row(grid, pick), cell)
+        if feasible
+        else cell.get("memory_capacity"),
         "feasible": feasible,
         "limit": [*mark_batch(grid, cell, degrees["global_batch"]), *lacks]
         if feasible

@@ -28,11 +28,11 @@ from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.curves import ROUNDS, close_in, span_values
 from paradl.sweep.cases.draws import draw_times
 from paradl.sweep.cases.fits import Cell, find_fits
-from paradl.sweep.cases.rejection import MOST_SAMPLES, find_batch, look_up_capacity
+from paradl.sweep.cases.rejection import MOST_SAMPLES, find_batch
 from paradl.sweep.cases.row_cases import UPGRADABLE, answer_expected, read_value
 from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_space
-from paradl.sweep.cells.space import Space, write_cell
+from paradl.sweep.cells.space import Space, look_up_capacity, write_cell
 
 Row = dict[str, Any]
 

@@ -152,6 +152,7 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
         "iteration_comp_time": finite(comp / iterations),
         "iteration_comm_time": finite(comm / iterations),
         "memory": finite(number(answer.memory)),
+        "memory_capacity": number(case.pe.memory_capacity),
         "feasible": not flags & FORBIDS,
         "limit": name_limits(flags),
         **describe_basis(grid),

@@ -98,10 +98,10 @@ def ask_pareto(rows: Sequence[Row], objective: str, against: str) -> Asked:
     x = against.replace("-", "_")
     title = {"pe": "PEs", "pe_hours": "PE-hours"}.get(x, x)
     traded, axis = TRADED[objective]
-    kept = [row | {"name": row["strategy"]} for row in rows]
 
     def describe(rows: Sequence[Row]) -> str:
-        front = sorted(rows, key=itemgetter(objective, x))
+        front = [row | {"name": row["strategy"]} for row in rows]
+        front.sort(key=itemgetter(objective, x))
         knee = find_knee(*([row[name] for row in front] for name in (objective, x)))
         words = [
             f"{name_row(row)}, {_write_number(objective, row)} and {_write_number(x, row)}"
@@ -115,7 +115,7 @@ def ask_pareto(rows: Sequence[Row], objective: str, against: str) -> Asked:
     return Asked(
         title=f"Time against {title}",
         meaning="Configurations that no other beats in both; the line joins them.",
-        rows=kept,
+        rows=rows,
         describe=describe,
         x=(x, title),
         y=(objective, axis),

@@ -11,10 +11,15 @@ import numpy as np
 from paradl.grids.entries.systems import System
 from paradl.grids.grid import LABELS, Grid
 from paradl.sweep.answers.objectives import Goal, Price
-from paradl.sweep.cases.rejection import look_up_capacity
 from paradl.sweep.cells.selection import Selection, locate_row, write_value
 from paradl.sweep.cells.source import Source, open_source, open_space
-from paradl.sweep.cells.space import Space, list_given, list_row_values, thin_values
+from paradl.sweep.cells.space import (
+    Space,
+    list_given,
+    list_row_values,
+    look_up_capacity,
+    thin_values,
+)
 from paradl.sweep.errors import NothingFeasibleError
 from paradl.sweep.plots.looks import name_part
 from paradl.sweep.questions.best import rank_strategies

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from paradl.grids.reading.errors import format_count
+from paradl.grids.reading.units import format_quantity
 from paradl.sweep.answers.objectives import Goal
-from paradl.sweep.show.columns import format_duration
 
 Row = Mapping[str, Any]
 
@@ -25,9 +25,9 @@ def brief(value: float) -> str:
 def write_time(time: float, low: float | None = None, high: float | None = None) -> str:
     """Write a time with two digits, and its 80 % interval."""
     if low is None or high is None:
-        return format_duration(time, DIGITS)
-    ends = [format_duration(end, DIGITS) for end in (low, high)]
-    return f"{format_duration(time, DIGITS)} (80 % interval {ends[0]} to {ends[1]})"
+        return format_quantity(time, "s", DIGITS)
+    ends = [format_quantity(end, "s", DIGITS) for end in (low, high)]
+    return f"{format_quantity(time, 's', DIGITS)} (80 % interval {ends[0]} to {ends[1]})"
 
 
 def name_row(row: Row) -> str:

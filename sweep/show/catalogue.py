@@ -22,10 +22,28 @@ def show_entries(rows: Sequence[Row], form: Format) -> None:
     if form == "json":
         show(rows, form)
         return
-    # A terminal has no room for sources, nor for the peaks and power of several systems.
-    wide = {"source", "tensor_peaks", "watts"} if len(rows) > 1 else {"source"}
-    hidden = wide if form == "table" else set()
-    show([{key: _format(key, row[key]) for key in row if key not in hidden} for row in rows], form)
+    # A terminal has no room for sources, nor for all peaks and the power of several systems.
+    hidden = {"source", "watts"} if len(rows) > 1 else {"source"}
+    if form == "table":
+        rows = [{key: row[key] for key in row if key not in hidden} for row in rows]
+    if form == "table" and len(rows) > 1:
+        rows = [_keep_one_peak(row) for row in rows]
+    show([{key: _format(key, row[key]) for key in row} for row in rows], form)
+
+
+def _keep_one_peak(row: Row) -> Row:
+    """Return a system's row with the peak in the precision that most train in."""
+    if "tensor_peaks" not in row:
+        return row
+    peaks = {"fp32": row["peak_flops"], **row["tensor_peaks"]}
+    usual = next((name for name in ("bf16", "amp", "fp16") if name in peaks), "fp32")
+    peak = {"peak": f"{usual} {format_quantity(peaks[usual], 'FLOP/s')}"}
+    return {
+        name: value
+        for key, value in row.items()
+        for name, value in (peak if key == "peak_flops" else {key: value}).items()
+        if name != "tensor_peaks"
+    }
 
 
 def _format(key: str, value: Any) -> Any:

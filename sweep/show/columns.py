@@ -3,28 +3,28 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from rich.cells import cell_len
 
 from paradl.grids.entries.parameters import PARAMETERS
-from paradl.grids.reading.units import PREFIXES, format_quantity
+from paradl.grids.reading.units import TIMES, find_prefix, format_quantity
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.kernels.names.terms import TERMS
 from paradl.sweep.answers.types.schemas import ANSWERS, list_answer_fields
 from paradl.sweep.show.visible import escape_invisible
 
+DIGITS = 3  # of numbers with an interval
 INTERVAL = "80 % interval"  # the header of its column
 PROSE = 20  # characters; text of several words wraps, but to no less than this
 # Percentiles that are counts; those of all other intervals are seconds.
 COUNTS = ("intervals.epochs",)
 
 # Units of fields inside an answer: rows of formulas, intervals, parameters of `explain`.
-INSIDE = {"seconds_per_epoch": "s/epoch", **dict.fromkeys(EVERY_TERM, "s/epoch")}
-INSIDE_SCALED = {
-    "seconds_per_iteration": "s",
+INSIDE = {
+    **dict.fromkeys(("seconds_per_epoch", *EVERY_TERM), "s/epoch"),
+    **dict.fromkeys(("seconds_per_iteration", "p10", "p50", "p90"), "s"),
     "gradient_delta": "B",
-    **dict.fromkeys(("p10", "p50", "p90"), "s"),
     **dict.fromkeys(("group_latency", "replica_latency", "halo_latency"), "s"),
     **dict.fromkeys(("group_bandwidth", "replica_bandwidth", "halo_bandwidth"), "B/s"),
 }
@@ -40,18 +40,28 @@ def _list_units(scaled: bool) -> dict[str, str]:
     return {
         name: fact.unit
         for name, fact in facts
-        if fact.scaled == scaled and fact.unit != "1" and " " not in fact.unit
+        if (fact.scaled or fact.unit in TIMES) == scaled
+        and fact.unit != "1"
+        and " " not in fact.unit
     }
 
 
 # Written in a column's header, and after a value that stands alone.
-UNITS = _list_units(scaled=False) | INSIDE
+UNITS = _list_units(scaled=False)
 # Written with an SI prefix: in the header, or in each cell where no prefix suits all values.
 PREFIXED = (
     {row.name: row.unit for row in PARAMETERS.values() if row.unit != "1"}
     | _list_units(scaled=True)
-    | INSIDE_SCALED
+    | INSIDE
 )
+
+
+class Ranged(NamedTuple):
+    """A number and the ends of its 80 % interval, which are None where there is none."""
+
+    value: float | None
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True)
@@ -90,28 +100,30 @@ def make_column(key: str, rows: Sequence[Mapping[str, Any]]) -> Column:
     """Make a column; its header has the unit where one prefix suits all of its numbers."""
     # Rows of several kinds may lack a column: its cell is a dash.
     values = [row.get(key) for row in rows]
+    singles = (value.value if isinstance(value, Ranged) else value for value in values)
+    numbers = [*filter(_is_number, singles)]
     unit = PREFIXED.get(key)
-    size, prefix = _choose_prefix(values) if unit else (None, "")
-    if size is not None:
-        values = [value / size if _is_number(value) else value for value in values]
-    shown = UNITS.get(key, f"{prefix}{unit}" if size is not None else "")
-    # A column of dashes and a few numbers is still one of numbers.
-    is_number = any(map(_is_number, values))
+    size, shown = _choose_prefix(numbers, unit) if unit else (1.0, UNITS.get(key, ""))
+    in_cells = None if size else unit
+    heads = [f"[{shown}]"] if shown and numbers else []
+    heads += [INTERVAL] if any(isinstance(value, Ranged) for value in values) else []
     return Column(
         escape_invisible(key),
-        tuple(_format_lines(value, unit if size is None else None) for value in values),
-        f"[{shown}]" if shown and is_number else "",
-        is_number,
+        tuple(_format_lines(value, size or 1.0, in_cells) for value in values),
+        "\n".join(heads),
+        # A column of dashes and a few numbers is still one of numbers.
+        bool(numbers),
     )
 
 
-def _choose_prefix(values: Sequence[object]) -> tuple[float | None, str]:
-    """Choose size and name of an SI prefix for all numbers; None: they are too far apart."""
-    sizes = [abs(float(value)) for value in values if _is_number(value) and value]
+def _choose_prefix(numbers: Sequence[float], unit: str) -> tuple[float | None, str]:
+    """Choose size and unit for all numbers of a column; None: they are too far apart."""
+    sizes = [abs(number) for number in numbers if number]
     # Beyond a factor of 1e4, four digits would show the smallest as 0.
     if not sizes or not max(sizes) < 1e4 * min(sizes):
         return None, ""
-    return next((prefix for prefix in PREFIXES if max(sizes) >= prefix[0]), PREFIXES[-1])
+    # Short times are read first: 20 s beside 20 min are no 0.33 min.
+    return find_prefix(min(sizes) if unit in TIMES else max(sizes), unit)
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -119,10 +131,31 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
-def _format_lines(value: object, unit: str | None) -> str:
-    """Format a cell; a tuple has one line per item."""
+def _format_lines(value: object, size: float, unit: str | None) -> str:
+    """Format a cell in units of a size; a tuple has one line per item."""
+    if isinstance(value, Ranged):
+        return format_ranged(value, unit) if unit else _format_ends(value, size, "")
     lines = value if isinstance(value, tuple) else (value,)
-    return "\n".join(escape_invisible(format_cell(line, unit)) for line in lines)
+    scaled = (line / size if _is_number(line) and size != 1 else line for line in lines)
+    return "\n".join(escape_invisible(format_cell(line, unit)) for line in scaled)
+
+
+def format_ranged(ranged: Ranged, unit: str) -> str:
+    """Format a number with its unit, and its interval in the same unit."""
+    if ranged.value is None:
+        return "-"
+    size, whole = find_prefix(abs(ranged.value), unit)
+    return _format_ends(ranged, size, f" {whole}")
+
+
+def _format_ends(ranged: Ranged, size: float, unit: str) -> str:
+    """Format a number and its interval, with three digits: the fourth is within it."""
+    value, low, high = (
+        None if end is None else format_digits(end / size, DIGITS) for end in ranged
+    )
+    if value is None:
+        return "-"
+    return f"{value}{unit}" if None in (low, high) else f"{value}{unit} ({low} to {high})"
 
 
 def format_cell(value: object, unit: str | None = None) -> str:
@@ -141,24 +174,25 @@ def format_cell(value: object, unit: str | None = None) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def format_digits(value: float) -> str:
-    """Format a number with four digits; up to a billion without an exponent."""
-    text = f"{value:.4g}"
+def format_digits(value: float, digits: int = 4) -> str:
+    """Format a number with some digits; up to a billion without an exponent."""
+    text = f"{value:.{digits}g}"
     # Of the rounded number: 9999.6 has four digits as 10,000, and `g` writes 1e+04.
-    return f"{float(text):,.0f}" if 1e4 <= abs(float(text)) < 1e9 else text
+    return f"{float(text):,.0f}" if 1e3 <= abs(float(text)) < 1e9 and "e" in text else text
 
 
 def format_alone(key: str, value: object) -> str:
     """Format a value outside of columns, with the unit of its key or of its key's prefix."""
     whole, _, name = key.rpartition(".")
-    text = format_cell(value, None if whole in COUNTS else PREFIXED.get(whole, PREFIXED.get(name)))
-    # Some terms share their name with a part of the memory.
+    # Some terms share their name with a part of the memory, or with a share.
     of_another = name in EVERY_TERM and whole not in ("", "terms", "exchanges")
-    if name not in UNITS or of_another or not _is_number(value):
-        return text
+    unit = PREFIXED.get(whole, None if of_another else PREFIXED.get(name))
+    text = format_cell(value, None if whole in COUNTS else unit)
+    if name in UNITS and _is_number(value):
+        text += f" {UNITS[name]}"
     # Hidden communication is listed among terms that add up to the time, and is not part of it.
-    hidden = name in TERMS and TERMS[name].part == "hidden"
-    return f"{text} {UNITS[name]}" + (" (no part of the sum)" if hidden else "")
+    is_hidden = whole == "terms" and TERMS[name].part == "hidden"
+    return f"{text} (no part of the sum)" if is_hidden else text
 
 
 def format_value(parameter: str, value: float | None) -> str:
@@ -175,14 +209,6 @@ def format_coordinate(axis: str, value: Any) -> str:
     """Format a value along an axis: a parameter's with its unit, names and row numbers as text."""
     is_parameter = axis in PARAMETERS and isinstance(value, int | float)
     return format_value(axis, value) if is_parameter else str(value)
-
-
-def format_duration(seconds: float, digits: int = 3) -> str:
-    """Format a duration in seconds, minutes, hours or days, whichever planners would use."""
-    # From two of a unit on: 90 min say more than 1.5 h.
-    units = (("d", 86400.0), ("h", 3600.0), ("min", 60.0))
-    unit, size = next((unit for unit in units if seconds >= 2 * unit[1]), ("s", 1.0))
-    return f"{float(f'{seconds / size:.{digits}g}'):,g} {unit}"
 
 
 def format_percent(value: float | None) -> str:

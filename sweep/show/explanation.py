@@ -13,13 +13,14 @@ from paradl.sweep.explanation.launch import note_last_node
 from paradl.sweep.show.columns import format_cell
 from paradl.sweep.show.data import Format, Row
 from paradl.sweep.show.rows import show, show_sections
-from paradl.sweep.show.tables import print_record, print_table
+from paradl.sweep.show.summary import write_summary
+from paradl.sweep.show.tables import print_record, print_table, print_text
 
 RECORD = (
     *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments"),
     *("batch", "global_batch"),
     *("epoch_time", "comp_time", "comm_time", "epochs", "train_time"),
-    *("tokens_per_pe_second", "mfu", "hfu", "bubble_share", "exchanges"),
+    *("samples_per_second", "tokens_per_pe_second", "mfu", "hfu", "bubble_share", "exchanges"),
     *("memory", "memory_parts", "stage", "largest_batch", "remarks", "runs_with"),
     *("smallest_group", "iterations", "feasible", "limit", "oracle", "precision", "software"),
     *("times", "profile", "convergence", "calibration"),
@@ -32,6 +33,34 @@ LAYER = (
 )
 
 
+def show_prediction(answer: dict[str, Any], form: Format, every: bool) -> None:
+    """Print the answer of `predict`; every: with what is zero or unknown, and all parameters."""
+    # People have read the notes on stderr already.
+    row = {key: value for key, value in answer.items() if form != "table" or key != "notes"}
+    show_sections(row, [row], form, partial(_print_prediction, row, every))
+
+
+def _print_prediction(row: dict[str, Any], every: bool) -> None:
+    _print_summary(row)
+    print_record(row if every else _drop_nothing(row))
+
+
+def _print_summary(row: dict[str, Any]) -> None:
+    if row["iteration_time"] is not None:
+        share = row["comp_time"] / row["epoch_time"]
+        print_text(f"{write_summary(row)}; {share:.0%} of the time is compute")
+
+
+def _drop_nothing(row: Row) -> Row:
+    """Drop what is zero, unknown or empty, and parameters."""
+    kept = {
+        key: _drop_nothing(value) if isinstance(value, dict) else value
+        for key, value in row.items()
+        if key not in ("parameters", "intervals")
+    }
+    return {key: value for key, value in kept.items() if value not in (None, 0, {}, [])}
+
+
 def show_explanation(explanation: dict[str, Any], form: Format, layers: bool = False) -> None:
     """Print the answer of `explain`, or only its table of layers."""
     if layers:
@@ -41,9 +70,10 @@ def show_explanation(explanation: dict[str, Any], form: Format, layers: bool = F
 
 
 def _print(explanation: dict[str, Any]) -> None:
+    _print_summary(explanation)
     if explanation["sentence"]:
-        print(explanation["sentence"], end="\n\n")
-    print_record({key: explanation[key] for key in RECORD if key in explanation})
+        print_text(explanation["sentence"])
+    print_record(_drop_nothing({key: explanation[key] for key in RECORD if key in explanation}))
     print_record(explanation["parameters"], "Parameters", "parameters")
     if not explanation["formulas"]:  # no such configuration exists
         return

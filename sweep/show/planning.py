@@ -6,7 +6,7 @@ from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.units import format_quantity
 from paradl.sweep.cells.reader import CHOSEN
-from paradl.sweep.show.columns import INTERVAL, format_duration, format_odds, format_value
+from paradl.sweep.show.columns import INTERVAL, format_odds, format_value
 from paradl.sweep.show.data import NAMES, Format, Row
 from paradl.sweep.show.rows import shorten_label, show, show_rows
 
@@ -83,7 +83,7 @@ def describe_provision(row: Row) -> Row:
     time, odds = row["train_time"], row["holds"]
     kept |= {
         "strategy": shorten_label(row["strategy"]),
-        "train_time": None if time is None else format_duration(time),
+        "train_time": None if time is None else format_quantity(time, "s", 3),
         "holds": None if odds is None else f"{odds:.0%}",
     }
     heads = {"train_time": "time", "holds": "P(deadline met)"}

@@ -18,7 +18,7 @@ from paradl.sweep.engine.duration import estimate_duration
 from paradl.sweep.engine.progress import Advance, Progress
 from paradl.sweep.engine.resources import blocks_at_once, needed_memory
 from paradl.sweep.engine.start import choose_plan, find_start
-from paradl.sweep.show.columns import format_cell, format_duration
+from paradl.sweep.show.columns import format_cell
 from paradl.sweep.show.visible import tell
 
 # Cores of this process that a plan counts on; workers have one each.
@@ -70,7 +70,7 @@ def _describe_time(grid: Grid, plan: Plan, workers: int, cells: int | None) -> s
     # Workers are processes of one core; without any, XLA computes on two.
     cores = max(workers, CORES)
     times = estimate_duration(grid, plan, cores, cells)
-    ends = (format_duration(time, digits=2) for time in times)
+    ends = (format_quantity(time, "s", 2) for time in times)
     remarks = [f"roughly {' to '.join(ends)} on {format_count(cores, 'core')}"]
     if any(name in INTERVALS for name in grid.spec.outputs):
         remarks.append("percentiles take draws")

@@ -1,21 +1,21 @@
 """Tables of rankings, regrets, limits and crossovers: how strategies compare, what stops them."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from paradl.grids.entries.parameters import GIVEN, PARAMETERS
 from paradl.grids.grid import LABELS
+from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
 from paradl.kernels.names.flags import TIGHT
 from paradl.sweep.answers.system_settings import PLACES
-from paradl.sweep.cases.degrees import read_layout_words
 from paradl.sweep.cells.selection import write_value
 from paradl.sweep.show.columns import (
     INTERVAL,
+    format_cell,
     format_coordinate,
-    format_digits,
-    format_duration,
     format_interval,
     format_odds,
     format_percent,
@@ -23,15 +23,26 @@ from paradl.sweep.show.columns import (
 )
 from paradl.sweep.show.data import Format, Row
 from paradl.sweep.show.rows import SCREENFUL, shorten_label, show, show_rows, tell_more
-from paradl.sweep.show.tables import print_table
+from paradl.sweep.show.summary import find_range, write_summary
+from paradl.sweep.show.tables import print_table, print_text
 
-# Columns after a row's labels and axes; JSON and CSV have all there are.
-SHOWN = (
-    *("degrees", "layout", "group_size", "segment_count", "precision", "software", "global_batch"),
-    *("epochs", "train_time", "epoch_time", "cost", "memory"),
-)
-HEADS = {"group_size": "group", "segment_count": "segments"}
+# Columns behind those that say what was asked; JSON and CSV have all there are.
+SHOWN = ("global_batch", "epochs", "precision", "software")
+HEADS = {
+    "group_size": "group",
+    "segment_count": "segments",
+    "tokens_per_pe_second": "tokens/s/PE",
+    "samples_per_pe_second": "samples/s/PE",
+}
+# What the first row of a ranking is, by objective.
+WORDS = {
+    "epoch_time": "Fastest",
+    "train_time": "First at the target",
+    "pe_hours": "Fewest PE-hours",
+    "cost": "Cheapest",
+}
 REGRETS = {"worst_loss": "worst slowdown", "mean_loss": "mean slowdown"}
+FRONT = 12  # rows of a long front
 LISTED = 3  # scenarios in a cell of a regret; of more values only the ends
 
 
@@ -52,6 +63,7 @@ def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = Tru
     # A sweep over a bandwidth has a ranking for each value: the winners are what to compare.
     kept = allowed if whole else [row for row in allowed if row["rank"] == 1][:SCREENFUL]
     if kept:
+        print_text(_write_headline([row for row in allowed if row["rank"] == 1], goal))
         print_table([_describe_winner(row, goal) for row in kept])
         # One sentence for each ranking; among winners of many the table says enough.
         for number, row in enumerate(rows if whole else ()):
@@ -80,54 +92,80 @@ def _show_losers(rows: Sequence[Row], whole: bool) -> None:
 
 
 def _describe_winner(row: Row, goal: str) -> Row:
-    """Make the table line of a feasible row."""
+    """Make the table line of a feasible row: what was asked comes first, since tables are cut at
+    the right.
+    """
     # Axes of the machine come before the strategy, those chosen for it behind it.
-    axes = _list_axes(row)
+    axes, is_layout = _list_axes(row), "hfu" in row
     given = _list_given(axes)
-    chosen = [axis for axis in axes if axis not in given]
-    hours = ["pe_hours"] if goal in ("pe_hours", "cost") else []
-    if "hfu" in row:
-        return _describe_layout(row, [*LABELS[:3], *given, *chosen], hours, goal)
-    order = ["rank", *LABELS[:3], *given, LABELS[3], *chosen, *SHOWN, *hours]
-    ends = (
-        format_interval(row.get(f"{time}_p10"), row.get(f"{time}_p90"))
-        for time in ("train_time", "epoch_time")
-    )
+    trains = row.get("train_time") is not None
+    time = "train_time" if trains else "iteration_time" if is_layout else "epoch_time"
+    money = [key for key in ("cost", "pe_hours") if key == goal or (key == "cost" and key in row)]
+    degrees = row.get("degrees") or {}
+    rate = "tokens_per_pe_second" if is_layout else "samples_per_pe_second"
     return {
-        **{HEADS.get(key, key): row.get(key) for key in order},
-        "strategy": shorten_label(row["strategy"]),
-        # A layout's words say its degrees, too.
-        "degrees": None
-        if read_layout_words(row) is not None
-        else " x ".join(f"{name} {n}" for name, n in row.get("degrees", {}).items()) or None,
-        INTERVAL: next(filter(None, ends), None),
-        "marks": row["limit"] or None,
-    }
-
-
-def _describe_layout(row: Row, places: Sequence[str], hours: Sequence[str], goal: str) -> Row:
-    """Make the table line of a layout; the interval is that of its iteration."""
-    trained = row.get("train_time")
-    time = "train_time" if trained else "epoch_time"
-    share = row["iteration_time"] / row[time]
-    low, high = (row.get(f"{time}_{end}") for end in ("p10", "p90"))
-    is_known = low is not None and high is not None
-    marks = [*row["limit"], *(name for name in row["remarks"] if name == TIGHT)]
-    return {
-        **{key: row[key] for key in ("rank", *places)},
-        "layout": row["layout"],
-        **{key: row[key] for key in ("cost", *hours) if goal == key and key in row},
-        "iteration s": format_digits(row["iteration_time"]),
-        INTERVAL: format_interval(low * share, high * share) if is_known else None,
-        **({"training": format_duration(trained)} if trained else {}),
-        **{key: row[key] for key in ("cost", *hours) if key in row},
-        "tokens/s/PE": format_digits(row["tokens_per_pe_second"]),
+        **{key: row[key] for key in ("rank", *LABELS[:3], *given)},
+        **({"layout": row["layout"]} if is_layout else {"strategy": _shorten(row)}),
+        **{key: row[key] for key in axes if key not in given},
+        **{key: row[key] for key in money},
+        time: find_range(row, time),
         "MFU": format_percent(row["mfu"]),
         "memory": row["memory"],
-        "marks": marks or None,
-        "runs with": ", ".join(row["runs_with"]) or None,
-        **{key: row.get(key) for key in ("precision", "software", "global_batch")},
+        "marks": [*row["limit"], *(name for name in row.get("remarks", ()) if name == TIGHT)]
+        or None,
+        HEADS[rate]: row[rate],
+        # A layout's words say its degrees.
+        **({} if is_layout else {HEADS[key]: row[key] for key in ("group_size", "segment_count")}),
+        "degrees": None
+        if is_layout
+        else " x ".join(f"{name} {n}" for name, n in degrees.items()) or None,
+        **{key: row.get(key) for key in SHOWN},
+        "iteration_time": row["iteration_time"] if time != "iteration_time" else find_range(row),
+        "runs with": ", ".join(row.get("runs_with", ())) or None,
     }
+
+
+def _shorten(row: Row) -> str:
+    return shorten_label(row["strategy"])
+
+
+def _write_headline(rows: Sequence[Row], goal: str) -> str:
+    """State the best of all rankings, and what it reaches."""
+    row = min(rows, key=lambda row: row[goal])
+    axes = (write_value(axis, row[axis]) for axis in _list_axes(row) if axis not in ("pe", "batch"))
+    where = ", ".join([row["system"], *axes])
+    spent = {"cost": "cost {}, ", "pe_hours": "{} PE-hours, "}.get(goal, "")
+    return (
+        f"{WORDS[goal]}: {_shorten(row)} on {format_count(row['pe'], 'PE')} of {where}: "
+        f"{spent.format(format_cell(row[goal]))}{write_summary(row)}"
+    )
+
+
+def show_front(
+    rows: Sequence[Row], form: Format, every: bool, describe: Callable[[list[Any]], str]
+) -> None:
+    """Print a front of `pareto`, thinned unless `every`. describe: its sentence."""
+    if form != "table":
+        show(rows, form)
+        return
+    kept: list[Row] = []
+    fronts = [[*front] for _, front in itertools.groupby(rows, itemgetter("model", "dataset"))]
+    for front in fronts:
+        name = f"{front[0]['model']}: " if len(fronts) > 1 else ""
+        print_text(f"{name}{describe(front)}")
+        kept += front if every else [front[at] for at in _thin(len(front), FRONT)]
+    print_table([{**row, "strategy": _shorten(row)} for row in kept])
+    tell_more(len(rows) - len(kept))
+
+
+def _thin(count: int, most: int) -> list[int]:
+    """List positions of at most so many rows of a front: both ends, and what lies between them by
+    equal factors, since PE counts double.
+    """
+    if count <= SCREENFUL:
+        return [*range(count)]
+    steps = (count ** (n / (most - 1)) for n in range(most))
+    return sorted({min(count - round(step), count - 1) for step in steps})
 
 
 def describe_losers(rows: Sequence[Row]) -> str:
@@ -193,9 +231,18 @@ def describe_regret(over: str, row: Row) -> Row:
     worst = None if row["worst_at"] is None else format_coordinate(over, row["worst_at"])
     return {
         **{REGRETS.get(key, key): row[key] for key in row if key not in PLACES["worst_at"]},
+        **{REGRETS[key]: _write_slowdown(row[key]) for key in row if key in REGRETS},
+        "strategy": _shorten(row),
         "worst_at": f"{worst} ({', '.join(settings)})" if settings and worst else worst,
         "infeasible_at": _write_scenarios(over, row["infeasible_at"]) or None,
     }
+
+
+def _write_slowdown(loss: float | None) -> str | None:
+    """Write a slowdown: 0.6 % slower, or 65.6 times as slow."""
+    if loss is None:
+        return None
+    return f"{loss:.1%}" if loss < 1 else f"{format_cell(1 + loss)} x"
 
 
 def _write_scenarios(over: str, values: Sequence[Any]) -> str:

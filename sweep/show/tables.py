@@ -38,6 +38,11 @@ NEVER = ("", "value", "rank", *LABELS, "pe", "batch", "p", "b")
 RECORD = ("", "value")  # the columns of a record; even constant ones stay columns
 
 
+def print_text(text: str) -> None:
+    """Print sentences, wrapped to the width of the terminal, and an empty line."""
+    print("\n".join([*map(escape_invisible, _wrap(text, _measure_width())), ""]))
+
+
 def print_record(row: Row, title: str = "", within: str = "") -> None:
     """Print one line per key, each value with its unit.
 

@@ -26,6 +26,7 @@ class Prediction(words.PlaceLabels, words.SampleRates, words.LayoutTraits):
     iteration_comp_time: Annotated[Seconds, "compute time per iteration"] | None
     iteration_comm_time: Annotated[Seconds, "communication time per iteration"] | None
     memory: words.Memory | None
+    memory_capacity: words.MemoryCapacity | None
     memory_parts: words.MemoryParts
     largest_batch: Annotated[int, "most samples per replica that fit; null: any number"] | None
     feasible: words.Feasible

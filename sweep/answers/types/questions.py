@@ -31,6 +31,7 @@ class RankingRow(words.PlaceLabels, words.Degrees, words.SampleRates, words.Layo
     iteration_time: Annotated[Seconds, "time per iteration"] | None
     pe_hours: words.PEHours | None
     memory: words.Memory | None
+    memory_capacity: words.MemoryCapacity | None
     feasible: words.Feasible
     limit: words.Limits
     rejection: Annotated[dict[str, Any], "the nearest cell, its limits, and what would help"] | None

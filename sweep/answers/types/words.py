@@ -37,6 +37,7 @@ TrainTime = Annotated[float, state_variable("train_time", "s")]
 PEHours = Annotated[float, Fact("PE-hours per epoch, or in all where epochs are known", "h")]
 Cost = Annotated[float, Fact("PE-hours times the price of a PE-hour", "currency of --price")]
 Memory = Annotated[Bytes, "memory of the fullest PE"]
+MemoryCapacity = Annotated[Bytes, "memory of a PE"]
 # Null where the configuration cannot exist.
 MemoryParts = Annotated[
     dict[str, float | None], Fact("memory of the fullest PE by part", "B", scaled=True)

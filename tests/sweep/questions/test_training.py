@@ -406,8 +406,8 @@ def test_commands(url: str, cli: Any) -> None:
     _, out, _ = cli("predict", *options, *more[:-2])
     (line,) = (line for line in out.splitlines() if line.split()[:1] == ["train_time"])
     number, unit = line.split()[1:]
-    assert unit == "s"
-    assert float(number.replace(",", "")) == pytest.approx(seconds, rel=1e-3)
+    assert unit == "min"
+    assert 60 * float(number) == pytest.approx(seconds, rel=1e-3)
     code, out, err = cli("predict", *options, *more, "--max-global-batch", 2047)
     assert code == 4
     assert json.loads(out)["limit"] == ["no_convergence"]

@@ -2,7 +2,9 @@
 
 import pytest
 
+from paradl.sweep.show.columns import Ranged, make_column
 from paradl.sweep.show.planning import show_sensitivities
+from paradl.sweep.show.ranking import show_front
 from paradl.sweep.show.rows import SCREENFUL, shorten_label, show_rows
 from paradl.sweep.show.tables import LONG, print_table
 
@@ -67,3 +69,41 @@ def test_the_parameters_of_the_largest_gain_come_first(capsys):
     shown = capsys.readouterr()
     assert "-25.0%" in shown.out
     assert shown.err == "paradl: 2 more: --all\n"
+
+
+@pytest.mark.parametrize(
+    ("times", "head", "cells"),
+    [
+        ([1.5, 3600.0], "[s/epoch]", ["1.5", "3,600"]),
+        ([90.0, 7200.0], "[s/epoch]", ["90", "7,200"]),
+        ([900.0, 7200.0], "[min/epoch]", ["15", "120"]),
+        ([8640.0, 432000.0], "[h/epoch]", ["2.4", "120"]),
+        ([1e-3, 3600.0], "", ["1 ms/epoch", "60 min/epoch"]),
+    ],
+)
+def test_times_have_a_unit_that_suits_the_shortest(times, head, cells):
+    column = make_column("epoch_time", [{"epoch_time": time} for time in times])
+    assert (column.unit, [*column.cells]) == (head, cells)
+
+
+def test_an_interval_stays_with_its_number():
+    rows = [{"epoch_time": Ranged(1.5, 1.25, 2.0)}, {"epoch_time": Ranged(30.0, None, None)}]
+    column = make_column("epoch_time", rows)
+    assert (column.unit, column.cells) == ("[s/epoch]\n80 % interval", ("1.5 (1.25 to 2)", "30"))
+    far = make_column("epoch_time", [*rows, {"epoch_time": Ranged(90000.0, 86400.0, 96000.0)}])
+    assert far.cells[0] == "1.5 s/epoch (1.25 to 2)"
+    assert far.cells[2] == "25 h/epoch (24 to 26.7)"
+
+
+def test_a_long_front_is_thinned(capsys):
+    rows = [{**ROW, "dataset": "d", "pe": n, "fastest_time": 64.0 / n} for n in range(64, 0, -1)]
+    show_front(rows, "table", every=False, describe=lambda front: f"{len(front)} of them.")
+    shown = capsys.readouterr()
+    assert shown.out.startswith("64 of them.\n")
+    _, _, lines = shown.out.partition("──")
+    counts = [int(line.split()[0]) for line in lines.splitlines()[1:] if line]
+    assert counts[0] == 64
+    assert counts[-1] == 1
+    assert shown.err == f"paradl: {64 - len(counts)} more: --all\n"
+    show_front(rows, "table", every=True, describe=lambda front: "")
+    assert capsys.readouterr().err == ""
