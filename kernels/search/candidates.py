@@ -36,7 +36,9 @@ def list_candidates(
     Rules of the batch are not asked: each cell has its own.
     """
     layouts, sensible = _find_candidates(net, pes, most, lists)
-    rules = list_rules(net, layouts, replace(training, batch=0))  # breaks no rule of batches
+    # No batch breaks no rule of batches, whatever the micro-batch (0: not settled yet).
+    settled = replace(layouts, micro=np.maximum(layouts.micro, 1))
+    rules = list_rules(net, settled, replace(training, batch=0))
     broken = find_any(rule.mask for rule in rules.values())
     tally = Tally(int(np.count_nonzero(sensible & broken)))
     tally.count_rules(rules, sensible)
