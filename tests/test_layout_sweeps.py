@@ -24,7 +24,6 @@ from paradl.sweep.questions.bottleneck import list_bottlenecks
 from paradl.sweep.questions.limits import list_limits
 from paradl.sweep.questions.predict import predict
 from paradl.sweep.questions.sensitivity import list_sensitivities
-from paradl.sweep.show.ranking import show_limits
 
 SYSTEM = "dgx-h100:precision=bf16"
 STRATEGY = "data+tensor+pipeline"
@@ -212,13 +211,12 @@ def test_bottlenecks_are_those_of_the_fastest_rows(store):
     assert all(row["share_p10"] < row["share_p90"] for row in rows)
 
 
-def test_of_many_limits_those_that_exist_come_first(store, capsys):
-    rows = list_limits(store)
-    assert rows[0]["largest_pe"] is None
-    show_limits(rows, "table", every=False)
-    lines = capsys.readouterr().out
-    assert "end of the axis" in lines
-    assert "memory" not in lines
+def test_of_many_limits_a_strategy_has_its_furthest(store, cli):
+    assert list_limits(store)[0]["largest_pe"] is None
+    code, out, err = cli("limits", str(store))
+    assert code == 0, err
+    assert "end of the axis" in out
+    assert "memory" not in out
 
 
 def test_rows_that_nothing_divides_are_refused():

@@ -127,16 +127,16 @@ def list_causes(
     calibration's runs contain, come on top.
     """
     kind, known = find_family(device), DEVICES_OF_MANY + DEVICES_OF_FEW + DEVICES_ALIKE
-    unseen = "a network" if calibrated else "a network and software"
+    unseen = "unseen network" if calibrated else "unseen network and software"
     causes = (
-        (f"{unseen} that no fit has seen", REST if is_drawn else SPREAD, True),
+        (unseen, REST if is_drawn else SPREAD, True),
         (*FAMILIES[family], family != "dense"),
         (f"products in {precision}", NARROW_SPREAD, bool(RECIPES[precision].peak)),
         (f"{precision} without a run", UNMEASURED_SPREAD, precision in UNMEASURED),
         (f"few runs on {kind}", FEW_SPREAD, kind in DEVICES_OF_FEW),
         (f"no run on {kind}, only on its maker's", FEW_SPREAD, kind in DEVICES_ALIKE),
         (f"no run on {kind}", NEW_SPREAD, kind not in known),
-        ("software that is not stated", SOFTWARE_SPREAD, not is_known and calibrated is None),
+        ("software not stated", SOFTWARE_SPREAD, not is_known and calibrated is None),
     )
     applying = {cause: spread for cause, spread, applies in causes if applies}
     if calibrated is None:
@@ -191,8 +191,8 @@ def describe_times(
     is_known = system.software != UNKNOWN
     causes = [*list_causes(system.pe.device, precision, family, is_known, calibrated)]
     if calibrated is None:
-        causes.append("the parameters' priors")
-    return f"rates fitted to published runs; the interval allows for {', '.join(causes)}"
+        causes.append("priors of parameters")
+    return f"rates fitted to published runs; interval: {', '.join(causes)}"
 
 
 def find_family(device: str) -> str:

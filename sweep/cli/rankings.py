@@ -72,7 +72,13 @@ def _show_limits(
     page: Path | None,
 ) -> None:
     """Print how far each strategy scales. InputError: an objective that is no time."""
-    from paradl.sweep.questions.limits import add_ranges, expects_intervals, list_limits
+    from paradl.sweep.questions.limits import (
+        add_ranges,
+        expects_intervals,
+        list_limits,
+        pick_furthest,
+    )
+    from paradl.sweep.report.asked import ask_limits
     from paradl.sweep.show.ranking import show_limits
     from paradl.sweep.show.rows import SCREENFUL
 
@@ -83,24 +89,26 @@ def _show_limits(
             advice="write epoch-time or train-time, or add --crossovers pe",
         )
     by = options.TIMES[objective]
+    left_out = 0
 
     def answer(source: Any, selection: Any, max_global_batch: int | None) -> Rows:
+        nonlocal left_out
         scope = (selection, by, max_global_batch)
-        rows = list_limits(source, efficiency, *scope, intervals=False)
-        # Intervals need draws, so rows that the screen does not show go without.
-        shown = rows if every or form != "table" else rows[:SCREENFUL]
+        rows = found = list_limits(source, efficiency, *scope, intervals=False)
+        if form == "table" and not every:
+            rows = pick_furthest(found)[:SCREENFUL]
+        left_out = len(found) - len(rows)
         # None: by default, if there are few rows.
-        if not expects_intervals(len(shown), intervals or None):
+        if not expects_intervals(len(rows), intervals or None):
             return rows
-        return [*add_ranges(source, shown, efficiency, *scope), *rows[len(shown) :]]
+        return add_ranges(source, rows, efficiency, *scope)
 
     subject.tell_kept_groups()
     rows = subject.ask(answer, form)
-    if rows and page:
-        from paradl.sweep.report.asked import ask_limits
-
-        write_page_of(subject, page, objective, price, ask_limits(rows))
-    show_limits(rows, form, every)
+    asked = ask_limits(rows) if rows else None
+    if asked and page:
+        write_page_of(subject, page, objective, price, asked)
+    show_limits(rows, form, asked.describe(asked.rows) if asked else "", left_out)
     subject.end_if_empty(rows)
 
 

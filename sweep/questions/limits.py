@@ -5,12 +5,15 @@ PE count and the limit that forbids the next one, the PE count with the least ep
 largest PE count with a given parallel efficiency.
 """
 
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paradl.grids.grid import Grid
+from paradl.grids.entries.parameters import GIVEN
+from paradl.grids.grid import LABELS, Grid
 from paradl.grids.notes import has_old_layouts
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import parse_quantity
@@ -20,9 +23,10 @@ from paradl.sweep.answers.objectives import Aim, Goal
 from paradl.sweep.answers.reasons import write_each
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.degrees import mark_cell
+from paradl.sweep.cases.rates import RATES, list_rates
 from paradl.sweep.cells.parts import Table
 from paradl.sweep.cells.reader import Reader
-from paradl.sweep.cells.selection import Selection, join_selection
+from paradl.sweep.cells.selection import Selection, join_selection, locate_row
 from paradl.sweep.cells.source import Source, open_source, open_space
 
 Row = dict[str, Any]
@@ -45,8 +49,9 @@ def list_limits(
     """One row for each strategy and each value of the other axes.
 
     Keys: labels and axes, largest_pe, forbidden_by (what forbids the next PE count), fastest_pe,
-    fastest_time [s per epoch], efficient_pe; None where no PE count qualifies. `marks` of the
-    fastest PE count say that its global batch exceeds the data set; rows lack it if none has any.
+    fastest_time [s per epoch], efficient_pe; None where no PE count qualifies. Of the fastest PE
+    count also samples_per_second, samples_per_pe_second and mfu, and `marks` if its global batch
+    exceeds the data set; rows lack those if none has any.
     For the objective train_time: soonest_pe, soonest_time [s to the target], soonest_epochs, and
     efficient_pe by that time.
 
@@ -66,7 +71,8 @@ def list_limits(
     reader = open_source(cube)  # only once: opening reads and checks the root of the store
     columns = _make_columns(reader, efficiency, selection, objective, max_global_batch)
     values = zip(*(column.tolist() for column in columns.values()), strict=True)
-    plain = [dict(zip(columns, row, strict=True)) for row in values]
+    named = (dict(zip(columns, row, strict=True)) for row in values)
+    plain = [row | _list_rates(reader.grid, row, objective) for row in named]
     rows = complete_rows(open_space(reader, selection), plain)
     if not expects_intervals(len(rows), intervals):
         return rows
@@ -74,6 +80,40 @@ def list_limits(
 
 
 limits = tabulate("limits", list_limits)
+
+
+def _list_rates(grid: Grid, row: Row, goal: Goal) -> Row:
+    """Samples per second and MFU on the fastest PE count, or on that which is first at the target;
+    None where there is none.
+    """
+    pe, time, epochs = (
+        (row["fastest_pe"], row["fastest_time"], 1.0)
+        if goal == "epoch_time"
+        else (row["soonest_pe"], row["soonest_time"], row["soonest_epochs"])
+    )
+    if not pe:
+        return dict.fromkeys(RATES)
+    index = locate_row(grid, row)
+    samples = grid.datasets[index[1]].samples
+    return list_rates(grid, index, row | {"pe": pe}, samples, time / epochs)
+
+
+def pick_furthest(rows: Sequence[Row]) -> list[Row]:
+    """Pick the row of each strategy and place at the batch that scales furthest, in their order."""
+    # Each bandwidth that is swept is another place.
+    key = itemgetter(*LABELS, *(name for name in GIVEN if rows and name in rows[0]))
+    best: dict[object, Row] = {}
+    for row in rows:
+        other = best.setdefault(key(row), row)
+        if weigh_reach(row) > weigh_reach(other):
+            best[key(row)] = row
+    return [*best.values()]
+
+
+def weigh_reach(row: Row) -> tuple[float, float]:
+    """Return what makes a row of `limits` better: of rows that scale as far, the faster one."""
+    time = row.get("fastest_time", row.get("soonest_time"))
+    return row["largest_pe"] or 0, -(time or 0)
 
 
 def expects_intervals(rows: int, intervals: bool | None) -> bool:

@@ -2,18 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from operator import itemgetter
 from typing import Any, Literal
 
-from paradl.grids.entries.parameters import GIVEN
-from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import format_count
-from paradl.sweep.questions.limits import END
+from paradl.sweep.questions.limits import END, pick_furthest, weigh_reach
 from paradl.sweep.questions.pareto import find_knee
 from paradl.sweep.report.names import write_stop
 from paradl.sweep.report.sentences import brief, name_row, write_time
 from paradl.sweep.show.columns import format_value
+from paradl.sweep.show.rows import shorten_label
 
 Row = dict[str, Any]
 
@@ -53,26 +51,21 @@ class Asked:
 
 def ask_limits(rows: Sequence[Row]) -> Asked:
     """Make the question how far strategies scale; rows: of `list_limits`, several per strategy."""
-    # Each bandwidth that is swept is another place.
-    key = itemgetter(*LABELS, *(name for name in GIVEN if name in rows[0]))
-
-    def rank(row: Row) -> tuple[float, float]:
-        # Batches and strategies that scale as far differ in their time.
-        return row["largest_pe"] or 0, -(row["fastest_time"] or 0)
-
-    best = [max(group, key=rank) for _, group in groupby(sorted(rows, key=key), key)]
+    best = pick_furthest(rows)
     kept = [row | {"stop": write_stop(row["forbidden_by"])} for row in best]
 
     def describe(rows: Sequence[Row]) -> str:
-        row = max(rows, key=rank)
+        row = max(rows, key=weigh_reach)
         if not row["largest_pe"]:
             return "No strategy is feasible at any number of PEs here."
+        where = f" of {row['system']}" if len({other["system"] for other in rows}) > 1 else ""
+        reached = f"up to {row['efficient_pe']:,.0f}" if row["efficient_pe"] else "none of them"
         end = f"stops there: {row['stop']}"
         if row["stop"] == END:
             end = "may scale further: that was the largest number of PEs asked about"
         return (
-            f"{row['strategy']} scales furthest, to {row['largest_pe']:,.0f} PEs, and {end}. It is "
-            f"efficient on up to {row['efficient_pe'] or 0:,.0f}."
+            f"{shorten_label(row['strategy'])} scales furthest, to {row['largest_pe']:,.0f} PEs"
+            f"{where}, and {end}. It is efficient on {reached}."
         )
 
     return Asked(

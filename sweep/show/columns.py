@@ -10,7 +10,6 @@ from rich.cells import cell_len
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.reading.units import TIMES, find_prefix, format_quantity
 from paradl.kernels.names.layout_terms import EVERY_TERM
-from paradl.kernels.names.terms import TERMS
 from paradl.sweep.answers.types.schemas import ANSWERS, list_answer_fields
 from paradl.sweep.show.visible import escape_invisible
 
@@ -19,6 +18,7 @@ INTERVAL = "80 % interval"  # the header of its column
 PROSE = 20  # characters; text of several words wraps, but to no less than this
 # Percentiles that are counts; those of all other intervals are seconds.
 COUNTS = ("intervals.epochs",)
+PERCENT = ("mfu", "hfu", "bubble_share")
 
 # Units of fields inside an answer: rows of formulas, intervals, parameters of `explain`.
 INSIDE = {
@@ -106,7 +106,8 @@ def make_column(key: str, rows: Sequence[Mapping[str, Any]]) -> Column:
     size, shown = _choose_prefix(numbers, unit) if unit else (1.0, UNITS.get(key, ""))
     in_cells = None if size else unit
     heads = [f"[{shown}]"] if shown and numbers else []
-    heads += [INTERVAL] if any(isinstance(value, Ranged) for value in values) else []
+    ranged = any(isinstance(value, Ranged) and value.low is not None for value in values)
+    heads += [INTERVAL] if ranged else []
     return Column(
         escape_invisible(key),
         tuple(_format_lines(value, size or 1.0, in_cells) for value in values),
@@ -122,8 +123,11 @@ def _choose_prefix(numbers: Sequence[float], unit: str) -> tuple[float | None, s
     # Beyond a factor of 1e4, four digits would show the smallest as 0.
     if not sizes or not max(sizes) < 1e4 * min(sizes):
         return None, ""
-    # Short times are read first: 20 s beside 20 min are no 0.33 min.
-    return find_prefix(min(sizes) if unit in TIMES else max(sizes), unit)
+    if unit not in TIMES:
+        return find_prefix(max(sizes), unit)
+    # Short times are read first: 20 s beside 20 min are no 0.33 min; 0.9 s beside 15 min is 0.9 s.
+    least = min(sizes)
+    return find_prefix(min(10 * least, 1) if least < 1 and max(sizes) > 100 else least, unit)
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -150,12 +154,12 @@ def format_ranged(ranged: Ranged, unit: str) -> str:
 
 def _format_ends(ranged: Ranged, size: float, unit: str) -> str:
     """Format a number and its interval, with three digits: the fourth is within it."""
-    value, low, high = (
-        None if end is None else format_digits(end / size, DIGITS) for end in ranged
-    )
-    if value is None:
+    if ranged.value is None:
         return "-"
-    return f"{value}{unit}" if None in (low, high) else f"{value}{unit} ({low} to {high})"
+    if ranged.low is None or ranged.high is None:
+        return f"{format_cell(ranged.value / size)}{unit}"
+    value, low, high = (format_digits(end / size, DIGITS) for end in ranged if end is not None)
+    return f"{value}{unit} ({low} to {high})"
 
 
 def format_cell(value: object, unit: str | None = None) -> str:
@@ -186,12 +190,14 @@ def format_alone(key: str, value: object) -> str:
     whole, _, name = key.rpartition(".")
     # Some terms share their name with a part of the memory, or with a share.
     of_another = name in EVERY_TERM and whole not in ("", "terms", "exchanges")
+    if name in PERCENT and _is_number(value):
+        return format_percent(value)
     unit = PREFIXED.get(whole, None if of_another else PREFIXED.get(name))
     text = format_cell(value, None if whole in COUNTS else unit)
     if name in UNITS and _is_number(value):
         text += f" {UNITS[name]}"
     # Hidden communication is listed among terms that add up to the time, and is not part of it.
-    is_hidden = whole == "terms" and TERMS[name].part == "hidden"
+    is_hidden = whole == "terms" and EVERY_TERM[name].part == "hidden"
     return f"{text} (no part of the sum)" if is_hidden else text
 
 

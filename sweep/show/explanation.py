@@ -8,6 +8,7 @@ from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.entries.strategy_names import LIMIT
 from paradl.grids.inputs.factors import divisors
 from paradl.grids.reading.errors import format_count
+from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.sweep.answers.reasons import keep_reasons
 from paradl.sweep.explanation.launch import note_last_node
 from paradl.sweep.show.columns import format_cell
@@ -20,8 +21,8 @@ RECORD = (
     *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments"),
     *("batch", "global_batch"),
     *("epoch_time", "comp_time", "comm_time", "epochs", "train_time"),
-    *("samples_per_second", "tokens_per_pe_second", "mfu", "hfu", "bubble_share", "exchanges"),
-    *("memory", "memory_parts", "stage", "largest_batch", "remarks", "runs_with"),
+    *("samples_per_second", "tokens_per_pe_second", "mfu", "hfu", "bubble_share"),
+    *("stage", "largest_batch", "remarks", "runs_with"),
     *("smallest_group", "iterations", "feasible", "limit", "oracle", "precision", "software"),
     *("times", "profile", "convergence", "calibration"),
 )
@@ -30,6 +31,13 @@ RECORD = (
 LAYER = (
     *("layer", "kind", "output", "stage", "device", "split", "weights", "memory"),
     *("forward", "backward", "macs", "gathered_items", "halo_items"),
+)
+
+
+# Fields of a prediction that its sentence and tables show.
+SHOWN = (
+    *("terms", "memory_parts", "exchanges", "comp_time", "comm_time", "iteration_time"),
+    *("memory", "memory_capacity", "samples", "feasible", "degrees"),
 )
 
 
@@ -42,7 +50,32 @@ def show_prediction(answer: dict[str, Any], form: Format, every: bool) -> None:
 
 def _print_prediction(row: dict[str, Any], every: bool) -> None:
     _print_summary(row)
-    print_record(row if every else _drop_nothing(row))
+    if every:
+        print_record(row)
+        return
+    if row["iteration_time"] is not None:
+        print_table(_list_term_lines(row), "Time of an iteration")
+    parts = {part: size for part, size in (row["memory_parts"] or {}).items() if size}
+    whole = sum(parts.values())
+    lines = [{"part": part, "memory": n, "share": f"{n / whole:.1%}"} for part, n in parts.items()]
+    print_table(lines, "Memory of the fullest PE")
+    print_record({key: value for key, value in _drop_nothing(row).items() if key not in SHOWN})
+
+
+def _list_term_lines(row: Row) -> list[Row]:
+    """List the terms of an iteration's time [s], each with its share and what it is."""
+    epoch = row["epoch_time"]
+    return [
+        {
+            "term": name,
+            "iteration_time": seconds / epoch * row["iteration_time"],
+            # Hidden communication is listed among the terms, and is no part of the sum.
+            "share": "hidden" if EVERY_TERM[name].part == "hidden" else f"{seconds / epoch:.1%}",
+            "meaning": EVERY_TERM[name].meaning,
+        }
+        for name, seconds in row["terms"].items()
+        if seconds
+    ]
 
 
 def _print_summary(row: dict[str, Any]) -> None:

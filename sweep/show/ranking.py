@@ -14,15 +14,15 @@ from paradl.sweep.answers.system_settings import PLACES
 from paradl.sweep.cells.selection import write_value
 from paradl.sweep.show.columns import (
     INTERVAL,
+    Ranged,
     format_cell,
     format_coordinate,
-    format_interval,
     format_odds,
     format_percent,
     format_value,
 )
 from paradl.sweep.show.data import Format, Row
-from paradl.sweep.show.rows import SCREENFUL, shorten_label, show, show_rows, tell_more
+from paradl.sweep.show.rows import SCREENFUL, shorten_label, show, tell_more
 from paradl.sweep.show.summary import find_range, write_summary
 from paradl.sweep.show.tables import print_table, print_text
 
@@ -265,15 +265,18 @@ FOLDED = (
 )
 
 
-def show_limits(rows: Sequence[Row], form: Format, every: bool) -> None:
-    """Print the answer of `limits`; of more than a screenful first those that are feasible."""
-    if form == "table" and not every and len(rows) > SCREENFUL:
-        rows = sorted(rows, key=lambda row: row["largest_pe"] is None)
-    show_rows(rows, form, every, _describe_limit)
+def show_limits(rows: Sequence[Row], form: Format, sentence: str, left_out: int = 0) -> None:
+    """Print the answer of `limits`, feasible rows first. left_out: rows that are not given."""
+    if form != "table" or not rows:
+        show(rows, form)
+        return
+    print_text(sentence)
+    print_table(list(map(_describe_limit, sorted(rows, key=lambda row: row["largest_pe"] is None))))
+    tell_more(left_out)
 
 
 def _describe_limit(row: Row) -> Row:
-    """Make a table line: a time is followed by its interval, a PE count by its range."""
+    """Make a table line: a time has its interval, a PE count its range."""
     line: dict[str, Any] = {}
     for key, value in row.items():
         if key.endswith(("_p10", "_p90")):
@@ -285,8 +288,13 @@ def _describe_limit(row: Row) -> Row:
             texts = ("none" if count is None else f"{count:,}" for count in (value, low, high))
             line[key] = "{} ({} to {})".format(*texts)
         if key in TIMES:
-            line[INTERVAL] = format_interval(low, high)
-    return line
+            line[key] = Ranged(value, low, high)
+    rates = {
+        "samples/s/PE": line.pop("samples_per_pe_second"),
+        "MFU": format_percent(line.pop("mfu")),
+    }
+    del line["samples_per_second"]
+    return line | {"strategy": _shorten(row)} | rates
 
 
 def describe_crossover(row: Row, goal: str = "epoch_time") -> Row:

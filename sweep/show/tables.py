@@ -29,7 +29,7 @@ LONG = 300
 
 # Left out first where a table is too wide; then all other columns, from the right.
 EXPENDABLE = (
-    *("source", "feasible", "comm_time", "comp_time", "faster_than_next"),
+    *("precision", "software", "source", "feasible", "comm_time", "comp_time", "faster_than_next"),
     *("gathered_items", "halo_items", "backward"),
 )
 # Never left out, since they say what a row is about; swept parameters go last for the same reason.

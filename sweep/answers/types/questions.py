@@ -45,8 +45,8 @@ class RankingRow(words.PlaceLabels, words.Degrees, words.SampleRates, words.Layo
     losers: NotRequired[Annotated[list[LoserRow], "why other layouts are none"]]
 
 
-class LimitsRow(words.PlaceLabels):
-    """Row of `limits`: how far a strategy scales."""
+class LimitsRow(words.PlaceLabels, words.SampleRates):
+    """Row of `limits`: how far a strategy scales, and the rates of its fastest PE count."""
 
     batch: words.Batch
     largest_pe: Annotated[int, "largest feasible PE count"] | None

@@ -1,5 +1,7 @@
 """Screenfuls, constants above a table, and what a ranking tells in words."""
 
+import re
+
 import pytest
 
 from paradl.sweep.show.columns import Ranged, make_column
@@ -107,3 +109,37 @@ def test_a_long_front_is_thinned(capsys):
     assert shown.err == f"paradl: {64 - len(counts)} more: --all\n"
     show_front(rows, "table", every=True, describe=lambda front: "")
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--model", "llama2_7b", "--strategy", "tp8", "--global-batch", "64"),
+        ("--model", "resnet50", "--dataset", "imagenet", "--strategy", "data", "--batch", "32"),
+    ],
+)
+def test_a_prediction_begins_with_its_time_and_what_takes_it(words, cli):
+    """Shares of an iteration's terms add up to all of it, those of the memory too."""
+    code, out, err = cli("predict", "--system", "dgx-h100", "--pe", "32", *words)
+    assert code == 0, err
+    assert re.match(r"[\d.]+ m?s \([\d.]+ to [\d.,]+\) an iteration, .* GB; \d+% of", out)
+    times, memory = (
+        out.partition(title)[2].partition("\n\n")[0]
+        for title in ("Time of an iteration", "Memory of the fullest PE")
+    )
+    for part in (times, memory):
+        shares = [float(share) for share in re.findall(r" (\d+\.\d)% *", part)]
+        assert sum(shares) == pytest.approx(100, abs=0.6)
+
+
+def test_limits_name_the_furthest_and_keep_what_was_asked(cli, monkeypatch):
+    """A row for each strategy and machine, at 80 columns with what stops it."""
+    monkeypatch.setenv("COLUMNS", "80")
+    systems = ("--system", "dgx-h100,abci", "--pe", "1..64", "--batch", "8,32")
+    code, out, err = cli("limits", "--model", "resnet50", "--dataset", "imagenet", *systems)
+    assert code == 0, err
+    assert "scales furthest, to 64 PEs of " in out
+    lines = [line for line in out.splitlines() if line.startswith((" dgx-h100", " abci"))]
+    assert len({tuple(line.split()[:2]) for line in lines}) == len(lines) == 20
+    assert all(head in out for head in ("largest_", "forbidden_by", "fastest_pe"))
+    assert "20 more: --all" in err
