@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from math import isfinite
 
 from paradl.grids.grid import Grid, Index
+from paradl.kernels.batches import iterations
 
 # A backward pass computes the gradients of inputs and of weights: two products for each forward.
 PASSES = 3
@@ -28,3 +29,12 @@ def list_rates(
     return dict(
         zip(RATES, (rate, rate / pe, 2 * PASSES * table.macs * rate / (pe * peak)), strict=True)
     )
+
+
+def time_iteration(
+    grid: Grid, index: Index, cell: Mapping[str, float | None], global_batch: float, seconds: float
+) -> dict[str, float | None]:
+    """Return the time of an iteration [s] and its rates. seconds: of an epoch."""
+    count = iterations(grid.datasets[index[1]].samples, global_batch, grid.spec.iterations)
+    seconds /= count
+    return {"iteration_time": seconds, **list_rates(grid, index, cell, global_batch, seconds)}

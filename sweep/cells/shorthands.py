@@ -38,6 +38,9 @@ class Words(TypedDict, total=False):
     precision: str | None
 
 
+SIZES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1, ""))  # of data sets, as in 15T tokens
+
+
 def expect_words(question: str, words: Mapping[str, object]) -> None:
     """Raise TypeError for a keyword that is no word of planners, with the nearest."""
     for name in words:
@@ -123,7 +126,9 @@ class Shorthands:
             raise InputError(f"expected at least 1, got {self.tokens}", where="tokens")
         text = {"title": "Text", "source": "--tokens", "tokens": int(tokens)}
         # Lengths are part of the name, as of other texts.
-        return [{**text, "name": f"{tokens:.4g}-tokens:length={n}", "length": n} for n in lengths]
+        size, prefix = next((size, prefix) for size, prefix in SIZES if tokens >= size)
+        name = f"{tokens / size:.4g}{prefix}-tokens"
+        return [{**text, "name": f"{name}:length={n}", "length": n} for n in lengths]
 
 
 def reads_text(model: Values, base: Path) -> bool:

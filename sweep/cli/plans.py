@@ -92,17 +92,20 @@ def provision(
         _show_needs(subject, need, efficiency, every, form, page)
     else:
         from paradl.sweep.questions.provision import list_provisions
+        from paradl.sweep.report.asked import ask_provision
         from paradl.sweep.show.planning import describe_provision
         from paradl.sweep.show.rows import show_rows
+        from paradl.sweep.show.tables import print_text
 
         ask = partial(list_provisions, epochs=epochs, holds=holds)
         rows = subject.ask(ask, form, deadline, price=parse_price(price))
         is_met = any(row["pe"] is not None for row in rows)
-        if is_met and page:
-            from paradl.sweep.report.asked import ask_provision
-
+        if is_met:
             asked = ask_provision(rows, deadline, epochs)
-            write_page_of(subject, page, price=price, asked=asked)
+            if form == "table":
+                print_text(asked.describe(rows))
+            if page:
+                write_page_of(subject, page, price=price, asked=asked)
         show_rows(rows, form, every, describe_provision)
         if not is_met:
             end("no strategy meets the deadline with these PE counts", NOTHING_FEASIBLE)
@@ -118,6 +121,7 @@ def _show_needs(
 ) -> None:
     """Print the value of one parameter that a goal needs."""
     from paradl.sweep.questions.needs import list_needs
+    from paradl.sweep.report.asked import ask_need
     from paradl.sweep.show.planning import describe_need
     from paradl.sweep.show.rows import show_rows
 
@@ -125,8 +129,6 @@ def _show_needs(
     # A reason may also say that any value will do.
     is_met = not all(str(row["reason"]).startswith("never") for row in rows)
     if is_met and page:
-        from paradl.sweep.report.asked import ask_need
-
         write_page_of(subject, page, asked=ask_need(rows, need))
     show_rows(rows, form, every, describe_need)
     if not is_met:

@@ -9,7 +9,6 @@ import numpy as np
 from paradl.grids.grid import Grid
 from paradl.grids.notes import has_old_layouts
 from paradl.grids.reading.errors import InputError
-from paradl.kernels.batches import iterations
 from paradl.kernels.names.flags import UNSUPPORTED
 from paradl.sweep.answers.frames import tabulate
 from paradl.sweep.answers.objectives import Aim, Goal, Price, count_hours, look_up_price
@@ -22,7 +21,7 @@ from paradl.sweep.cases.degrees import (
     read_layout_words,
 )
 from paradl.sweep.cases.picks import PLACE, pick_strategies
-from paradl.sweep.cases.rates import RATES, list_rates
+from paradl.sweep.cases.rates import RATES, time_iteration
 from paradl.sweep.cells.selection import Selection, join_selection, locate_row
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import Space, list_given, look_up_capacity
@@ -158,14 +157,8 @@ def _list_rates(grid: Grid, pick: Row, cell: Row, global_batch: float | None) ->
     """Time of an iteration [s], samples per second and MFU; None without a cell."""
     if global_batch is None:
         return dict.fromkeys(("iteration_time", *RATES))
-    index = locate_row(grid, cell)
-    samples = grid.datasets[index[1]].samples
-    count = iterations(samples, global_batch, grid.spec.iterations)
-    seconds = (pick["comp_time"] + pick["comm_time"]) / count
-    return {
-        "iteration_time": seconds,
-        **list_rates(grid, index, cell, global_batch, seconds),
-    }
+    epoch = pick["comp_time"] + pick["comm_time"]
+    return time_iteration(grid, locate_row(grid, cell), cell, global_batch, epoch)
 
 
 def _list_times(pick: Row, aim: Aim) -> Row:

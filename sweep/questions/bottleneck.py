@@ -14,10 +14,11 @@ from paradl.sweep.answers.numbers import find_range, name_percentiles, name_rang
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.degrees import list_degrees
 from paradl.sweep.cases.draws import draw_terms
+from paradl.sweep.cases.rates import time_iteration
 from paradl.sweep.cases.row_cases import answer_expected
-from paradl.sweep.cells.selection import Selection, join_selection
+from paradl.sweep.cells.selection import Selection, join_selection, locate_row
 from paradl.sweep.cells.source import Source, open_space
-from paradl.sweep.cells.space import Space, take_cell, thin_axis, write_cell
+from paradl.sweep.cells.space import Space, look_up_capacity, take_cell, thin_axis, write_cell
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.explanation.formulas import describe_largest
 from paradl.sweep.explanation.kinds import measure_row_parts
@@ -37,8 +38,9 @@ def list_bottlenecks(
     """One row for each strategy and PE count of the slice, at most eight per line.
 
     Keys: labels and axes, epoch_time [s], `shares` of it by term, `binds`: the largest term,
-    `kind`: limitation, bottleneck or work, `sentence`, memory [B] and `memory_parts`, feasible,
-    limit, and the degrees: replicas, group_size, segment_count, global_batch. The machine oracle
+    `kind`: limitation, bottleneck or work, `sentence`, iteration_time [s], samples_per_second,
+    samples_per_pe_second, mfu, memory [B], `memory_parts` and memory_capacity, feasible, limit,
+    and the degrees: replicas, group_size, segment_count, global_batch. The machine oracle
     adds 10th and 90th percentiles over draws of uncertain parameters (`share_p10`,
     `computing_p10`, `shares_p10` ...), and `binds_probability`: the fraction of draws in which that
     term is the largest. Other axes are thinned to four values, rows of layouts to the
@@ -159,6 +161,11 @@ def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
 
 
 def _list_parts(grid: Grid, row: Row) -> Row:
-    """Degrees of a row, and its memory by part [B]."""
-    degrees = list_degrees(grid, row)
-    return degrees | {"memory_parts": measure_row_parts(grid, row | degrees)}
+    """Degrees of a row, rates of an iteration, and memory by part and that of a PE [B]."""
+    degrees, index = list_degrees(grid, row), locate_row(grid, row)
+    return {
+        **degrees,
+        **time_iteration(grid, index, row, degrees["global_batch"], row["epoch_time"]),
+        "memory_parts": measure_row_parts(grid, row | degrees),
+        "memory_capacity": look_up_capacity(grid, index, row),
+    }

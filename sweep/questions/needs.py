@@ -84,7 +84,8 @@ def list_needs(
         efficiency = parse_quantity(efficiency, "1", "efficiency", "80%")
     if parameter in UPGRADABLE and (efficiency is None or not 0 < efficiency <= 1):
         raise InputError(
-            f"{parameter} is needed for an efficiency above 0 and at most 1, got {efficiency}",
+            f"expected the efficiency for which {parameter} is needed, more than 0 and at most 1, "
+            f"got {'none' if efficiency is None else efficiency}",
             where="efficiency",
             advice="for 80 % give 0.8",
         )

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from paradl.grids.grid import Index
 from paradl.grids.reading.errors import InputError, shorten
-from paradl.grids.reading.units import parse_duration, parse_quantity
+from paradl.grids.reading.units import format_quantity, parse_duration, parse_quantity
 from paradl.kernels.blocks.outputs import compute_outputs
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.names.arrays import Floats
@@ -174,7 +174,7 @@ class Trainings:
         at = np.unravel_index(int(np.nanargmin(self.bounds)), self.times.shape)
         place, holds = write_place("pe", self.axes["pe"][at[0]]), self.goal.holds
         odds = "" if holds is None else f" with probability {holds:g}"
-        return f"at best {self.bounds[at]:.4g} s{odds}, on {place}"
+        return f"at best {format_quantity(self.bounds[at], 's')}{odds}, on {place}"
 
 
 def _find_spread(answer: Answer, by_law: bool) -> Floats:

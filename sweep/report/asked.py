@@ -10,7 +10,7 @@ from paradl.sweep.questions.limits import END, pick_furthest, weigh_reach
 from paradl.sweep.questions.pareto import find_knee
 from paradl.sweep.report.names import write_stop
 from paradl.sweep.report.sentences import brief, name_row, write_time
-from paradl.sweep.show.columns import format_value
+from paradl.sweep.show.columns import format_cell, format_value
 from paradl.sweep.show.rows import shorten_label
 
 Row = dict[str, Any]
@@ -134,9 +134,10 @@ def _write_number(name: str, row: Row) -> str:
 
 def ask_provision(rows: Sequence[Row], seconds: float, epochs: float | None) -> Asked:
     """Make the question how few PEs meet a deadline [s]; rows: of `list_provisions`."""
+    stated = {epochs} if epochs else {row["epochs"] for row in rows if row["epochs"]}
     task = "train to the target"
-    if epochs:
-        task = f"train {epochs:g} {'epoch' if epochs == 1 else 'epochs'}"
+    if epochs or stated == {1.0}:  # a stated number of tokens is one epoch
+        task = "train 1 epoch" if stated == {1.0} else f"train {epochs:g} epochs"
     deadline = write_time(seconds)
 
     def describe(rows: Sequence[Row]) -> str:
@@ -145,12 +146,13 @@ def ask_provision(rows: Sequence[Row], seconds: float, epochs: float | None) -> 
             reasons = "; ".join(f"{row['strategy']}: {row['reason']}" for row in rows)
             return f"Nothing here can {task} within {deadline}: {reasons}."
         row = min(met, key=itemgetter("pe"))
-        cost = f", costing {brief(row['cost'])}" if row.get("cost") else ""
+        cost = f", costing {format_cell(row['cost'])}" if row.get("cost") else ""
+        strategy = row.get("layout") or shorten_label(row["strategy"])
         odds = "" if row["holds"] is None else f"; the deadline is met with {row['holds']:.0%}"
         return (
             f"To {task} within {deadline} takes {format_count(row['pe'], 'PE')} of "
-            f"{row['system']}, with {row['strategy']}, batch {row['batch']:,.0f}: "
-            f"{write_time(row['train_time'])}, {brief(row['pe_hours'])} PE-hours{cost}{odds}."
+            f"{row['system']}, with {strategy}, global batch {row['global_batch']:,.0f}: "
+            f"{write_time(row['train_time'])}, {format_cell(row['pe_hours'])} PE-hours{cost}{odds}."
         )
 
     return Asked(

@@ -6,26 +6,29 @@ from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.units import format_quantity
 from paradl.sweep.cells.reader import CHOSEN
-from paradl.sweep.show.columns import INTERVAL, format_odds, format_value
+from paradl.sweep.show.columns import INTERVAL, format_odds, format_percent, format_value
 from paradl.sweep.show.data import NAMES, Format, Row
 from paradl.sweep.show.rows import shorten_label, show, show_rows
+from paradl.sweep.show.summary import write_memory
+from paradl.sweep.show.tables import print_text
 
 # Parameters listed per cell without --all: those of the largest effect.
 FIRST = 10
 
 
 def show_bottlenecks(rows: Sequence[Row], form: Format, every: bool) -> None:
-    """Print a line per cell; a table is followed by a sentence on each strategy."""
-    show_rows(rows, form, every, _describe_bottleneck)
-    if form != "table":
-        return
+    """Print a sentence on each strategy, then a line per cell."""
     # Rows ascend in p, so this keeps each strategy's largest p, where its bottleneck shows most.
-    for row in {row["strategy"]: row for row in rows if row["feasible"]}.values():
+    largest = {row["strategy"]: row for row in rows if row["feasible"]} if form == "table" else {}
+    for row in largest.values():
         kind = "" if row["kind"] == "work" else f" It is a {row['kind']}."
-        print(f"{settle_label(row)} on {row['pe']:,}: {row['sentence']}{kind}")
         parts = sorted(row["memory_parts"].items(), key=lambda part: -part[1])
         sizes = (f"{name} {format_quantity(size, 'B')}" for name, size in parts if size)
-        print(f"    memory: {', '.join(sizes)}")
+        print_text(
+            f"{row.get('layout') or settle_label(row)} on {row['pe']:,}: {row['sentence']}{kind} "
+            f"Memory {write_memory(row)}: {', '.join(sizes)}."
+        )
+    show_rows(rows, form, every, _describe_bottleneck)
 
 
 def _describe_bottleneck(row: Row) -> Row:
@@ -41,13 +44,14 @@ def _describe_bottleneck(row: Row) -> Row:
     return {
         **_take_place(row),
         **chosen,
-        "epoch_time": row["epoch_time"],
-        "computing": f"{row['computing']:.0%}",
         "bottleneck": row["binds"],
         "share": f"{row['share']:.0%}",
         INTERVAL: interval,
-        "probability": format_odds(row.get("binds_probability")),
+        "iteration_time": row["iteration_time"],
+        "MFU": format_percent(row["mfu"]),
         "memory": row["memory"],
+        "computing": f"{row['computing']:.0%}",
+        "probability": format_odds(row.get("binds_probability")),
         "feasible": row["feasible"],
     }
 
@@ -78,16 +82,21 @@ def _describe_sensitivity(row: Row) -> Row:
 
 def describe_provision(row: Row) -> Row:
     """Make a table line for a strategy: the fewest PEs that it needs."""
-    # Replicas and segments follow from the strategy and its group.
-    kept = {key: row[key] for key in row if key not in ("replicas", "segment_count")}
-    time, odds = row["train_time"], row["holds"]
-    kept |= {
-        "strategy": shorten_label(row["strategy"]),
-        "train_time": None if time is None else format_quantity(time, "s", 3),
-        "holds": None if odds is None else f"{odds:.0%}",
+    time, odds, is_layout = row["train_time"], row["holds"], row.get("layout") is not None
+    chosen = {} if is_layout else {"group": row["group_size"]}
+    asked = ("pe", "train_time", "holds", "pe_hours", "cost", "reason")
+    left = ("layout", "degrees", "replicas", "segment_count", "group_size", *asked)
+    return {
+        **{key: row[key] for key in LABELS},
+        "strategy": row["layout"] if is_layout else shorten_label(row["strategy"]),
+        "pe": row["pe"],
+        "time": None if time is None else format_quantity(time, "s", 3),
+        "P(deadline met)": None if odds is None else f"{odds:.0%}",
+        **{key: row[key] for key in ("pe_hours", "cost") if key in row},
+        **chosen,
+        **{key: value for key, value in row.items() if key not in (*LABELS, *left)},
+        "reason": row["reason"],
     }
-    heads = {"train_time": "time", "holds": "P(deadline met)"}
-    return {heads.get(key, key): value for key, value in kept.items()}
 
 
 def describe_need(row: Row) -> Row:

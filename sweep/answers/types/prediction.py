@@ -22,7 +22,7 @@ class Prediction(words.PlaceLabels, words.SampleRates, words.LayoutTraits):
     comm_time: words.CommTime | None
     epochs: words.Epochs | None
     train_time: words.TrainTime | None
-    iteration_time: Annotated[Seconds, "time per iteration"] | None
+    iteration_time: words.IterationTime | None
     iteration_comp_time: Annotated[Seconds, "compute time per iteration"] | None
     iteration_comm_time: Annotated[Seconds, "communication time per iteration"] | None
     memory: words.Memory | None

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from paradl.sweep.answers.types import words
-from paradl.sweep.answers.types.facts import RANGED, AnswerType, Fact, Seconds
+from paradl.sweep.answers.types.facts import RANGED, AnswerType, Fact
 
 Value = Annotated[float, Fact(unit=words.OF_PARAMETER)]
 FastestTime = Annotated[float, Fact("least epoch time", "s/epoch")]
@@ -28,7 +28,7 @@ class RankingRow(words.PlaceLabels, words.Degrees, words.SampleRates, words.Layo
     epoch_time: Annotated[words.EpochTime, RANGED] | None
     comp_time: words.CompTime | None
     comm_time: words.CommTime | None
-    iteration_time: Annotated[Seconds, "time per iteration"] | None
+    iteration_time: words.IterationTime | None
     pe_hours: words.PEHours | None
     memory: words.Memory | None
     memory_capacity: words.MemoryCapacity | None
@@ -110,7 +110,7 @@ class RegretRow(TypedDict):
     worst_software: NotRequired[Annotated[str, "software of the system in worst_at"] | None]
 
 
-class BottleneckRow(words.PlaceLabels):
+class BottleneckRow(words.PlaceLabels, words.SampleRates):
     """Row of `bottleneck`: the term that takes most of an iteration."""
 
     pe: words.PE
@@ -120,6 +120,7 @@ class BottleneckRow(words.PlaceLabels):
     segment_count: words.SegmentCount | None
     global_batch: words.GlobalBatch
     epoch_time: words.EpochTime
+    iteration_time: words.IterationTime
     binds: words.TermName
     share: Annotated[float, "fraction of the time that the bottleneck takes", RANGED]
     kind: Annotated[Kind, "limitation: of the strategy; bottleneck: of framework or system"]
@@ -128,6 +129,7 @@ class BottleneckRow(words.PlaceLabels):
     shares: Annotated[dict[str, float | None], "fraction of the time by term", RANGED]
     memory: words.Memory
     memory_parts: words.MemoryParts
+    memory_capacity: words.MemoryCapacity
     feasible: words.Feasible
     limit: words.Limits
     # Of the machine oracle.

@@ -3,7 +3,13 @@
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from paradl.kernels.names.terms import TERMS
-from paradl.sweep.answers.types.facts import Bytes, Fact, state_parameter, state_variable
+from paradl.sweep.answers.types.facts import (
+    Bytes,
+    Fact,
+    Seconds,
+    state_parameter,
+    state_variable,
+)
 from paradl.sweep.cube.variables import name_limits
 
 # Units that depend on another field, or on an option.
@@ -30,6 +36,7 @@ SegmentCount = Annotated[int, state_variable("segment_count")]
 GlobalBatch = Annotated[int, state_variable("global_batch")]
 
 EpochTime = Annotated[float, state_variable("epoch_time", "s/epoch")]
+IterationTime = Annotated[Seconds, "time per iteration"]
 CompTime = Annotated[float, state_variable("comp_time", "s/epoch")]
 CommTime = Annotated[float, state_variable("comm_time", "s/epoch")]
 Epochs = Annotated[float, state_variable("epochs")]

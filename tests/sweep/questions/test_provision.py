@@ -4,6 +4,7 @@ import pytest
 
 import paradl
 from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.units import parse_duration
 from paradl.sweep.cells.design_space import SpaceValues, make_grid, make_product
 from paradl.sweep.questions.needs import list_needs
 from paradl.sweep.questions.provision import list_provisions
@@ -39,7 +40,7 @@ def test_the_fewest_pes_that_meet_a_deadline():
     assert list_provisions(grid, f"{deadline!r} s", epochs=10, price=2.0) == [best, alone]
     assert alone["pe"] is None
     assert alone["reason"].startswith("at best ")
-    assert alone["reason"].endswith(" s, on 1 PE")
+    assert alone["reason"].endswith(" h, on 1 PE")
 
 
 def test_a_deadline_at_the_median_holds_in_half_of_the_cases():
@@ -209,7 +210,8 @@ def test_the_batch_whose_bound_is_least_wins_not_the_one_that_is_faster_on_avera
 
 def read_best(row):
     """Time [s] that the reason of a missed deadline says is reached at best."""
-    return float(row["reason"].split()[2])
+    value, unit = row["reason"].removeprefix("at best ").split()[:2]
+    return parse_duration(f"{value} {unit.rstrip(',')}", "reason", "6 h")
 
 
 def test_stated_epochs_have_no_spread():
