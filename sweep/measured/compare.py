@@ -56,7 +56,8 @@ def compare(
 
 
 def _make_row(run: PredictedRun, anomaly: Row | None) -> Row:
-    row, predicted, reason = run.row, run.predicted, None
+    row, predicted, reason, mfu = run.row, run.predicted, None, run.answer["mfu"]
+    lasted = row.measured.total
     if predicted.total is None:
         limits = ", ".join(run.answer["limit"])
         reason = run.grid.misfit(0, 0) or f"no such configuration: {limits}"
@@ -72,6 +73,10 @@ def _make_row(run: PredictedRun, anomaly: Row | None) -> Row:
         **_name_columns("measured", row.measured),
         **_name_columns("predicted", predicted),
         **_rate_predictions("accuracy", predicted, row.measured),
+        "measured_mfu": mfu * predicted.total / lasted
+        if mfu and predicted.total and lasted
+        else None,
+        "predicted_mfu": mfu,
         "measured_memory": row.memory,
         "predicted_memory": run.answer["memory"],
         "accuracy_memory": rate_prediction(run.answer["memory"], row.memory),

@@ -24,6 +24,7 @@ PERCENT = ("mfu", "hfu", "bubble_share")
 INSIDE = {
     **dict.fromkeys(("seconds_per_epoch", *EVERY_TERM), "s/epoch"),
     **dict.fromkeys(("seconds_per_iteration", "p10", "p50", "p90"), "s"),
+    **dict.fromkeys(("measured", "predicted"), "s"),  # times of runs
     "gradient_delta": "B",
     **dict.fromkeys(("group_latency", "replica_latency", "halo_latency"), "s"),
     **dict.fromkeys(("group_bandwidth", "replica_bandwidth", "halo_bandwidth"), "B/s"),
@@ -87,6 +88,8 @@ class Column:
     @cached_property
     def least(self) -> int:
         """Smallest usable width [characters]; only prose can wrap."""
+        if INTERVAL in self.unit:
+            return self.width
         words = max((cell_len(word) for cell in self.cells for word in cell.split()), default=0)
         return min(self.width, max(PROSE, words))
 

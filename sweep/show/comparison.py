@@ -1,7 +1,7 @@
 """Text about measured runs: the accuracy of predictions, and the parameters of a calibration."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,13 +11,14 @@ from paradl.grids.entries.systems import System
 from paradl.grids.entries.transformer_rates import UNKNOWN, find_factor_spread, find_prior_spread
 from paradl.grids.inputs.machine import Machine
 from paradl.grids.inputs.uncertainty import list_spreads
+from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
 from paradl.sweep.answers.reasons import keep_reasons
 from paradl.sweep.measured.runs import PARTS
-from paradl.sweep.show.columns import INTERVAL, format_interval, format_percent
+from paradl.sweep.show.columns import Ranged, format_percent
 from paradl.sweep.show.data import Format, Row
 from paradl.sweep.show.rows import show_sections
-from paradl.sweep.show.tables import print_table
+from paradl.sweep.show.tables import print_table, print_text
 
 # Of the logarithm of a parameter: smaller moves of layouts' parameters are not shown.
 NOTICED = 0.01
@@ -47,7 +48,8 @@ def show_comparison(comparison: Mapping[str, Any], form: Format) -> None:
 
 def _print_comparison(comparison: Mapping[str, Any]) -> None:
     rows = comparison["rows"]
-    print_table(list(map(_describe_run, rows)), "Seconds per iteration, and accuracy")
+    print_text(_write_accuracy(rows, comparison["summary"]["overall"]))
+    print_table(list(map(_describe_run, rows)), "Time of an iteration, and accuracy of its parts")
     print_table(list_averages(comparison["summary"]), "Accuracy, mean / median")
     anomalies = [
         {
@@ -59,6 +61,18 @@ def _print_comparison(comparison: Mapping[str, Any]) -> None:
     ]
     if anomalies:
         print_table(anomalies, "Anomalies, and their likely cause")
+
+
+def _write_accuracy(rows: Sequence[Row], overall: Mapping[str, Any]) -> str:
+    """State how well the runs are met."""
+    counted, mean = format_count(len(rows), "run"), overall["total"]["mean"]
+    if mean is None:
+        return f"{counted}, none with a time that is both measured and predicted."
+    held = overall["coverage"]["total"]
+    inside = "" if held is None else f"; {held:.0%} lie in their 80 % intervals"
+    apart = sum(row["anomaly"] is not None for row in rows)
+    stand = f"; {apart} stand{'s' if apart == 1 else ''} out" if apart else ""
+    return f"{counted}: times are met to {format_percent(mean)} on average{inside}{stand}."
 
 
 def _describe_run(row: Row) -> dict[str, Any]:
@@ -73,13 +87,18 @@ def _describe_run(row: Row) -> dict[str, Any]:
         **{key: row[key] for key in ("model", "dataset", "strategy", "p")},
         "b": row["samples_per_replica"],
         "measured": row["measured_total"],
-        "predicted": row["predicted_total"],
-        INTERVAL: format_interval(row["p10"], row["p90"]),
+        "predicted": Ranged(row["predicted_total"], row["p10"], row["p90"]),
+        "MFU (predicted)": _format_mfu(row),
         **{PART_NAMES[part]: format_percent(row[f"accuracy_{part}"]) for part in PARTS},
         "memory": _format_memory(row["measured_memory"], row["predicted_memory"]),
         "authors": format_percent(row["authors_accuracy_total"]),
         "remarks": "; ".join(remarks),
     }
+
+
+def _format_mfu(row: Row) -> str | None:
+    known = [row["measured_mfu"], row["predicted_mfu"]]
+    return None if None in known else "{:.1%} ({:.1%})".format(*known)
 
 
 def _format_memory(measured: float | None, predicted: float | None) -> str | None:

@@ -48,6 +48,8 @@ class RunRow(words.PlaceLabels):
     within: Annotated[bool, "whether measured_total lies between p10 and p90"] | None
     within_comp: Annotated[bool, "whether measured_comp lies between p10 and p90"] | None
     within_comm: Annotated[bool, "whether measured_comm lies between p10 and p90"] | None
+    measured_mfu: Annotated[float, "MFU at the measured time"] | None
+    predicted_mfu: Annotated[float, "MFU at the predicted time"] | None
     measured_memory: Annotated[float, Fact("memory of a PE, measured", "B")] | None
     predicted_memory: Annotated[float, Fact("memory of a PE, predicted", "B")] | None
     accuracy_memory: Annotated[float, "accuracy of the predicted memory: 1 is exact"] | None
