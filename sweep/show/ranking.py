@@ -49,8 +49,8 @@ LISTED = 3  # scenarios in a cell of a regret; of more values only the ends
 def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = True) -> None:
     """Print the answer of `best`: the feasible strategies, then the losers.
 
-    every: print all rankings in full. Otherwise only the winners, where a sweep over a parameter of
-    the machine makes more than a screenful.
+    every: print all rankings in full. Otherwise layouts of the same degrees are one line, and of a
+    sweep over a parameter of the machine that makes more than a screenful only the winners.
     """
     if form != "table" or not rows:
         show(rows, form)
@@ -64,13 +64,14 @@ def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = Tru
     kept = allowed if whole else [row for row in allowed if row["rank"] == 1][:SCREENFUL]
     if kept:
         print_text(_write_headline([row for row in allowed if row["rank"] == 1], goal))
-        print_table([_describe_winner(row, goal) for row in kept])
+        families = [[row] for row in kept] if every else _gather_alike(kept)
+        print_table([_describe_winner(first, goal, len(others)) for first, *others in families])
         # One sentence for each ranking; among winners of many the table says enough.
         for number, row in enumerate(rows if whole else ()):
             if row.get("faster_than_next") is not None:
                 second = next(other for other in rows[number:] if other["rank"] != row["rank"])
                 print(_describe_chance(row, second, given))
-        tell_more(len(allowed) - len(kept))
+        tell_more(len(allowed) - len(families))
     _show_losers([row for row in rows if not row["feasible"]], whole)
     for row in rows:
         if reasons := row.get("losers"):
@@ -91,9 +92,20 @@ def _show_losers(rows: Sequence[Row], whole: bool) -> None:
     tell_more(len(rows) - len(shown))
 
 
-def _describe_winner(row: Row, goal: str) -> Row:
+def _gather_alike(rows: Sequence[Row]) -> list[list[Row]]:
+    """Gather layouts that differ in settings alone: degrees decide, settings mostly tie."""
+    families: dict[object, list[Row]] = {}
+    for number, row in enumerate(rows):
+        is_layout = "hfu" in row and row.get("degrees")
+        place = [row[key] for key in (*LABELS[:3], *_list_axes(row))]
+        key = (*place, *row["degrees"].items()) if is_layout else number
+        families.setdefault(key, []).append(row)
+    return [*families.values()]
+
+
+def _describe_winner(row: Row, goal: str, alike: int) -> Row:
     """Make the table line of a feasible row: what was asked comes first, since tables are cut at
-    the right.
+    the right. alike: layouts of the same degrees that are not shown.
     """
     # Axes of the machine come before the strategy, those chosen for it behind it.
     axes, is_layout = _list_axes(row), "hfu" in row
@@ -106,6 +118,7 @@ def _describe_winner(row: Row, goal: str) -> Row:
     return {
         **{key: row[key] for key in ("rank", *LABELS[:3], *given)},
         **({"layout": row["layout"]} if is_layout else {"strategy": _shorten(row)}),
+        **({"alike": f"+{alike}"} if alike else {}),
         **{key: row[key] for key in axes if key not in given},
         **{key: row[key] for key in money},
         time: find_range(row, time),
