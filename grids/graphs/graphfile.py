@@ -30,7 +30,6 @@ from paradl.grids.entries.entry import Count, Entry, Name, Record, list_text
 from paradl.grids.entries.names import CATALOGUE
 from paradl.grids.entries.quantity import Scale
 from paradl.grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
-from paradl.grids.graphs.pipedream import read_profile
 from paradl.grids.reading.errors import shorten
 from paradl.grids.reading.units import parse_quantity
 from paradl.grids.reading.yamlfile import Document, load, validate
@@ -96,21 +95,18 @@ def validate_plain(document: Document) -> Graph:
 @cache
 def list_graphs() -> tuple[str, ...]:
     """Names of the graphs in the catalogue."""
-    return tuple(sorted(path.stem for path in GRAPHS.glob("*.txt")))
+    return tuple(sorted(path.stem for path in GRAPHS.glob("*.yaml")))
 
 
 def find_graph(reference: str, base: Path) -> Graph | None:
     """Return the graph of a name or a path relative to `base`; None if it may be a model instead.
 
-    A PipeDream profile ends in .txt; a user's graph in .json, .yaml or .yml. A YAML file without
-    `operators`, and a config.json of Hugging Face, are left to the model reader. InputError: see
-    the readers.
+    A graph ends in .json, .yaml or .yml. A YAML file without `operators`, and a config.json of
+    Hugging Face, are left to the model reader. InputError: see `link_operators`.
     """
     if reference in list_graphs():
         return _read_catalogued(reference)
     path = base / os.path.expanduser(reference)
-    if path.suffix == ".txt":
-        return read_profile(path)
     if path.suffix == ".json":
         document = load(path)
         return None if "model_type" in document.data else validate_plain(document)
@@ -123,4 +119,4 @@ def find_graph(reference: str, base: Path) -> Graph | None:
 @cache
 def _read_catalogued(name: str) -> Graph:
     """Return a catalogued graph, read once per process."""
-    return read_profile(GRAPHS / f"{name}.txt")
+    return validate_plain(load(GRAPHS / f"{name}.yaml"))
