@@ -21,6 +21,7 @@ from benchmarks.broken_files import mutate, mutate_part
 from benchmarks.network_files import mutate_network
 from benchmarks.report import Effort, Goal, Report, Row
 from paradl.grids.entries.names import CATALOGUE, Kind, list_names
+from paradl.grids.graphs.graphfile import find_graph
 from paradl.grids.grid import Grid
 from paradl.grids.library import find
 from paradl.grids.reading.errors import InputError
@@ -170,6 +171,7 @@ def list_readers() -> dict[str, Reader]:
         "examples": read_spec,
         "measured": read_runs,
         "families": _read_family,
+        "graphs": lambda path: find_graph(path.name, path.parent),
         ".onnx": lambda path: import_network(str(path), None, "", allow=True),
         ".safetensors": lambda path: count_parameters([path]),
         ".json": partial(_read_entry, "model"),
