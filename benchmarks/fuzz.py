@@ -21,10 +21,9 @@ from benchmarks.broken_files import mutate, mutate_part
 from benchmarks.network_files import mutate_network
 from benchmarks.report import Effort, Goal, Report, Row
 from paradl.grids.entries.names import CATALOGUE, Kind, list_names
+from paradl.grids.graphs.graphfile import find_graph
 from paradl.grids.grid import Grid
 from paradl.grids.library import find
-from paradl.grids.models.architecture import Architecture
-from paradl.grids.models.files.netfile import read_layers, read_net
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.yamlfile import load
 from paradl.grids.spec import read_spec, validate_spec
@@ -39,7 +38,6 @@ from paradl.sweep.questions.predict import predict_grid
 from paradl.sweep.show.preview import preview_sweep
 
 ROOT = Path(__file__).parents[1]
-AUTHORS = ROOT / "tests" / "data" / "paradl"
 
 MOST_MESSAGE = 1000  # characters
 MOST_LINES = 8
@@ -85,7 +83,6 @@ def list_deep_readers() -> dict[str, Reader]:
     }
     return entries | {
         "examples": _evaluate_first_cell,
-        "paradl": partial(_predict_with, "model"),
         "calibrations": _predict_calibrated,
         "measured": _look_runs_up,
     }
@@ -93,11 +90,7 @@ def list_deep_readers() -> dict[str, Reader]:
 
 def _predict_with(kind: str, path: Path) -> None:
     """Predict a configuration with the file as its model, data set or system."""
-    has_dataset = path.suffix.startswith(".net")  # such a file brings its data set
-    others = {
-        name: value for name, value in AXES.items() if not (has_dataset and name == "dataset")
-    }
-    grid = Grid.from_spec(validate_spec({"axes": others | {kind: str(path)}}, "fuzz"))
+    grid = Grid.from_spec(validate_spec({"axes": AXES | {kind: str(path)}}, "fuzz"))
     predict_grid(grid)
 
 
@@ -135,10 +128,12 @@ class Case:
 
 def list_files() -> tuple[Path, ...]:
     """List the files to mutate."""
-    folders = ((ROOT / "examples", "*.yaml"), (AUTHORS, "*.net*"), (AUTHORS, "*.lc"))
-    listed = [path for folder, pattern in folders for path in sorted(folder.glob(pattern))]
     entries = sorted(CATALOGUE.glob("*/*.yaml"))
-    return (*listed, *entries, CATALOGUE / "measured" / "abci.csv")
+    return (
+        *sorted((ROOT / "examples").glob("*.yaml")),
+        *entries,
+        CATALOGUE / "measured" / "abci.csv",
+    )
 
 
 def make_cases(seed: int, count: int) -> Iterator[Case]:
@@ -171,14 +166,12 @@ def _read_files() -> tuple[dict[Path, bytes], dict[Path, Any]]:
 
 def list_readers() -> dict[str, Reader]:
     """Return readers by the name of a file's folder, or by its suffix."""
-    names = read_net(AUTHORS / "RESNET50_ImageNet_profall.net_sc").layers.names
     kinds: tuple[Kind, ...] = ("model", "dataset", "system", "calibration")
     return {
         "examples": read_spec,
-        ".lc": partial(read_layers, names=names),
-        "paradl": read_net,
         "measured": read_runs,
         "families": _read_family,
+        "graphs": lambda path: find_graph(path.name, path.parent),
         ".onnx": lambda path: import_network(str(path), None, "", allow=True),
         ".safetensors": lambda path: count_parameters([path]),
         ".json": partial(_read_entry, "model"),
@@ -200,10 +193,8 @@ def _read_family(path: Path) -> object:
 def _list_families() -> dict[str, dict[str, Any]]:
     """List the settings of each family's first model of the catalogue."""
     models = (find("model", name, Path()) for name in reversed(list_names("model")))
-    families = [
-        model.family for model in models if isinstance(model, Architecture) and model.family
-    ]
-    return {family.name: family.model_dump() for family in families}
+    families = (model.family for model in models)
+    return {family.name: family.model_dump() for family in families if family}
 
 
 def fault(case: Case, readers: Mapping[str, Reader], folder: Path) -> str:

@@ -26,12 +26,12 @@ from paradl.grids.entries.systems import System
 from paradl.grids.inputs.draws import DRAWS
 from paradl.grids.inputs.values import Settings
 from paradl.grids.library import (
-    Model,
     look_up,
     look_up_calibrations,
     look_up_convergences,
     look_up_datasets,
 )
+from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.outputs import INTERVALS, list_sloped
 from paradl.grids.reading.errors import InputError, ShapeError, add_place, shorten
@@ -85,7 +85,7 @@ class Grid:
     """
 
     spec: Spec
-    models: tuple[Model, ...]
+    models: tuple[Architecture, ...]
     datasets: tuple[Dataset, ...]
     systems: tuple[System, ...]
     strategies: tuple[Strategy, ...]

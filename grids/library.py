@@ -1,6 +1,6 @@
 """Look-up of models, data sets, systems and calibrations, by name or in a user's file.
 
-A reference with a slash or a file's ending (.yaml, .yml, .net...) is a path; a mapping is an entry
+A reference with a slash or a file's ending (.yaml, .yml, .json) is a path; a mapping is an entry
 written out, as `definition()` returns it. A system may be followed by settings,
 `dgx-h100:precision=tf32` or `./mine.yaml:memory=32 GB`, and a text by a length,
 `pile:length=8192`. A model in JSON is a config.json of Hugging Face.
@@ -8,7 +8,6 @@ written out, as `definition()` returns it. A system may be followed by settings,
 
 import os
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -28,7 +27,6 @@ from paradl.grids.entries.names import (
     SET_UP,
     Kind,
     check_name,
-    is_net,
     list_names,
     locate_entry,
     split_reference,
@@ -36,18 +34,15 @@ from paradl.grids.entries.names import (
 from paradl.grids.entries.systems import System
 from paradl.grids.models.architecture import Architecture, read_architecture
 from paradl.grids.models.files.huggingface import read_config
-from paradl.grids.models.files.netfile import NetModel, read_layers, read_net
 from paradl.grids.reading.errors import (
     InputError,
     add_place,
     format_text,
     shorten,
-    suggest_name,
 )
 from paradl.grids.reading.yamlfile import Source, Where, explain_error, load, validate
 from paradl.kernels.options import OracleName
 
-Model = Architecture | NetModel
 Reference = str | Mapping[str, object]
 References = tuple[Reference, ...]
 
@@ -69,7 +64,7 @@ SETTINGS_EXAMPLES = {"system": "dgx-h100:precision=tf32", "dataset": "pile:lengt
 
 # The type of the entry follows from the kind.
 @overload
-def find(kind: Literal["model"], reference: Reference, base: Path) -> Model: ...
+def find(kind: Literal["model"], reference: Reference, base: Path) -> Architecture: ...
 @overload
 def find(kind: Literal["dataset"], reference: Reference, base: Path) -> Dataset: ...
 @overload
@@ -81,13 +76,14 @@ def find(kind: Literal["convergence"], reference: Reference, base: Path) -> Conv
 @overload
 def find(
     kind: Kind, reference: Reference, base: Path
-) -> Model | Dataset | System | CalibrationFile | Convergence: ...
+) -> Architecture | Dataset | System | CalibrationFile | Convergence: ...
 
 
-def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
+def find(kind: Kind, reference: Reference, base: Path) -> Entry:
     """Return the entry of a name, of a path (relative to `base`), or of a mapping."""
     if isinstance(reference, Mapping):
-        return _read_definition(kind, dict(reference), base)
+        name = format_text(reference.get("name", "without a name"))
+        return _validate(kind, dict(reference), f"{kind} {name}", base)
     if not isinstance(reference, str):
         raise InputError(f"expected a name or a file, got {shorten(reference)}", where=kind)
     # Settings are cut off first: a file's name ends before them.
@@ -99,7 +95,7 @@ def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
     if path is not None:
         if kind == "model" and path.suffix == ".json":
             return _validate(kind, read_config(path), str(path), path.parent)
-        return read_net(path) if kind == "model" and is_net(path) else _load(kind, path)
+        return _load(kind, path)
     return _load_catalogued(kind, reference)
 
 
@@ -133,40 +129,6 @@ def _has_required(kind: Kind, keys: Collection[str]) -> bool:
     return all(name in given for name, field in fields.items() if field.is_required())
 
 
-def _read_definition(kind: Kind, definition: dict[str, object], base: Path) -> Entry | NetModel:
-    """Return the entry that a mapping defines, or that is in the file it names."""
-    # These keys are not of an entry. "net" is the text of a .net file, as kept in stores.
-    if kind == "model" and "net" in definition:
-        return NetModel.from_definition(definition)
-    if kind == "model" and "file" in definition:
-        return _read_split_model(definition, base)
-    name = format_text(definition.get("name", "without a name"))
-    return _validate(kind, definition, f"{kind} {name}", base)
-
-
-def _read_split_model(definition: dict[str, object], base: Path) -> Model:
-    """Read `{file: MODEL.net_sc, layers: SPLIT.lc}`: a .net file and the layers to split."""
-    unknown = set(definition) - {"file", "layers"}
-    if unknown:
-        advice = suggest_name(str(min(unknown)), ("file", "layers"))
-        raise InputError(f"unknown key {shorten(min(unknown))} beside 'file'", advice=advice)
-    file, layers = definition["file"], definition.get("layers")
-    for key, value in (("file", file), ("layers", layers or "")):
-        if not isinstance(value, str):
-            raise InputError(f"{key}: expected a file's name, got {shorten(value)}")
-    model = find("model", str(file), base)
-    if layers is None:
-        return model
-    # A .lc file lists the lines of a .net file; models in YAML have none.
-    if not isinstance(model, NetModel):
-        raise InputError(
-            f"layers: expected a ParaDL model file (.net...), got {shorten(file)}",
-            advice="for other models the strategy decides, or 'split=all'",
-        )
-    path = base / os.path.expanduser(str(layers))
-    return replace(model, mask=read_layers(path, model.layers.names))
-
-
 def _validate(kind: Kind, data: dict[str, object], source: Source, base: Path) -> Entry:
     """Return the entry of plain data; InputError begins with the place in `source`."""
     if kind == "model":
@@ -190,7 +152,7 @@ def _set_up(kind: Kind, name: str, settings: str, reference: str, base: Path) ->
 @overload
 def look_up(
     kind: Literal["model"], references: References, base: Path, where: Where
-) -> tuple[Model, ...]: ...
+) -> tuple[Architecture, ...]: ...
 
 
 @overload
@@ -207,7 +169,7 @@ def look_up(
 
 def look_up(
     kind: Literal["model", "dataset", "system"], references: References, base: Path, where: Where
-) -> tuple[Model | Dataset | System, ...]:
+) -> tuple[Architecture | Dataset | System, ...]:
     """Return the entries that an axis names."""
     entries = []
     for position, reference in enumerate(references):
@@ -288,33 +250,17 @@ def _refuse_rivals(calibrations: Iterable[CalibrationFile]) -> None:
 
 
 def look_up_datasets(
-    references: References | None, models: tuple[Model, ...], base: Path, where: Where
+    references: References | None, models: tuple[Architecture, ...], base: Path, where: Where
 ) -> tuple[Dataset, ...]:
-    """Return the data sets that an axis names; by default those of the models' .net files."""
-    if references is not None:
-        return look_up("dataset", references, base, where)
-    # A catalogued model takes any samples of its rank, so the user has to name them.
-    for model in models:
-        if model.own_dataset is None:
-            assert isinstance(model, Architecture)  # other files come with theirs
-            raise InputError(
-                f"no dataset is given, and model {model.name!r} does not come with one",
-                where=where(("axes", "dataset")),
-                advice=f"name one, such as 'dataset: {EXAMPLES[model.rank]}'",
-            )
-    # By name: the authors' files for VGG16, AlexNet and ResNet-50 share ImageNet, with different
-    # sources.
-    by_name: dict[str, Dataset] = {}
-    for dataset in filter(None, (model.own_dataset for model in models)):
-        known = by_name.get(dataset.name, dataset)
-        if any(getattr(known, key) != getattr(dataset, key) for key in SAMPLES):
-            raise InputError(
-                f"two model files have a data set {shorten(dataset.name)} with different samples",
-                where=where(("axes", "model")),
-                advice="sweep over them one by one, or name the data set",
-            )
-        by_name[dataset.name] = dataset
-    return tuple(by_name.values())
+    """Return the data sets that an axis names. InputError: it names none."""
+    if references is None:
+        # A network takes any samples of its rank, so the user has to name them.
+        raise InputError(
+            f"no dataset is given for model {models[0].name!r}",
+            where=where(("axes", "dataset")),
+            advice=f"name one, such as 'dataset: {EXAMPLES[models[0].rank]}'",
+        )
+    return look_up("dataset", references, base, where)
 
 
 def look_up_convergences(

@@ -12,9 +12,8 @@ from paradl.grids.entries.parameters import DEGREES, PARAMETERS
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import System
 from paradl.grids.grid import Grid
-from paradl.grids.library import Model, find_catalogued
+from paradl.grids.library import find_catalogued
 from paradl.grids.models.architecture import Architecture
-from paradl.grids.models.files.netfile import NetModel
 from paradl.grids.models.kinds import KINDS
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.models.profiles import USUAL_BATCH
@@ -51,7 +50,7 @@ MACHINE_KEYS = {
 def list_warnings(grid: Grid) -> list[str]:
     """Warnings about odd files, unused keys, unsplit layers, and pairs that do not fit."""
     return [
-        *(text for entry in (*grid.models, *grid.convergences.values()) for text in entry.warnings),
+        *(text for law in grid.convergences.values() for text in law.warnings),
         *_list_unsplit(grid),
         *_list_unused(grid),
         *_list_unused_choices(grid),
@@ -71,7 +70,7 @@ def _list_unused(grid: Grid) -> list[str]:
     ]
     if spec.oracle == "paper" or spec.times != "measured":
         return keys
-    return [*keys, *_list_net_times(grid.models), *_list_profiles(grid.models, grid.systems)]
+    return [*keys, *_list_profiles(grid.models, grid.systems)]
 
 
 def _list_misfits(grid: Grid) -> Iterator[str]:
@@ -193,19 +192,15 @@ def _list_meshes(systems: Sequence[System], strategies: Sequence[Strategy]) -> I
             )
 
 
-def _list_targets(models: Sequence[Model], datasets: Sequence[Dataset]) -> Iterator[str]:
+def _list_targets(models: Sequence[Architecture], datasets: Sequence[Dataset]) -> Iterator[str]:
     """Yield users' data sets whose number of targets no model uses."""
-    # The data set of a .net file has as many targets as its network's last layer has outputs.
-    brought = [model.own_dataset for model in models]
     own = [
         dataset
         for dataset in datasets
         # Networks of sequences have their own vocabulary.
-        if dataset.rank > 1
-        and dataset not in brought
-        and find_catalogued("dataset", dataset.name) != dataset
+        if dataset.rank > 1 and find_catalogued("dataset", dataset.name) != dataset
     ]
-    if own and any(isinstance(model, Architecture) and _reads_targets(model) for model in models):
+    if own and any(_reads_targets(model) for model in models):
         return
     for dataset in own:
         yield (
@@ -233,19 +228,9 @@ def _list_optimizers(laws: Iterable[Convergence], spec: Spec) -> Iterator[str]:
             )
 
 
-def _list_net_times(models: Sequence[Model]) -> Iterator[str]:
-    """Yield .net files with times, which lack batch and precision."""
-    for model in models:
-        if isinstance(model, NetModel) and model.layers.seconds is not None:
-            yield (
-                f"model {shorten(model.name)}: its layer times are not used by 'oracle: machine': "
-                "a .net file does not state their batch and precision"
-            )
-
-
-def _list_profiles(models: Sequence[Model], systems: Sequence[System]) -> list[str]:
+def _list_profiles(models: Sequence[Architecture], systems: Sequence[System]) -> list[str]:
     """List profiles that the machine oracle cannot use, or completes."""
-    pairs = product((model for model in models if isinstance(model, Architecture)), systems)
+    pairs = product(models, systems)
     texts = (text for model, system in pairs for text in _describe_profiles(model, system))
     # Systems with the same device have the same text.
     return list(dict.fromkeys(texts))

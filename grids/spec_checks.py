@@ -17,7 +17,6 @@ from paradl.grids.entries.strategies import Strategy, parse_strategy
 from paradl.grids.entries.systems import System
 from paradl.grids.entries.transformer_rates import find_peaks, find_recipe
 from paradl.grids.models.architecture import Architecture
-from paradl.grids.models.files.netfile import NetModel
 from paradl.grids.models.kinds import KINDS
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.outputs import list_sloped
@@ -53,10 +52,9 @@ def check_self_contained(spec: Spec) -> None:
     for key in ("calibration", "convergence"):
         if (entries := getattr(spec, key)) != ("none",):
             references[key] = entries
-    # `file` is a .net file with its layers to split.
     for key, listed in references.items():
         for reference in listed:
-            if isinstance(reference, str) or "file" in reference or _names_file(reference):
+            if isinstance(reference, str) or _names_file(reference):
                 raise InputError(
                     f"expected a whole definition, as sweeps write it, got {shorten(reference)}",
                     where=f"the store's spec: {key}",
@@ -144,7 +142,7 @@ def expect_rates(
 
 def expect_blocks(
     strategies: Iterable[Strategy],
-    models: Iterable[Architecture | NetModel],
+    models: Iterable[Architecture],
     datasets: Iterable[Dataset],
 ) -> None:
     """Raise InputError if a strategy is a layout, and a network has no blocks."""
@@ -154,7 +152,7 @@ def expect_blocks(
     from paradl.grids.models.transformers import find_blocks  # late: few specs have layouts
 
     for model, dataset in product(models, datasets):
-        if isinstance(model, Architecture) and model.rank != len(dataset.shape) - 1:
+        if model.rank != len(dataset.shape) - 1:
             continue  # a pair that does not fit
         # Samples that do not fit are told by a warning, or marked.
         with suppress(ShapeError), add_place(shorten(layout.label)):

@@ -14,7 +14,7 @@ from paradl.grids.inputs.find_placed import FoundGroups
 from paradl.grids.inputs.runs import list_segments
 from paradl.grids.inputs.values import Settings
 from paradl.grids.inputs.workload import Workload
-from paradl.grids.library import Model
+from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.models.profiles import Profile
 from paradl.grids.placing.group import PlacedGroup, Placements
@@ -25,7 +25,7 @@ from paradl.kernels.names.arrays import Floats
 
 def make_workload(
     spec: Spec,
-    model: Model,
+    model: Architecture,
     data: Dataset,
     system: System,
     table: LayerTable,
@@ -47,7 +47,6 @@ def make_workload(
         data.samples,
         system,
         seconds,
-        model.mask,
         calibrated,
         profile,
         convergence=law,
@@ -134,14 +133,16 @@ def _expect_layers(groups: Iterable[PlacedGroup], layers: int, model: str) -> No
             )
 
 
-def find_profile(spec: Spec, model: Model, data: Dataset, system: System) -> Profile | None:
+def find_profile(spec: Spec, model: Architecture, data: Dataset, system: System) -> Profile | None:
     """Return the measurement that the machine oracle uses, if any."""
     if spec.times != "measured" or spec.oracle == "paper":
         return None
     return model.profile(data, system.pe.device, system.precision)
 
 
-def _look_up_seconds(spec: Spec, model: Model, data: Dataset, system: System) -> Floats | None:
+def _look_up_seconds(
+    spec: Spec, model: Architecture, data: Dataset, system: System
+) -> Floats | None:
     """Return measured seconds of each layer on the system's device, if any."""
     if spec.times != "measured":
         return None

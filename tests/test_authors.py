@@ -1,7 +1,9 @@
-"""The authors' own predictions: their tool, their model files, their layer configurations.
+"""The authors' own predictions: their tool, their networks.
 
 tests/data/paradl/authors_predictions.csv is what ParaDL's released tool prints for VGG16 and
 AlexNet on ABCI: ring collectives, 4 bytes per item, no weight update, ceil(D/B) iterations.
+It divides the first layer by channels, too, which is whole in Table III: its rows of `channel` are
+those of `filter`.
 """
 
 import csv
@@ -29,16 +31,16 @@ def ident(row: dict[str, str]) -> str:
 
 @cache
 def answers(
-    net: str, layers: str, strategy: str, batch: int, conventions: str
+    model: str, strategy: str, batch: int, conventions: str
 ) -> tuple[tuple[float, ...], Answer]:
     """All PE counts of the csv at once, as a user's spec would ask for them."""
-    model = {"file": net, "layers": layers} if layers else net
     spec = Spec.model_validate(
         {
             "oracle": "paper",
             "conventions": conventions,
             "axes": {
-                "model": [model],
+                "model": [f"{model}.yaml"],
+                "dataset": ["imagenet-226"],
                 "system": ["abci"],
                 "strategy": [strategy],
                 "pe": {"pow2": [2, 1024]},
@@ -57,7 +59,8 @@ def answers(
 def predicted(row: dict[str, str], conventions: str = "table") -> tuple[float, float]:
     """Compute and communication [s an epoch] of one row."""
     batch = int(row["samples_per_replica"])
-    pes, result = answers(row["net_file"], row["layer_config"], row["strategy"], batch, conventions)
+    strategy = "filter" if row["strategy"] == "channel" else row["strategy"]
+    pes, result = answers(row["model"], strategy, batch, conventions)
     at = (pes.index(float(row["p"])), 0)
     shape = (len(pes), 1)
     terms = result.terms

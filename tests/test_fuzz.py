@@ -55,10 +55,10 @@ def test_a_fault_is_a_fault(tmp_path):
     assert "a message of" in told(raising(InputError("\n" * 20)))
 
 
-@pytest.mark.parametrize("name", ["spec.yaml", "model.net", "runs.csv"])
+@pytest.mark.parametrize("name", ["spec.yaml", "runs.csv"])
 @pytest.mark.parametrize("content", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_files_are_refused(tmp_path, name, content):
-    readers = {".yaml": "examples", ".net": "paradl", ".csv": "measured"}
+    readers = {".yaml": "examples", ".csv": "measured"}
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(InputError) as error:

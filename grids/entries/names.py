@@ -23,7 +23,7 @@ GUIDES: dict[Kind, str] = {"model": "docs/your-model.md", "system": "docs/your-m
 # Models as frameworks save them.
 FOREIGN = (
     *(".onnx", ".pt", ".pth", ".ckpt", ".safetensors", ".h5", ".hdf5", ".keras", ".pb"),
-    *(".tflite", ".mlmodel", ".py", ".prototxt", ".caffemodel"),
+    *(".tflite", ".mlmodel", ".py", ".prototxt", ".caffemodel", ".net", ".net_sc", ".net_256"),
 )
 
 
@@ -135,9 +135,4 @@ def is_path(reference: str) -> bool:
     """True if a reference is a file rather than a name."""
     path = Path(reference)
     # By the text alone: otherwise a file named like a model would hide the catalogue's.
-    return "/" in reference or path.suffix in (".yaml", ".yml", ".json") or is_net(path)
-
-
-def is_net(path: Path) -> bool:
-    """True if a file's ending is that of the authors' .net files."""
-    return path.suffix.startswith(".net")  # the authors use .net, .net_sc and .net_256
+    return "/" in reference or path.suffix in (".yaml", ".yml", ".json")

@@ -30,8 +30,6 @@ from paradl.grids.entries.entry import Count, Entry, Name, Record, list_text
 from paradl.grids.entries.names import CATALOGUE
 from paradl.grids.entries.quantity import Scale
 from paradl.grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
-from paradl.grids.graphs.pipedream import read_profile
-from paradl.grids.reading.errors import shorten
 from paradl.grids.reading.units import parse_quantity
 from paradl.grids.reading.yamlfile import Document, load, validate
 
@@ -68,59 +66,51 @@ class PlainGraph(Entry):
     operators: Annotated[dict[Name, PlainOperator], Field(min_length=1)]
     tensors: tuple[PlainTensor, ...] = ()
 
-    def link(self, source: Document | None = None) -> Graph:
-        """Build the graph; InputError: see `link_operators`."""
 
-        def place(position: int) -> str:
-            return "" if source is None else source.where(("tensors", position))
-
-        return link_operators(
-            self.name,
-            [Operator(name, **operator.model_dump()) for name, operator in self.operators.items()],
-            [
-                NamedTensor(tensor.maker, tensor.takers, tensor.bytes, place(position))
-                for position, tensor in enumerate(self.tensors)
-            ],
-            where=f"graph {shorten(self.name)}" if source is None else str(source.path),
-            batch=self.batch,
-            title=self.title,
-            source=self.source,
-        )
-
-
-def validate_plain(document: Document) -> Graph:
+def link_plain(document: Document) -> Graph:
     """Return the graph that a document holds; InputError: what is wrong with it."""
-    return validate(PlainGraph, document.data, document).link(document)
+    plain = validate(PlainGraph, document.data, document)
+    return link_operators(
+        plain.name,
+        [Operator(name, **operator.model_dump()) for name, operator in plain.operators.items()],
+        [
+            NamedTensor(
+                tensor.maker, tensor.takers, tensor.bytes, document.where(("tensors", position))
+            )
+            for position, tensor in enumerate(plain.tensors)
+        ],
+        where=str(document.path),
+        batch=plain.batch,
+        title=plain.title,
+        source=plain.source,
+    )
 
 
 @cache
 def list_graphs() -> tuple[str, ...]:
     """Names of the graphs in the catalogue."""
-    return tuple(sorted(path.stem for path in GRAPHS.glob("*.txt")))
+    return tuple(sorted(path.stem for path in GRAPHS.glob("*.yaml")))
 
 
 def find_graph(reference: str, base: Path) -> Graph | None:
     """Return the graph of a name or a path relative to `base`; None if it may be a model instead.
 
-    A PipeDream profile ends in .txt; a user's graph in .json, .yaml or .yml. A YAML file without
-    `operators`, and a config.json of Hugging Face, are left to the model reader. InputError: see
-    the readers.
+    A graph ends in .json, .yaml or .yml. A YAML file without `operators`, and a config.json of
+    Hugging Face, are left to the model reader. InputError: see `link_operators`.
     """
     if reference in list_graphs():
         return _read_catalogued(reference)
     path = base / os.path.expanduser(reference)
-    if path.suffix == ".txt":
-        return read_profile(path)
-    if path.suffix == ".json":
-        document = load(path)
-        return None if "model_type" in document.data else validate_plain(document)
-    if path.suffix in (".yaml", ".yml"):  # of a graph, or of a model
-        document = load(path)
-        return validate_plain(document) if "operators" in document.data else None
-    return None
+    if path.suffix not in (".json", ".yaml", ".yml"):
+        return None
+    document = load(path)
+    # In JSON, what is no config.json is a graph; in YAML it may be a model.
+    is_json, keys = path.suffix == ".json", document.data.keys()
+    is_model = "model_type" in keys if is_json else "operators" not in keys
+    return None if is_model else link_plain(document)
 
 
 @cache
 def _read_catalogued(name: str) -> Graph:
     """Return a catalogued graph, read once per process."""
-    return read_profile(GRAPHS / f"{name}.txt")
+    return link_plain(load(GRAPHS / f"{name}.yaml"))

@@ -267,7 +267,6 @@ def divide_layers(workload: Workload, strategy: Strategy, setup: Setup) -> Divid
     precision = PRECISIONS[workload.system.precision]
     groups = Groups(
         table=workload.table,
-        mask=workload.mask,
         strategy=strategy,
         layers=_build_layers(workload, strategy, values, settings),
         pe=setup.thin_pe,

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from paradl.grids.entries.strategy_settings import DIMENSIONS, Which
-from paradl.grids.inputs.layers import Mask, split_layers, spread_layers
+from paradl.grids.inputs.layers import split_layers, spread_layers
 from paradl.grids.models.layers import LayerTable
 from paradl.kernels.arrays import use_numpy
 from paradl.kernels.names.arrays import Flags, Floats
@@ -51,7 +51,6 @@ class DividedLayers:
     table: LayerTable
     dims: str | None
     layers: Which
-    mask: Mask
     storage: Storage | None
     verbatim: bool = False
 
@@ -168,9 +167,9 @@ def _judge(rows: DividedLayers, dimensions: Flags, factors: Floats) -> _Candidat
     # The authors' predictions split all layers; their experiments split the first ones.
     windowed = table.windowed if rows.storage is None else table.split_in_space
     eligible = has_rows if rows.verbatim else windowed
-    wanted = split_layers(rows.layers, rows.mask, eligible)[:, None]
+    wanted = split_layers(rows.layers, eligible)[:, None]
     # In the experiments, layers that are too small stay whole.
-    free = rows.mask is None and rows.layers == "default" and not rows.verbatim
+    free = rows.layers == "default" and not rows.verbatim
     split = wanted & allowed if free else np.broadcast_to(wanted, allowed.shape)
     any_split = (split & bounding[:, None]).any(axis=0)
     exists: Flags = np.logical_and(any_split, dimensions.any())

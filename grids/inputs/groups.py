@@ -15,7 +15,6 @@ import numpy as np
 
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.inputs.factors import Storage
-from paradl.grids.inputs.layers import Mask
 from paradl.grids.inputs.placement import Arrangement, Rules, cross_rows, join_arrangements, place
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.placing.group import NO_GROUPS, PlacedGroups
@@ -54,14 +53,12 @@ class Groups:
     """A strategy's groups of the distinct `degrees`, which lie along the pe dimension.
 
     degrees: keyed by the parallelism's `sends_as`. layers: those of the table, with their slowdown
-    over the roofline. delta: bytes per item. mask: layers to split, None for the strategy's
-    default. segments: micro-batches, where work or memory depends on them. state_bytes,
-    weight_bytes: per weight, with and without gradient and optimizer states. placed: groups whose
-    layers were placed, if any.
+    over the roofline. delta: bytes per item. segments: micro-batches, where work or memory depends
+    on them. state_bytes, weight_bytes: per weight, with and without gradient and optimizer states.
+    placed: groups whose layers were placed, if any.
     """
 
     table: LayerTable
-    mask: Mask
     strategy: Strategy
     layers: Layers
     pe: PE
@@ -85,7 +82,6 @@ class Groups:
                 self.degrees[part.sends_as],
                 Rules(
                     table=self.table,
-                    mask=self.mask,
                     dims=self.strategy.dims,
                     layers=self.strategy.layers,
                     storage=self._find_storage() if part.divides == "rows" else None,
@@ -150,7 +146,7 @@ class Groups:
         pe = (getattr(self.pe, part.name) for part in fields(self.pe) if part.name not in APART)
         numbers = (*self.degrees.values(), self.delta, self.segments, self.layers.slowdown, *pe)
         states = self.state_bytes, self.weight_bytes
-        of_all = self.table, self.mask, self.strategy, self.options, self.placed
+        of_all = self.table, self.strategy, self.options, self.placed
         return *of_all, identify_numbers(*numbers, *states)
 
     def __eq__(self, other: object) -> bool:

@@ -12,8 +12,6 @@ from paradl.grids.models.layers import LayerTable
 from paradl.kernels.names.arrays import Flags
 from paradl.kernels.work.layers import Layers, Rerun, Sequence, TouchedRows
 
-Mask = tuple[bool, ...] | None
-
 
 def kernel_layers(table: LayerTable) -> Layers:
     """Convert a table for the kernels: spatial dimensions first, then layers."""
@@ -74,8 +72,6 @@ def spread_layers(table: LayerTable, rank: int, *, keeps_cheap: bool = True) -> 
     return spread
 
 
-def split_layers(which: Which, mask: Mask, default: Flags) -> Flags:
-    """Return which layers a group splits [G]: the user's mask, all, or the strategy's default."""
-    if mask is not None:
-        return np.array(mask)
+def split_layers(which: Which, default: Flags) -> Flags:
+    """Return which layers a group splits [G]: all, or the strategy's default."""
     return np.ones_like(default) if which == "all" else default

@@ -13,7 +13,7 @@ import numpy as np
 
 from paradl.grids.entries.strategy_settings import Which
 from paradl.grids.inputs.factors import DividedLayers, Storage, find_factors
-from paradl.grids.inputs.layers import Mask, split_layers, spread_layers
+from paradl.grids.inputs.layers import split_layers, spread_layers
 from paradl.grids.inputs.partition import stage_ends
 from paradl.grids.models.flow import SAMPLE
 from paradl.grids.models.layers import LayerTable
@@ -33,16 +33,15 @@ Arrangement = tuple[Placement, Bounds]
 class Rules:
     """A table's layers, and how they are divided.
 
-    mask: overrides which layers are split; dims, layers: the strategy's choice of these. storage:
-    set if memory influences how rows are divided. cuts: what a cut between two pipeline stages
-    carries. verbatim: layers are counted and divided as in Table III, else as in the experiments.
-    groups: placed groups; segments [cells]: micro-batches of their steps. costs [G, cells]:
-    FW_l + BW_l, for stages only. crossing [G, cells]: items that cuts carry if a PE has part of the
-    rows; by default whole tensors. chunks: runs of layers in each stage.
+    dims, layers: the strategy's choice of what is divided. storage: set if memory influences how
+    rows are divided. cuts: what a cut between two pipeline stages carries. verbatim: layers are
+    counted and divided as in Table III, else as in the experiments. groups: placed groups; segments
+    [cells]: micro-batches of their steps. costs [G, cells]: FW_l + BW_l, for stages only. crossing
+    [G, cells]: items that cuts carry if a PE has part of the rows; by default whole tensors.
+    chunks: runs of layers in each stage.
     """
 
     table: LayerTable
-    mask: Mask = None
     dims: str | None = None
     layers: Which = "default"
     storage: Storage | None = None
@@ -126,7 +125,7 @@ def _make_bounds(fits: Flags) -> Bounds:
 
 def _place_planes(rules: Rules, wanted: Flags, parts: Floats, degree: Floats) -> Arrangement:
     """Divide filters or channels, `parts` [G] of each layer."""
-    split = split_layers(rules.layers, rules.mask, wanted)
+    split = split_layers(rules.layers, wanted)
     divided = parts[split & np.isfinite(parts)]
     least = divided.min(initial=np.inf) if split.any() else 1  # with nothing to split, one PE
     uneven = np.zeros(degree.shape, bool)
@@ -213,9 +212,7 @@ def _end_chunks(columns: Floats, stages: Integers, chunks: int) -> Integers:
 
 def _place_parts(rules: Rules, degree: Floats) -> Arrangement:
     """Divide rows."""
-    rows = DividedLayers(
-        rules.table, rules.dims, rules.layers, rules.mask, rules.storage, rules.verbatim
-    )
+    rows = DividedLayers(rules.table, rules.dims, rules.layers, rules.storage, rules.verbatim)
     counts, at = np.unique(degree.astype(np.int64), return_inverse=True)
     divisions = find_factors(rows, counts.tolist())
     at = at.reshape(degree.shape)

@@ -9,7 +9,6 @@ from paradl.grids.entries.calibration import LayoutTime
 from paradl.grids.entries.datasets import Dataset
 from paradl.grids.entries.systems import System
 from paradl.grids.inputs.calibrated import Calibrated
-from paradl.grids.inputs.layers import Mask
 from paradl.grids.inputs.machine import Machine
 from paradl.grids.inputs.uncertainty import Unknown
 from paradl.grids.models.layers import LayerTable
@@ -24,18 +23,17 @@ from paradl.kernels.work.transformer import Transformer
 class Workload:
     """A model's layers for one data set on one system, and the measurements of them.
 
-    seconds [G]: measured FW_l + BW_l on this system's device, None without a measurement. mask:
-    layers that a group splits, None for each strategy's default. calibrated: fit to the machine's
-    runs, if any. profile: how `seconds` were measured; None for Table III, which ignores batch.
-    convergence: epochs to a target. placed: groups whose layers were placed on devices. origin:
-    the network and the data set themselves. layout_time: a calibration of transformers' layouts.
+    seconds [G]: measured FW_l + BW_l on this system's device, None without a measurement.
+    calibrated: fit to the machine's runs, if any. profile: how `seconds` were measured; None for
+    Table III, which ignores batch. convergence: epochs to a target. placed: groups whose layers
+    were placed on devices. origin: the network and the data set themselves. layout_time: a
+    calibration of transformers' layouts.
     """
 
     table: LayerTable
     samples: int
     system: System
     seconds: Floats | None = None
-    mask: Mask = None
     calibrated: Calibrated | None = None
     profile: Profile | None = None
     convergence: Convergence | None = None

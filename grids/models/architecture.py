@@ -101,11 +101,6 @@ class Architecture(Entry):
         )
         return digest_text(json.dumps(network, sort_keys=True))
 
-    @property
-    def own_dataset(self) -> Dataset | None:
-        """Return None: only .net files bring a data set."""
-        return None
-
     def table(self, dataset: Dataset) -> LayerTable:
         """Return the layers for the data set's samples; ShapeError if they do not fit."""
         return self.layers_for(dataset.shape, dataset.targets)
@@ -139,16 +134,6 @@ class Architecture(Entry):
         # For a shape that was not measured, each layer's time scales with its FLOPs.
         measured = self.layers_for(profile.shape, dataset.targets)
         return profile.seconds * self.table(dataset).flops / float(measured.flops.sum())
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Return none: mismatches in an architecture are errors; only .net files have warnings."""
-        return ()
-
-    @property
-    def mask(self) -> None:
-        """Return None: only .net files may list the layers to split."""
-        return None
 
 
 def _describe_misfit(rank: int, got: int) -> str:

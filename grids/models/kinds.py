@@ -1,10 +1,10 @@
 """Kinds of layers: how they compute, what they keep, and how a group may split them.
 
-Everything the oracle knows about a kind is in its class here. Words of steps, names in the authors'
-.net files and flags of the layer table follow from `KINDS`. An element-wise kind is one row of
-`KINDS`; one that computes differently also has a class; settings are in grids/models/steps/. A new
-fact is an attribute of `LayerKind` with the value of element-wise layers, overridden where it
-differs. grids/models/flow.py derives what is kept for the backward pass.
+Everything the oracle knows about a kind is in its class here. Words of steps and flags of the layer
+table follow from `KINDS`. An element-wise kind is one row of `KINDS`; one that computes differently
+also has a class; settings are in grids/models/steps/. A new fact is an attribute of `LayerKind`
+with the value of element-wise layers, overridden where it differs. grids/models/flow.py derives
+what is kept for the backward pass.
 
 To add one: a row of `_ALL` here, with a class if it computes differently. With settings of its own:
 a class of them in grids/models/steps/ (windows.py, freelayer.py; for several layers or inputs a
@@ -25,12 +25,10 @@ class LayerKind:
     """A kind of layer, by default element-wise: each item follows from the items in its place.
 
     steps: words of an architecture that make such a layer; none if it only ends a larger step.
-    prefixes: how the names of such layers begin in .net files.
     """
 
     name: str
     steps: tuple[str, ...] = ()
-    prefixes: tuple[str, ...] = ()
 
     # Computes multiply-accumulates with weights; otherwise it takes as long as its memory traffic.
     multiplies: ClassVar[bool] = False
@@ -267,23 +265,18 @@ BY_ARGUMENT = ("gelu", "silu", "mish", "hardswish")
 
 
 _ALL = (
-    Convolution("conv", steps=("conv",), prefixes=("CONV",)),
+    Convolution("conv", steps=("conv",)),
     TransposedConvolution("transposed_conv", steps=("transposed_conv",)),
     FreeLayer("free", steps=("free",)),
-    FullyConnected("fc", steps=("fc",), prefixes=("FC",)),
-    # A POOL of unstated kind counts as the one that keeps more.
-    MaxPooling("maxpool", steps=("maxpool",), prefixes=("MPOOL", "POOL")),
-    Pooling("avgpool", steps=("avgpool", "adaptive_avgpool"), prefixes=("APOOL",)),
-    Normalisation(
-        "norm",
-        steps=("batchnorm", "layernorm", "instancenorm", "groupnorm"),
-        prefixes=("BNORM",),
-    ),
+    FullyConnected("fc", steps=("fc",)),
+    MaxPooling("maxpool", steps=("maxpool",)),
+    Pooling("avgpool", steps=("avgpool", "adaptive_avgpool")),
+    Normalisation("norm", steps=("batchnorm", "layernorm", "instancenorm", "groupnorm")),
     ScaleNormalisation("rmsnorm", steps=("rmsnorm",)),
-    *(Activation(word, (word,), ("RELU",) if word == "relu" else ()) for word in BY_VALUE),
+    *(Activation(word, (word,)) for word in BY_VALUE),
     *(CurvedActivation(word, (word,)) for word in BY_ARGUMENT),
-    Dropout("dropout", steps=("dropout",), prefixes=("DROPOUT",)),
-    LayerKind("add", prefixes=("ADD",)),  # the end of a residual step
+    Dropout("dropout", steps=("dropout",)),
+    LayerKind("add"),  # the end of a residual step
     Product("multiply"),  # the end of a multiply step
     Product("gated_product"),  # in a gated step: an activation of one tensor times the other
     # Experts: copies of tokens for each chosen expert, and the weighted sum of their results.
@@ -291,7 +284,7 @@ _ALL = (
     Product("combine"),
     # Rotation of pairs of features by position (Su et al. 2021): linear, so nothing is kept.
     LayerKind("rotary"),
-    LayerKind("concat", prefixes=("CONCAT",)),  # the end of a concat step's branches
+    LayerKind("concat"),  # the end of a concat step's branches
     Linear("linear", steps=("linear",)),
     MatrixProduct("matmul", steps=("matmul",)),
     Softmax("softmax", steps=("softmax",)),
@@ -305,4 +298,3 @@ _ALL = (
 
 KINDS = {kind.name: kind for kind in _ALL}
 KIND_OF_STEP = {word: kind for kind in _ALL for word in kind.steps}
-KIND_OF_PREFIX = {prefix: kind for kind in _ALL for prefix in kind.prefixes}

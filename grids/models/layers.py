@@ -40,7 +40,7 @@ COUNTED = {"x": "input items", "y": "output items", "w": "weights", "flops": "op
 
 @dataclass(frozen=True)
 class Layer:
-    """One row: a layer from shape inference or a .net file."""
+    """One row: a layer from shape inference."""
 
     name: str
     kind: str  # a key of `kinds.KINDS`
@@ -58,8 +58,7 @@ class Layer:
     # Rows of x per row of y; below 1 for a transposed convolution.
     stride: tuple[float, float, float] = (1.0, 1.0, 1.0)
     groups: float = 1.0  # groups of channels, each with its own filters
-    # Positions of the layers that it reads, -1 for the sample. None: the previous row, as in .net
-    # files.
+    # Positions of the layers that it reads, -1 for the sample. None: the previous row.
     inputs: tuple[int, ...] | None = None
     steps: float = 1.0  # products in sequence, such as a recurrent layer's for each position
     reads: float = 1.0  # times that weights are read from memory in each of the three passes
@@ -97,7 +96,6 @@ class LayerTable:
     active: Floats
     inputs: tuple[tuple[int, ...], ...]  # positions of the layers read, -1 for the sample
     roles: tuple[Role, ...]
-    seconds: Floats | None = None  # measured forward + backward per sample; only from .net files
     spatial_layers: int | None = None  # first layers that a spatial group divides; None: all
 
     def __post_init__(self) -> None:
@@ -106,8 +104,8 @@ class LayerTable:
                 raise InputError.unknown("kind", kind, KINDS, where=f"layer {shorten(name)}")
 
     @classmethod
-    def from_layers(cls, layers: Sequence[Layer], seconds: Floats | None = None) -> "LayerTable":
-        """Build the table of at least one layer, with measured seconds [G] if there are any."""
+    def from_layers(cls, layers: Sequence[Layer]) -> "LayerTable":
+        """Build the table of at least one layer."""
         _expect_countable(layers)
         columns = {
             field.name: np.array([getattr(layer, field.name) for layer in layers], np.float64)
@@ -119,7 +117,6 @@ class LayerTable:
             kinds=tuple(layer.kind for layer in layers),
             inputs=tuple(_list_inputs(position, layer) for position, layer in enumerate(layers)),
             roles=tuple(layer.role for layer in layers),
-            seconds=seconds,
             # Named, since type checkers cannot tell that it is none of the columns.
             spatial_layers=None,
             **columns,

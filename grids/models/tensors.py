@@ -221,5 +221,5 @@ def size_dimensions(name: str, setting: str, given: Sizes, x: Shape) -> Sizes:
 
 
 def format_sizes(sizes: Sizes) -> str:
-    """Format sizes as in .net files: (3, 226, 226) as 3x226x226."""
+    """Format sizes: (3, 226, 226) as 3x226x226."""
     return "x".join(str(size) for size in sizes)

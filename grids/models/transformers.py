@@ -14,7 +14,6 @@ from math import inf
 
 from paradl.grids.entries.datasets import Dataset
 from paradl.grids.models.architecture import Architecture
-from paradl.grids.models.files.netfile import NetModel
 from paradl.grids.models.flow import SAMPLE
 from paradl.grids.models.kinds import KINDS, LayerKind
 from paradl.grids.models.layer_outputs import LayerOutputs
@@ -33,9 +32,7 @@ ONE_HEAD = Reading(1, 1)
 
 
 @lru_cache(maxsize=256)  # a network without blocks takes 1 ms of CPU each time
-def find_transformer(
-    model: Architecture | NetModel, datasets: tuple[Dataset, ...]
-) -> Transformer | None:
+def find_transformer(model: Architecture, datasets: tuple[Dataset, ...]) -> Transformer | None:
     """Return the blocks of a network, as of the first data set that it takes; None without any."""
     for samples in datasets:
         with suppress(ShapeError):
@@ -46,9 +43,9 @@ def find_transformer(
     return None
 
 
-def cut_text(model: Architecture | NetModel, samples: Dataset) -> Dataset:
+def cut_text(model: Architecture, samples: Dataset) -> Dataset:
     """Return a text cut into sequences no longer than a transformer takes; others as they are."""
-    if samples.tokens is None or not isinstance(model, Architecture):
+    if samples.tokens is None:
         return samples
     longest = model.longest or 0
     if not longest:
@@ -60,16 +57,16 @@ def cut_text(model: Architecture | NetModel, samples: Dataset) -> Dataset:
     return samples.model_copy(update={"name": name}).with_settings({"length": str(longest)})
 
 
-def find_longest(model: Architecture | NetModel) -> float | None:
+def find_longest(model: Architecture) -> float | None:
     """Return the longest sequence that a network of blocks can read; None if it reads no text."""
-    if not isinstance(model, Architecture) or model.rank != 1 or model.own_dataset is not None:
+    if model.rank != 1:
         return None
     with suppress(InputError):
         return read_transformer(model).longest or inf
     return None
 
 
-def read_transformer(model: Architecture | NetModel, samples: Dataset | None = None) -> Transformer:
+def read_transformer(model: Architecture, samples: Dataset | None = None) -> Transformer:
     """Return the blocks of a network. samples: the data set that it takes, unless it reads text.
 
     InputError: it has no blocks, or no heads to divide.
@@ -78,10 +75,10 @@ def read_transformer(model: Architecture | NetModel, samples: Dataset | None = N
 
 
 @lru_cache(maxsize=64)  # a question reads a network several times: llama3_70b takes 70 ms of CPU
-def find_blocks(model: Architecture | NetModel, samples: Dataset | None = None) -> "_Network":
+def find_blocks(model: Architecture, samples: Dataset | None = None) -> "_Network":
     """Find the layers of each block; arguments and errors as of `read_transformer`."""
     shape, targets = (samples.shape, samples.targets) if samples else ((1, 1), None)
-    if not isinstance(model, Architecture) or model.rank != len(shape) - 1:
+    if model.rank != len(shape) - 1:
         raise _describe_other(model)
     # Of one token: what a longer sequence keeps is in proportion, but for scores.
     shape = (shape[0], 1) if model.rank == 1 else shape
@@ -95,7 +92,7 @@ def find_blocks(model: Architecture | NetModel, samples: Dataset | None = None) 
     return network
 
 
-def _describe_other(model: Architecture | NetModel) -> InputError:
+def _describe_other(model: Architecture) -> InputError:
     return InputError(
         f"model {model.name} has no blocks of attention that a layout divides",
         advice="take a transformer of the catalogue, a config.json of Hugging Face, or layers of "

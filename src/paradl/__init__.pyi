@@ -10,7 +10,6 @@ from .sweep.engine.run import open_dataset as open_dataset
 from .sweep.engine.run import run as run
 from .sweep.errors import RunError as RunError
 from .sweep.exports.export import export as export
-from .sweep.importing.networks.jax_function import trace_model as trace_model
 from .sweep.importing.networks.torch_module import trace_torch as trace_torch
 from .sweep.measured.compare import compare as compare
 from .sweep.questions.best import best as best

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from paradl.grids.entries.calibration import LogPrior, list_priors
 from paradl.grids.entries.strategies import Strategy, parse_strategy
 from paradl.grids.entries.systems import System
-from paradl.grids.library import Model
+from paradl.grids.models.architecture import Architecture
 from paradl.grids.reading.errors import InputError, format_count, format_text, shorten
 from paradl.kernels.arrays import Cells
 from paradl.kernels.configuration.case import Case
@@ -141,7 +141,7 @@ class _Configuration:
     profiled: bool
     multipliers: tuple[str, ...]
     system: System
-    model: Model
+    model: Architecture
     dataset: str
 
 
@@ -185,7 +185,7 @@ def expect_one_system(runs: Sequence[MeasuredRun], systems: Sequence[str]) -> No
             )
 
 
-def _expect_one_network(runs: Sequence[MeasuredRun], models: Sequence[Model]) -> None:
+def _expect_one_network(runs: Sequence[MeasuredRun], models: Sequence[Architecture]) -> None:
     fingerprints: dict[str, str] = {}
     for run, model in zip(runs, models, strict=True):
         if fingerprints.setdefault(model.name, model.fingerprint) != model.fingerprint:

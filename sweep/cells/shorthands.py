@@ -11,7 +11,8 @@ from paradl.grids.entries.datasets import LENGTH
 from paradl.grids.entries.names import split_labels
 from paradl.grids.entries.precision import PRECISIONS
 from paradl.grids.entries.quantity import Parameter
-from paradl.grids.library import Model, look_up
+from paradl.grids.library import look_up
+from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import find_longest
 from paradl.grids.reading.errors import InputError, find_meant
 from paradl.grids.reading.units import parse_quantity
@@ -95,9 +96,9 @@ class Shorthands:
         return [_add_setting(label, "precision", self.precision) for label in labels]
 
     def _write_datasets(
-        self, dataset: Values | None, models: tuple[Model, ...]
+        self, dataset: Values | None, models: tuple[Architecture, ...]
     ) -> list[Any] | None:
-        """Return the data sets; None: those of the models' files.
+        """Return the data sets; None: none is given, and not all networks read text.
 
         Without one, a network that reads text takes the Pile, in sequences no longer than it can.
         """
@@ -137,7 +138,7 @@ def reads_text(model: Values, base: Path) -> bool:
     return all(find_longest(one) is not None for one in models)
 
 
-def _write_laws(models: Iterable[Model], datasets: Iterable[Any]) -> list[dict[str, Any]]:
+def _write_laws(models: Iterable[Architecture], datasets: Iterable[Any]) -> list[dict[str, Any]]:
     """Write that training on all tokens is one epoch."""
     facts = {"title": "One epoch", "target": "all tokens", "epochs_min": 1.0, "error": 0.0}
     return [

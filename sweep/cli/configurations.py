@@ -26,7 +26,6 @@ class ConfigurationOptions(options.SettingOptions):
     batch: options.Batch = None
     dataset: options.Dataset = None
     system: options.System = "abci"
-    layers: options.Layers = None
     collectives: options.Collectives = None
     allreduce: options.AllReduce = None
     iterations: options.Iterations = None
@@ -38,10 +37,8 @@ class ConfigurationOptions(options.SettingOptions):
         from paradl.grids.notes import list_warnings
         from paradl.sweep.cells.design_space import Configuration
 
-        # The authors keep a network in one file, and which of its layers are split in another.
-        split: dict[str, object] = {"file": self.model, "layers": self.layers}
         grid = Configuration(
-            model=self.model if self.layers is None else split,
+            model=self.model,
             strategy=self.strategy,
             pe=self.pe,
             batch=self.batch,

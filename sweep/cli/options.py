@@ -69,7 +69,7 @@ def _name_entry(kind: Kind, words: str) -> Any:
 
 # One configuration: values that it needs.
 Model = Annotated[
-    str, _name_entry("model", "Network: a catalogue name or a file (.yaml, .net_sc ...).")
+    str, _name_entry("model", "Network: a catalogue name or a file (.yaml, config.json).")
 ]
 Dataset = Annotated[str | None, _name_entry("dataset", "Data set: a catalogue name or a file.")]
 System = Annotated[
@@ -81,7 +81,6 @@ Strategy = Annotated[
 ]
 PEs = Annotated[int, take_count("Number of PEs.", "--pe")]
 Batch = Annotated[int | None, take_count("Samples per replica.")]
-Layers = Annotated[str | None, Option(help="A .lc file that says which layers are split.")]
 
 # A design space: the axes of a spec.
 Models = Annotated[

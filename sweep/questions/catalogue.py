@@ -11,7 +11,7 @@ from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.entries.strategy_names import LIMIT, MEANING
 from paradl.grids.entries.systems import System
-from paradl.grids.library import EXAMPLES, Model, find
+from paradl.grids.library import EXAMPLES, find
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import cut_text
 from paradl.grids.reading.errors import InputError, ShapeError
@@ -37,17 +37,17 @@ def list_models(reference: str | None = None) -> list[Row]:
 
 
 def _describe_model(reference: str) -> Row:
-    """Figures of a network for its customary data set, or that of the paper authors' file."""
+    """Figures of a network for its customary data set."""
     model = find("model", reference, HERE)
     # Sizes of layers follow from the samples.
-    dataset = model.own_dataset or _find_customary(model, reference)
+    dataset = _find_customary(model, reference)
     try:
         table = model.table(dataset)
     except ShapeError as error:
         raise InputError(str(error), where=reference) from None
     return {
         "model": model.name,
-        "title": getattr(model, "title", ""),  # the paper authors' files have none
+        "title": model.title,
         "dataset": dataset.name,
         "parameters": table.parameters,
         "macs": table.macs,
@@ -56,17 +56,15 @@ def _describe_model(reference: str) -> Row:
     }
 
 
-def _find_customary(model: Model, reference: str) -> Dataset:
+def _find_customary(model: Architecture, reference: str) -> Dataset:
     """Data set for which a network's size is usually quoted."""
-    customary = model.customary if isinstance(model, Architecture) else None
-    if customary is None:
-        example = EXAMPLES[model.rank if isinstance(model, Architecture) else 2]
+    if model.customary is None:
         raise InputError(
             "no data set is stated for which to count operations",
             where=reference,
-            advice=f"add one to the file, such as 'customary: {example}'",
+            advice=f"add one to the file, such as 'customary: {EXAMPLES[model.rank]}'",
         )
-    return cut_text(model, find("dataset", customary, HERE))
+    return cut_text(model, find("dataset", model.customary, HERE))
 
 
 def list_datasets(reference: str | None = None) -> list[Row]:

@@ -126,7 +126,7 @@ def _identify(divided: Divided) -> tuple[object, ...]:
     sizes = (*groups.degrees.values(), groups.segments, *([groups.delta] if in_rows else []))
     numbers = identify_numbers(divided.position, *sizes)
     kinds = jax.tree.structure((groups.layers, groups.pe, groups.degrees))
-    return numbers, kinds, groups.mask, groups.strategy, groups.options, groups.placed
+    return numbers, kinds, groups.strategy, groups.options, groups.placed
 
 
 def _join_machines(groups: Sequence[Groups]) -> Groups:

@@ -19,8 +19,6 @@ from paradl.kernels.names.terms import Terms
 from paradl.kernels.options import Options
 from paradl.kernels.oracle.answer import answer_case
 
-AUTHORS = Path(__file__).parents[1] / "data" / "paradl"
-
 TINY = """\
 name: tiny
 rank: 2
@@ -83,14 +81,6 @@ def answered(space: Grid, index: Index, axes: Mapping[str, Floats] | None = None
     case = space.case(index, axes)
     assert case is not None
     return answer_case(case)
-
-
-def mask_of(space: Grid) -> tuple[bool, ...]:
-    """Return the layers to split in the first model's file."""
-    workload = space.workload(0, 0, 0)
-    assert workload is not None
-    assert workload.mask is not None
-    return workload.mask
 
 
 def seconds_of(space: Grid) -> Floats | None:
@@ -188,18 +178,6 @@ def test_a_definition_needs_no_files(files: Path) -> None:
     same(answered(again, (0, 0, 0, 1)), answered(space, (0, 0, 0, 1)))
 
 
-def test_files_of_paradls_bring_their_dataset_and_their_split_layers() -> None:
-    model = {"file": "VGG_ImageNet_profall.net_sc", "layers": "filter_vgg.lc"}
-    space = grid(AUTHORS, model=[model], dataset=None, strategy=["filter"])
-    assert space.labels["dataset"] == ("ImageNet",)
-    mask, table = mask_of(space), space.table(0, 0)
-    assert table is not None
-    assert {kind for kind, split in zip(table.kinds, mask, strict=True) if split} == {"conv"}
-    again = written_and_read(space)
-    assert mask_of(again) == mask
-    same(answered(again, (0, 0, 0, 0)), answered(space, (0, 0, 0, 0)))
-
-
 @pytest.mark.parametrize(
     ("axes", "message"),
     [
@@ -209,22 +187,16 @@ def test_files_of_paradls_bring_their_dataset_and_their_split_layers() -> None:
         ({"system": "./none.yaml"}, "none.yaml:"),
         ({"dataset": None}, "axes.dataset:"),
         ({"model": ["vgg16", "vgg16"]}, "axes.model: 'vgg16'"),
-        ({"model": ["COSMOFLOW.net", "COSMOFLOW.net_256"], "dataset": None}, "axes.model:"),
         (
             {"strategy": ["spatial:split=wh", "spatial:split=hw"]},
             "axes.strategy: 'spatial:split=hw'",
-        ),
-        ({"model": {"file": "vgg16", "layers": "filter_vgg.lc"}}, "layers:"),
-        (
-            {"model": {"file": "COSMOFLOW.net", "layer": "a.lc"}},
-            "unknown key 'layer' beside 'file'",
         ),
         ({"model": {"nmae": "mine"}}, "model without a name: name: this key is missing"),
     ],
 )
 def test_mistakes(axes, message) -> None:
     with pytest.raises(InputError) as error:
-        grid(AUTHORS, **axes)
+        grid(Path(), **axes)
     assert message in str(error.value)
 
 

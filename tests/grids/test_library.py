@@ -9,10 +9,8 @@ import pytest
 from paradl.grids.entries.names import CATALOGUE, Kind, list_names
 from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
-from paradl.grids.models.files.netfile import NetModel
 from paradl.grids.reading.errors import InputError
 
-AUTHORS = Path(__file__).parents[1] / "data" / "paradl"
 ENTRIES = [(kind, name) for kind in get_args(Kind) for name in list_names(kind)]
 
 
@@ -22,7 +20,7 @@ def test_names() -> None:
     assert {"abci", "dgx-h100", "gb200-nvl72", "tpu-v5p"} <= set(list_names("system"))
 
 
-@pytest.mark.parametrize(("kind", "name"), [*ENTRIES, ("model", str(AUTHORS / "COSMOFLOW.net"))])
+@pytest.mark.parametrize(("kind", "name"), ENTRIES)
 def test_a_definition_finds_the_same_entry(kind: Kind, name: str) -> None:
     entry = find(kind, name, Path())
     definition = json.loads(json.dumps(entry.definition()))
@@ -36,7 +34,6 @@ def test_paths_are_relative_to_the_base(tmp_path: Path) -> None:
         model = find("model", reference, tmp_path)
         assert isinstance(model, Architecture)
         assert model.name == "mine"
-    assert isinstance(find("model", "./COSMOFLOW.net_256", AUTHORS), NetModel)
 
 
 def test_an_unknown_name() -> None:
@@ -220,21 +217,6 @@ def test_a_mistake_in_a_file_has_its_line(tmp_path: Path) -> None:
 def test_a_mistake_in_a_definition_has_its_name() -> None:
     with pytest.raises(InputError, match=r"^dataset mine: samples: this key is missing$"):
         find("dataset", {"name": "mine", "shape": [3, 8, 8], "targets": 2}, Path())
-
-
-@pytest.mark.parametrize(
-    ("definition", "message"),
-    [
-        ({"file": {"a": 1}}, "file:"),
-        ({"file": "./COSMOFLOW.net", "layers": [1]}, "layers:"),
-        ({"file": "./COSMOFLOW.net", "layers": "~no-such-user/x.lc"}, "~no-such-user/x.lc:"),
-        ({"file": "alexnet", "layer": "x"}, "unknown key 'layer' beside 'file'; did you mean 'l"),
-    ],
-)
-def test_files_of_layers_that_are_none(definition: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError) as error:
-        find("model", definition, AUTHORS)
-    assert message in str(error.value)
 
 
 @pytest.mark.parametrize("kind", get_args(Kind))

@@ -1,7 +1,6 @@
 """Keys of files that the oracle ignores are always reported."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,18 +96,6 @@ def test_keys_of_the_network(oracle: str, change: dict[str, object], said: str) 
     ]
     assert len(own) == bool(said)
     assert said in "".join(own)
-
-
-def test_times_of_a_net_file(tmp_path: Path) -> None:
-    path = tmp_path / "mine.net"
-    path.write_text(
-        "Dataset|mine\nInput|1000x3x8x8\nModel|mine\nCONV|3x8x8|3x4x3x3|4x8x8|0.001\n"
-        "FC|4x8x8|4x10x8x8|10x1x1|0.001\n"
-    )
-    (text,) = read_warnings(str(path), dataset=None)
-    assert "times" in text
-    assert "precision" in text
-    assert read_warnings(str(path), dataset=None, oracle="paper") == []
 
 
 def test_targets_that_no_model_reads() -> None:

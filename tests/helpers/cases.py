@@ -109,7 +109,7 @@ def systems(draw: st.DrawFn) -> System:
 
 @st.composite
 def workloads(draw: st.DrawFn) -> Workload:
-    """Draw layers on a machine, measured or not, with or without an explicit mask."""
+    """Draw layers on a machine, measured or not."""
     count, rank = draw(st.sampled_from(LAYER_COUNTS)), draw(st.sampled_from((2, 3)))
     rows = [draw(layers(rank)) for _ in range(count)]
     if count == LAYER_COUNTS[0]:
@@ -117,13 +117,11 @@ def workloads(draw: st.DrawFn) -> Workload:
     else:  # all of these have a sequence, so that they are one program
         rows[0] = replace(rows[0], reads=2)
     seconds = st.lists(st.floats(1e-9, 1e-2), min_size=count, max_size=count)
-    mask = st.lists(st.booleans(), min_size=count, max_size=count).filter(any)
     return Workload(
         table=LayerTable.from_layers(rows),
         samples=draw(st.integers(1, 10**7)),
         system=draw(systems()),
         seconds=draw(st.none() | seconds.map(np.array)),
-        mask=draw(st.none() | mask.map(tuple)),
     )
 
 
@@ -221,7 +219,6 @@ def reference_setup(
         phi=parameters.get("phi"),
         scaling=settings.scaling,
         layers=strategy.layers,
-        mask=workload.mask,
         dims=strategy.dims,
         **options,
     )

@@ -86,7 +86,6 @@ class Setup:
     iterations: Literal["exact", "ceil"] = "exact"
     optimizer: Literal["sgd", "adam", "none"] = "sgd"
     layers: Literal["default", "all"] = "default"
-    mask: tuple[bool, ...] | None = None
     dims: str | None = None
     conventions: Literal["table", "authors"] = "table"
 
@@ -229,11 +228,11 @@ def bounding(split: Sequence[Layer], setup: Setup) -> list[Layer]:
 def split_mask(
     layers: Sequence[Layer], setup: Setup, kind: str, factors: Triple
 ) -> tuple[bool, ...]:
-    """s_l: as given, all, or those that have what the group divides."""
+    """s_l: all, or those that have what the group divides."""
     if kind not in ("spatial", "filter", "channel"):
         return (False,) * len(layers)
-    if setup.mask is not None or setup.layers == "all":
-        return setup.mask or (True,) * len(layers)
+    if setup.layers == "all":
+        return (True,) * len(layers)
     if kind == "spatial" and setup.conventions == "table":
         return tuple(has_rows(layer, setup) for layer in layers)
     if kind == "spatial":

@@ -9,7 +9,7 @@ passed over.
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from paradl.grids.models.files.config_keys import (
 )
 from paradl.grids.models.steps.settings import describe_heads
 from paradl.grids.reading.errors import InputError, add_place, shorten
-from paradl.grids.reading.textfile import read_text
+from paradl.grids.reading.yamlfile import load
 
 # Activations of Transformers whose backward pass reads their input. With a product in one kernel
 # any other costs as much: its inputs are what is kept.
@@ -188,7 +188,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
     InputError: what is not known or not modelled.
     """
-    where, config = str(path), _load(path)
+    where, config = str(path), load(path).data
     form = _find_type(config, where)
     with add_place(where):
         settings, longest = _read_settings(config, form), _read_longest(config)
@@ -213,32 +213,6 @@ def _describe_source(config: Config) -> str:
     if config.get("quantization_config"):
         text += "; parameters stored in fp8, counted in the precision of the question"
     return text
-
-
-def _load(path: Path) -> Config:
-    """The file's keys."""
-    text = read_text(path)
-    try:
-        config = json.loads(text, object_pairs_hook=_expect_unique_keys)
-    except InputError as error:
-        raise InputError(str(error), where=str(path)) from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"JSON syntax: {error.msg}", where=f"{path}:{error.lineno}") from None
-    except (RecursionError, ValueError):
-        raise InputError("nested too deeply, or a number too long", where=str(path)) from None
-    if not isinstance(config, dict):
-        raise InputError(f"expected a mapping of keys, got {shorten(config)}", where=str(path))
-    return config
-
-
-def _expect_unique_keys(pairs: Sequence[tuple[str, Any]]) -> Config:
-    """Return a mapping of JSON's. InputError: a key is repeated, as in YAML."""
-    mapping: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in mapping:
-            raise InputError(f"the key {shorten(key)} is repeated", advice="keep one")
-        mapping[key] = value
-    return mapping
 
 
 def _find_type(config: Config, where: str) -> ModelType:

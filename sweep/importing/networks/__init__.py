@@ -1,1 +1,1 @@
-"""Networks from other tools: PyTorch modules, JAX functions, ONNX files, checkpoints."""
+"""Networks from other tools: PyTorch modules, ONNX files, checkpoints."""

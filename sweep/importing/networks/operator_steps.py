@@ -44,10 +44,6 @@ class OperatorSteps:
         self.graph = graph
         self.tables: dict[str, str] = {}
 
-    def name_step(self, site: OperatorSite, word: str) -> str:
-        """Return the name of a step, here that of the operator."""
-        return f"{site.name}.logits" if word == "logits" else site.name
-
     def step(
         self,
         site: OperatorSite,
@@ -58,7 +54,7 @@ class OperatorSteps:
         **settings: Any,
     ) -> TracedTensor:
         """Add a step that reads x, and return its output."""
-        name = self.name_step(site, word)
+        name = f"{site.name}.logits" if word == "logits" else site.name
         return self.graph.add(word, settings, name, [x], site.shape, sizes, channel)
 
     def word(self, site: OperatorSite, word: str) -> TracedTensor:
@@ -119,8 +115,7 @@ class OperatorSteps:
         features = math.prod(table.shape[1:])
         sizes = (features, site.items // features)
         settings = {"vocabulary": table.shape[0], "features": features}
-        name = self.name_step(site, "embedding")
-        y = self.graph.add("embedding", settings, name, site.live, site.shape, sizes, -1)
+        y = self.graph.add("embedding", settings, site.name, site.live, site.shape, sizes, -1)
         self.tables |= {name: str(y.step) for name, _ in table.weights}
         return y
 

@@ -7,7 +7,6 @@ from paradl.grids.entries.precision import PrecisionName
 from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.profiles import Profile
-from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.plainyaml import write_plain
 from paradl.grids.reading.textfile import write_text
 from paradl.grids.reading.yamlfile import validate
@@ -25,11 +24,9 @@ def profile_model(
     """Time the layers of a network for a data set's samples.
 
     Returns the network with a further profile, and a row for each layer. device: its name.
-    InputError: not an architecture, or a bad name.
+    InputError: a bad name.
     """
     model, data = find("model", reference, Path()), find("dataset", dataset, Path())
-    if not isinstance(model, Architecture):
-        raise InputError("a file of ParaDL's has its own times", where=reference)
     conditions = {"device": device, "shape": data.shape, "batch": batch, "precision": precision}
     source = f"measured: sum of its layers on {describe_device()}, by paradl probe model"
     # Before layers are timed for minutes; the seconds come last.

@@ -1,4 +1,4 @@
-"""Users' own graphs."""
+"""Graphs in files: users' own, and the catalogue's."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from paradl.grids.graphs.graph import GraphTensor, Operator
-from paradl.grids.graphs.graphfile import find_graph
+from paradl.grids.graphs.graphfile import find_graph, list_graphs
 from paradl.grids.reading.errors import InputError
 
 DIAMOND = """name: diamond
@@ -57,6 +57,19 @@ def test_a_yaml_file_without_operators_is_no_graph(tmp_path):
     assert read(tmp_path, "name: net\nlayers: [relu]\n") is None
     assert find_graph("resnet50", tmp_path) is None
     assert read(tmp_path, '{"model_type": "llama", "hidden_size": 64}', "config.json") is None
+
+
+def test_inception_is_the_network_of_the_paper():
+    assert list_graphs() == ("inception_v3-pipedream",)
+    graph = find_graph("inception_v3-pipedream", Path())
+    assert graph is not None
+    # 325 operators besides the input; times are sums over them; 27.2 M parameters.
+    assert (len(graph), graph.batch) == (325, 128)
+    assert graph.forward == pytest.approx(0.289269)
+    assert graph.backward == pytest.approx(0.399769)
+    parameters = sum(operator.weights for operator in graph.operators) / 4
+    assert parameters == 27_161_264
+    assert any("MIT" in node for node in graph.source)
 
 
 REFUSED = [

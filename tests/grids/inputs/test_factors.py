@@ -33,7 +33,7 @@ CATALOGUE = {
 
 
 def divide(model: LayerTable, p2: int, storage: Storage | None, dims: str | None = None):
-    return find_factors(DividedLayers(model, dims, "default", None, storage), [p2])[0]
+    return find_factors(DividedLayers(model, dims, "default", storage), [p2])[0]
 
 
 def make_layer(extents: Extents, planes: int, kind: str = "conv") -> Layer:
@@ -65,7 +65,7 @@ FEW_ROWS = LayerTable.from_layers([make_layer((8, 8, 8), 2), make_layer((2, 2, 2
 def test_sizes_are_divided_together_as_each_alone(storage: Storage | None, sizes) -> None:
     # A new table each time: what was found for one is kept.
     together, alone = (replace(CATALOGUE["resnet50"]) for _ in range(2))
-    rows = DividedLayers(together, None, "default", None, storage)
+    rows = DividedLayers(together, None, "default", storage)
     for size, found in zip(sizes, find_factors(rows, sizes), strict=True):
         expected = divide(alone, size, storage)
         assert math.prod(found.factors) == size

@@ -10,11 +10,8 @@ from hypothesis import strategies as st
 
 from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
-from paradl.grids.models.files.netfile import read_net
 from paradl.grids.models.flow import count_crossing, find_depth
 from paradl.grids.models.layers import LayerTable
-
-AUTHORS = Path(__file__).parents[2] / "data" / "paradl"
 
 
 def conv(filters: int) -> dict[str, object]:
@@ -74,12 +71,6 @@ def test_cuts_of_resnet50_at_the_end_of_a_block_and_inside() -> None:
 @pytest.mark.parametrize("model", ["alexnet", "vgg16"])
 def test_a_chain_carries_the_output_of_the_layer_before_the_cut(model: str) -> None:
     layers = network(model)
-    assert layers.crossing.tolist() == [*layers.y[:-1], 0]
-
-
-def test_a_file_of_paradls_is_a_chain() -> None:
-    layers = read_net(AUTHORS / "COSMOFLOW.net").layers
-    assert len(layers) > 20
     assert layers.crossing.tolist() == [*layers.y[:-1], 0]
 
 

@@ -187,7 +187,7 @@ MISTAKES = [
     ("{", "config.json:1"),
     ("[" * 100_000, "config.json"),
     ('{"model_type": "llama", "hidden_size": ' + "9" * 5000 + "}", "config.json"),
-    ("", "config.json:1"),
+    ("", "config.json: expected a mapping"),
     ('{"model_type": "gpt2", "n_layer": 12, "n_layer": 24}', "n_layer"),
     ('{"model_type": "gpt2", "mine": {"rope": 1, "rope": 1}}', "rope"),
 ]

@@ -1,15 +1,11 @@
-"""Kinds of layers: what passes and groups do with each, and that every reader handles all."""
-
-from itertools import permutations
+"""Kinds of layers: what passes and groups do with each."""
 
 import pytest
 
 from paradl.grids.models.architecture import Architecture
-from paradl.grids.models.files.netfile import parse_net
 from paradl.grids.models.kinds import (
     BY_ARGUMENT,
     BY_VALUE,
-    KIND_OF_PREFIX,
     KIND_OF_STEP,
     KINDS,
     LayerKind,
@@ -70,15 +66,3 @@ def test_a_plain_word_makes_a_layer_of_its_kind(word: str, kind: LayerKind) -> N
     layers = net.layers_for((3, 8, 9), targets=1)
     assert (layers.names, layers.kinds) == (("a",), (kind.name,))
     assert layers.flops[0] == layers.x[0] == layers.y[0] == 3 * 8 * 9
-
-
-@pytest.mark.parametrize(("prefix", "kind"), KIND_OF_PREFIX.items())
-def test_a_name_in_a_file_begins_with_its_kind(prefix: str, kind: LayerKind) -> None:
-    line = f"{prefix.lower()}1|3x8x9|3x3x1x1|3x8x9|0"
-    model = parse_net(f"Input|10x3x8x9\n{line}\n", "net", "net")
-    assert model.layers.kinds == (kind.name,)
-
-
-def test_no_name_begins_like_two_kinds() -> None:
-    pairs = permutations(KIND_OF_PREFIX, 2)
-    assert not [pair for pair in pairs if pair[0].startswith(pair[1])]

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paradl.grids.models.architecture import Architecture
-from paradl.grids.models.files.netfile import parse_net
 from paradl.grids.models.kinds import KINDS
 from paradl.grids.models.layers import LayerTable
 
@@ -109,37 +108,6 @@ def test_a_relu_does_not_overwrite_another_one_s_output() -> None:
         "relu1": ITEMS,
         "relu2": ITEMS,
     }
-
-
-def test_a_file_s_chain_keeps_what_the_graph_does() -> None:
-    """Of a block whose shortcut is its input: the addition, which the file shows without its second
-    input, keeps neither. An addition whose x is twice its y reads the layer before it all the same.
-    """
-    rows = """\
-Input|10x4x8x8
-CONV1|4x8x8|4x4x3x3|4x8x8|0
-RELU|4x8x8|4x4x0x0|4x8x8|0
-CONV2|4x8x8|4x4x3x3|4x8x8|0
-BNORM|4x8x8|4x4x0x0|4x8x8|0
-ADD|4x8x8|4x4x0x0|4x8x8|0
-RELU|4x8x8|4x4x0x0|4x8x8|0
-MPOOL|4x8x8|0x0x2x2|4x4x4|0
-APOOL|4x4x4|0x0x4x4|4x1x1|0
-"""
-    chain = parse_net(rows, "net", "net").layers
-    doubled = parse_net(rows.replace("ADD|4x8x8", "ADD|8x8x8"), "net", "net").layers
-    graph = table(
-        CONV,
-        "relu",
-        {"residual": {"body": [CONV, "batchnorm"]}},
-        "relu",
-        {"maxpool": 2},
-        {"avgpool": 4},
-    )
-    assert chain.inputs == doubled.inputs == tuple((n - 1,) for n in range(8))
-    for layers in (chain, doubled):
-        assert layers.kept_items.tolist() == graph.kept_items.tolist()
-        assert layers.kept_bytes.tolist() == graph.kept_bytes.tolist()
 
 
 # ---- Properties of networks whose layers keep the shape.

@@ -26,7 +26,6 @@ def test_convolution() -> None:
     assert layers.extents_x.tolist() == [[1, 8, 8]]
     assert layers.extents_y.tolist() == [[1, 4, 4]]
     assert layers.kernel.tolist() == [[1, 3, 5]]
-    assert layers.seconds is None
 
 
 def test_three_dimensions() -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
-from paradl.grids.models.files.netfile import NetModel
 from paradl.grids.models.transformers import read_transformer
 from paradl.grids.reading.errors import ShapeError
 
@@ -106,7 +105,7 @@ def test_targets_of_tokens_are_not_known():
         count("gnmt")
 
 
-def list_attentions(model: Architecture | NetModel, name: str) -> list[list[object]]:
+def list_attentions(model: Architecture, name: str) -> list[list[object]]:
     """A fact of the attentions of each block."""
     samples = find("dataset", "imagenet", Path()) if model.name.startswith("vit") else None
     network = read_transformer(model, samples)

@@ -18,7 +18,6 @@ from cubes import COMMAND, SMALL, unmark
 import paradl
 from paradl.sweep.cube.store import open_cube
 
-DATA = Path(__file__).parents[2] / "data" / "paradl"
 PREDICT = ("predict", "--model", "alexnet", "--dataset", "imagenet")
 ONE = (*PREDICT, "--strategy", "data", "--pe", "8", "--batch", "32")
 
@@ -134,7 +133,6 @@ def test_a_bad_slice(sel, message, mixed_url, cli):
         (("--set", f"gamma={'9' * 9000}"), "--set: gamma: "),
         (("--model", "/dev/zero"), "--model: /dev/zero: "),
         (("--set", "gamma=1", "--set", "gamma=0.5"), "--set: "),
-        (("--layers", "x.lc"), "layers: "),
     ],
 )
 def test_a_bad_configuration(options, message, cli):
@@ -144,28 +142,6 @@ def test_a_bad_configuration(options, message, cli):
 def test_a_model_without_a_dataset(cli):
     ended = cli("predict", "--model", "vgg16", "--strategy", "data", "--pe", 1, "--batch", 1)
     refused(ended, "dataset")
-
-
-NET = ("predict", "--strategy", "data", "--pe", "4", "--batch", "8", "--model")
-
-
-def test_the_authors_files(cli):
-    code, out, _ = cli(*NET, DATA / "VGG_ImageNet_profall.net_sc", "--format", "json")
-    assert code == 0
-    assert json.loads(out)["epoch_time"] > 0
-
-
-def test_a_corrupt_model_file_is_told_by_line(tmp_path, cli):
-    lines = (DATA / "VGG_ImageNet_profall.net_sc").read_text().splitlines()
-    row = next(n for n, line in enumerate(lines) if line.count("|") == 4) + 1
-    lines[row] = "conv|what"
-    (tmp_path / "bad.net_sc").write_text("\n".join(lines))
-    refused(cli(*NET, tmp_path / "bad.net_sc"), f"bad.net_sc:{row + 1}")
-
-
-def test_a_layer_file_of_another_network(cli):
-    ended = cli(*NET, DATA / "VGG_ImageNet_profall.net_sc", "--layers", DATA / "filter_alexnet.lc")
-    refused(ended, "filter_alexnet.lc")
 
 
 def test_usage(cli):

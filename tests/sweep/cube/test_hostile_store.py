@@ -147,7 +147,7 @@ def test_forged_versions(versions, url):
 @pytest.mark.parametrize("key", ["model", "dataset", "system", "calibration"])
 @pytest.mark.parametrize(
     "reference",
-    ["/etc/hostname", "abci", {"file": "/etc/hostname"}, {"family": {"name": "/etc/hostname"}}],
+    ["/etc/hostname", "abci", {"family": {"name": "/etc/hostname"}}],
 )
 def test_a_stored_spec_names_nothing_outside(key, reference, url):
     """Whoever sends a store does not choose which files are opened."""

@@ -108,7 +108,6 @@ needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is no
         ("your-machine", ("From logs",)),
         ("your-machine", ("By hand",)),
         pytest.param("your-model", ("A PyTorch module", "Times from a device"), marks=needs_torch),
-        ("your-model", ("A JAX function",)),
     ],
     indirect=["folder"],
 )

@@ -167,7 +167,6 @@ REFUSED = [
     ({"effort": 0.0}, "effort: "),
     ({"effort": float("nan")}, "effort: "),
     ({"what": "none.yaml"}, "none.yaml: "),
-    ({"what": "none.txt"}, "none.txt: "),
 ]
 
 
