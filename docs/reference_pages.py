@@ -12,6 +12,7 @@ from typing import Any, get_args, get_type_hints
 import typer
 
 import paradl
+from paradl.sweep.accessor import QUESTIONS, Accessor
 from paradl.sweep.cli.main import app
 
 
@@ -25,6 +26,7 @@ def write_reference(folder: Path) -> None:
         "parameters": ("Parameters", describe_parameters()),
         "answers": ("Answers", describe_answers()),
         "functions": ("Python functions", describe_functions()),
+        "accessor": ("The accessor", describe_accessor()),
     }
     for name, (title, lines) in pages.items():
         path, text = folder / f"{name}.md", "\n".join([f"# {title}", "", *lines, ""])
@@ -120,11 +122,31 @@ def describe_functions() -> Iterator[str]:
     """List the functions of `paradl` with their signatures and docstrings."""
     yield "After `import paradl`; [by topic](../python.md#every-name)."
     for name in paradl.__all__:
-        member = getattr(paradl, name)
-        yield from ("", f"## {name}", "")
-        if inspect.isfunction(member):
-            yield from ("```python", *write_signature(member, f"paradl.{name}"), "```", "")
-        yield from ("```text", inspect.getdoc(member) or "", "```")
+        kind = "function" if inspect.isfunction(getattr(paradl, name)) else "class"
+        yield from ("", f"## {name}", "", *describe_member(kind, name, getattr(paradl, name)))
+
+
+def describe_accessor() -> Iterator[str]:
+    """List the quantities, questions and plots of `ds.paradl`."""
+    asked = ", ".join(f"[`{name}`](functions.md#{name})" for name in QUESTIONS)
+    yield "After `import paradl`, every Dataset of a cube, whole or sliced, has `ds.paradl`. These"
+    yield f"questions take what the functions take after the cube: {asked}."
+    yield ""
+    yield from ("```{py:class} Accessor", ":module: paradl", "```")
+    for name, member in inspect.getmembers(Accessor):
+        if not name.startswith("_"):
+            kind = "method" if callable(member) else "property"
+            function = member.fget if isinstance(member, property) else member
+            yield from ("", f"## {name}", "", *describe_member(kind, f"Accessor.{name}", function))
+
+
+def describe_member(kind: str, name: str, member: Any) -> Iterator[str]:
+    """Describe an object where other projects' pages can link to it (objects.inv)."""
+    form = "".join(write_signature(member, "")) if inspect.isfunction(member) else ""
+    form = form.replace("    self,", "")
+    arguments = re.sub(r",\s*\)", ")", re.sub(r"\s+", " ", form)).replace("( ", "(")
+    yield f"````{{py:{kind}}} {name}{arguments if kind in ('function', 'method') else ''}"
+    yield from (":module: paradl", "", "```text", inspect.getdoc(member) or "", "```", "````")
 
 
 def write_signature(function: Callable[..., Any], name: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ A question takes the arguments of its function after the cube, and answers the s
 """
 
 from collections.abc import Mapping
+from html import escape
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from paradl.sweep.answers.objectives import check_price, look_up_prices
 from paradl.sweep.cube.derived_quantities import Paradl, name_array
 from paradl.sweep.cube.dimensions import AXES
 from paradl.sweep.cube.variables import DERIVED
+from paradl.sweep.show.rows import shorten_label
 
 if TYPE_CHECKING:
     from paradl.sweep.plots.plots import Plots
@@ -35,6 +37,10 @@ class Accessor(Paradl):
     >>> ds.paradl.best()  # doctest: +SKIP
     >>> ds.sel(model="vgg16").paradl.pe_hours  # doctest: +SKIP
     """
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the text alone."""
+        return f"<pre>{escape(repr(self))}</pre>"
 
     @property
     def pe_hours(self) -> xr.DataArray:
@@ -106,5 +112,7 @@ class Accessor(Paradl):
 def _describe_values(values: np.ndarray[Any, Any]) -> str:
     """Values along an axis in one line: all of a few, else both ends and their number."""
     listed = np.atleast_1d(values).tolist()
-    texts = [value if isinstance(value, str) else f"{value:,.6g}" for value in listed]
+    texts = [
+        shorten_label(value) if isinstance(value, str) else f"{value:,.6g}" for value in listed
+    ]
     return ", ".join(texts) if len(texts) <= 4 else f"{texts[0]} ... {texts[-1]} ({len(texts):,})"

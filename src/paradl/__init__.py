@@ -9,6 +9,7 @@
 """
 
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,19 @@ _top = _here.parents[1]
 if _here == _top / "src" / "paradl" and (_top / "pyproject.toml").is_file():
     __path__.insert(0, str(_top))
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_import_name, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> Any:
+    """Return a public name, imported now. AttributeError: an unknown one, with the nearest."""
+    try:
+        return _import_name(name)
+    except AttributeError:
+        if name in __all__:  # its own import failed
+            raise
+        meant = get_close_matches(name, __all__, 1)
+        advice = f"; did you mean {meant[0]!r}?" if meant else ""
+        raise AttributeError(f"paradl has no {name!r}{advice}") from None
 
 
 def _open_accessor(dataset: Any) -> Any:

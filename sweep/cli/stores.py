@@ -1,7 +1,6 @@
 """Commands that write and read stores: sweep, status, diff, export."""
 
 import signal
-import sys
 from functools import partial
 from math import inf, prod
 from pathlib import Path
@@ -17,7 +16,7 @@ from paradl.sweep.cli.commands import FAILED, INTERRUPTED, MISSED, PatientComman
 from paradl.sweep.cli.spaces import tell_missing
 from paradl.sweep.cli.values import take_share
 from paradl.sweep.cube.object_store import expect_parent
-from paradl.sweep.engine.progress import bar, hear_interrupts, lines, silent
+from paradl.sweep.engine.progress import bar, hear_interrupts, is_watched, lines, silent
 from paradl.sweep.show.visible import escape_lines, tell
 
 app = Typer()
@@ -64,7 +63,7 @@ def sweep(
     if dry_run:
         print(escape_lines(preview_sweep(store, grid, processes, overwrite, extend)))
         return
-    progress_bar = bar if sys.stderr.isatty() else lines
+    progress_bar = bar if is_watched() else lines
     announcement = silent if quiet else announce(grid, processes, progress_bar)
     try:
         with hear_interrupts(announcement) as progress:
@@ -94,7 +93,7 @@ def status(
         show_one(read_status(store), form)
         return
     # In a pipe, a bar would print a line per block.
-    shown = partial(bar if sys.stderr.isatty() else lines, what="verify")
+    shown = partial(bar if is_watched() else lines, what="verify")
     verdict = verify_status(store, shown)
     show_verified(verdict, form)
     if verdict["damaged"]:

@@ -229,7 +229,10 @@ def bar(plan: "Plan", done: "Blocks", what: str = "sweep") -> Iterator[Advance]:
         Speed(),
         Left(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as shown:
+    # A notebook shows the bar of a terminal; rich's own there needs ipywidgets.
+    notebook = "ipykernel" in sys.modules or None
+    console = Console(stderr=True, force_terminal=notebook, force_jupyter=False)
+    with Progress(*columns, console=console) as shown:
         before = int(plan.count_cells(done).sum())
         task = shown.add_task("cells", total=plan.cells, completed=before)
 
@@ -238,6 +241,11 @@ def bar(plan: "Plan", done: "Blocks", what: str = "sweep") -> Iterator[Advance]:
             shown.update(task, advance=int(plan.count_cells(block)))
 
         yield advance
+
+
+def is_watched() -> bool:
+    """Return whether somebody sees a bar move: in a terminal, or in a notebook."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 @contextmanager

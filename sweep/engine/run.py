@@ -26,7 +26,7 @@ from paradl.sweep.cube.object_store import locate_store
 from paradl.sweep.cube.root import remove_partial
 from paradl.sweep.cube.store import Cube, open_cube
 from paradl.sweep.engine.block import Execute, run_blocks
-from paradl.sweep.engine.progress import Progress, silent
+from paradl.sweep.engine.progress import Progress, bar, is_watched, lines, silent
 from paradl.sweep.engine.resources import check_memory
 from paradl.sweep.engine.start import choose_plan, expect_same_code, find_start
 from paradl.sweep.errors import RunError
@@ -69,13 +69,15 @@ def run(
     reduce_only: bool = False,
     workers: int = 0,
     scheduler: str | None = None,
-    progress: Progress = silent,
+    progress: Progress | bool = False,
 ) -> "xr.Dataset":
     """Sweep a design space into a Zarr store, or finish a sweep that was cut short.
 
     spec: a YAML file, or the same as a mapping. extend: add the values that the axes of the cube
     lack, and compute the new cells alone. reduce_only: keep summaries alone, no cells.
     workers: local processes (0: this one); scheduler: the address of a running Dask scheduler.
+    progress: True shows a bar in a terminal or notebook, elsewhere a line every ten seconds; or a
+    function of a plan and its finished blocks that hears of each further block.
     Returns the cube, opened lazily. InputError: a bad spec, or a store that holds something else;
     RunError: the run failed, and can be resumed.
 
@@ -88,6 +90,8 @@ def run(
     """
     url = locate_store(store)
     grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
+    if isinstance(progress, bool):
+        progress = (bar if is_watched() else lines) if progress else silent
     sweep(grid, url, overwrite, Where(workers, scheduler), progress, extend)
     return open_dataset(url)
 

@@ -10,6 +10,7 @@ from statistics import fmean, median
 from typing import Any
 
 from paradl.grids.notes import list_warnings
+from paradl.sweep.answers.mapping import AnswerMapping
 from paradl.sweep.measured.predicted_runs import Conditions, PredictedRun, predict_runs
 from paradl.sweep.measured.runs import PARTS, RunTimes, read_runs
 
@@ -26,7 +27,7 @@ def compare(
     system: str = "abci",
     calibration: str = "auto",
     settings: Mapping[str, object] = {},
-) -> dict[str, Any]:
+) -> AnswerMapping:
     """Return predictions [s per iteration] beside the runs of a CSV file, as `paradl compare` does.
 
     {"rows": one per row of the file; "summary": average accuracies; "notes": on networks and
@@ -52,7 +53,8 @@ def compare(
     # whose warnings take 0.7 ms.
     grids = {id(run.grid): run.grid for run in runs}.values()
     notes = dict.fromkeys(note for grid in grids for note in list_warnings(grid))
-    return {"rows": rows, "summary": summarise_accuracy(rows), "notes": list(notes)}
+    summary = summarise_accuracy(rows)
+    return AnswerMapping({"rows": rows, "summary": summary, "notes": list(notes)})
 
 
 def _make_row(run: PredictedRun, anomaly: Row | None) -> Row:

@@ -14,6 +14,7 @@ import numpy as np
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.answers.frames import name_arguments
+from paradl.sweep.answers.mapping import AnswerMapping
 from paradl.sweep.cells.changes import Changes, Flips, Winners, list_changed_winners
 from paradl.sweep.cells.parts import Part, find_positions
 from paradl.sweep.cells.reader import Places, Reader
@@ -37,7 +38,7 @@ def diff(
     *,
     tolerance: float = 0.0,
     **axes: object,
-) -> Row:
+) -> AnswerMapping:
     """Compare two cubes (Datasets, or paths of stores); differences as plain data.
 
     inputs, versions: rows of `key`, `first`, `second`. axes: one row per axis that differs: the
@@ -79,7 +80,7 @@ def diff(
         for other in cubes[1].read_parts(names, shared.find_same(part), misfits=True):
             comparison.add(part.pick(other.coordinates), other.arrange(part.coordinates))
     is_whole = comparison.compared == shared.cells and not shared.differences and mine == others
-    return {
+    answer = {
         "same": is_whole and comparison.is_same,
         "cells": shared.cells,
         "compared": comparison.compared,
@@ -93,6 +94,7 @@ def diff(
         **comparison.describe(),
         "notes": notes,
     }
+    return AnswerMapping(answer)
 
 
 @dataclass(frozen=True)

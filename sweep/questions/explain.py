@@ -10,6 +10,7 @@ from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.terms import Term
+from paradl.sweep.answers.mapping import AnswerMapping
 from paradl.sweep.cases.fits import find_smallest_group
 from paradl.sweep.cases.layout_cells import find_cell
 from paradl.sweep.cells.design_space import ONLY, Configuration
@@ -48,7 +49,7 @@ def explain(
     settings: Mapping[str, object] | None = None,
     launch: str | None = None,
     **words: Unpack[Words],
-) -> Row:
+) -> AnswerMapping:
     """One configuration's terms and layers, with formulas; arguments as for `paradl.predict`.
 
     launch: of a layout, the framework to write launch lines for.
@@ -63,7 +64,7 @@ def explain(
     wanted = Configuration(
         model, strategy, pe, batch, system, dataset, parameters, settings, **words
     )
-    return explain_grid(wanted.grid(), launch)
+    return AnswerMapping(explain_grid(wanted.grid(), launch))
 
 
 def explain_grid(grid: Grid, launch: str | None = None) -> Row:

@@ -15,6 +15,7 @@ from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.flags import FORBIDS, UNSUPPORTED
 from paradl.kernels.oracle.answer import answer_case, settle_choices
 from paradl.kernels.parallelism.layout import list_degrees
+from paradl.sweep.answers.mapping import AnswerMapping
 from paradl.sweep.answers.numbers import finite, number
 from paradl.sweep.answers.types.facts import list_fields
 from paradl.sweep.answers.types.prediction import Prediction
@@ -75,7 +76,7 @@ def predict(
     wanted = Configuration(
         model, strategy, pe, batch, system, dataset, parameters, settings, **words
     )
-    return answer_grid(wanted.grid())
+    return AnswerMapping(answer_grid(wanted.grid()))
 
 
 def answer_grid(grid: Grid) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from paradl.grids.notes import list_warnings
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.units import parse_count, parse_quantity
 from paradl.kernels.names.flags import Limit
+from paradl.sweep.answers.mapping import AnswerMapping
 from paradl.sweep.answers.numbers import finite
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.questions.hybrid.contenders import (
@@ -51,7 +52,7 @@ def hybrid(
     system: str = "abci",
     parameters: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
-) -> dict[str, Any]:
+) -> AnswerMapping:
     """Return speed-ups to the target, crossovers and the gain, as `paradl hybrid` prints them.
 
     strategies: hybrids; without strategies and speedups all hybrids of pairs are compared. batch:
@@ -100,7 +101,7 @@ def hybrid(
     # Hybrids that the user named stay, with what forbids them.
     lines, left_out = _leave_out(lines) if proposed else (lines, [])
     data, *hybrids = lines
-    return {
+    answer = {
         "model": model,
         "dataset": dataset or law.dataset,
         "system": grid.labels["system"][0] if grid else None,
@@ -119,6 +120,7 @@ def hybrid(
             *(_advise_memory(data, grid) if grid else []),
         ],
     }
+    return AnswerMapping(answer)
 
 
 def _check_numbers(batch: int, efficiency: float | None) -> None:

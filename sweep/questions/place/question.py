@@ -16,6 +16,7 @@ from paradl.grids.placing.solve import PlacementResult, Tell, count_nodes, solve
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.units import parse_count
 from paradl.kernels.options import Optimizer
+from paradl.sweep.answers.mapping import AnswerMapping
 from paradl.sweep.errors import RunError
 from paradl.sweep.questions.place.timed_graph import (
     PosedStep,
@@ -43,7 +44,7 @@ def place(
     micro_batches: Sizes | None = None,
     effort: float = 60.0,
     tell: Tell = lambda best, bound: None,
-) -> Row:
+) -> AnswerMapping:
     """Return the best placement for an effort, with its time per step and its proof.
 
     what: a model, by name or file, with a batch; or a graph, by name or file. micro_batches: their
@@ -97,10 +98,10 @@ def place(
     try:
         answer = solve(piped, effort, stages, tell)
         if answer.plan is None:
-            return head | _explain_failure(piped.whole, answer, effort)
+            return AnswerMapping(head | _explain_failure(piped.whole, answer, effort))
     except SolverError as error:
         raise RunError(f"{error}: it may lack memory; ask again, or with more devices") from error
-    return head | _describe(step.graph, posed, links, answer)
+    return AnswerMapping(head | _describe(step.graph, posed, links, answer))
 
 
 def _expect_problem(graph: Graph, problem: Problem) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from cubes import SMALL
 
+import paradl
 from paradl.sweep.cube.plan import make_plan
 from paradl.sweep.engine.progress import bar, lines, repeat_lines, report_state, silent
 
@@ -160,3 +161,13 @@ def test_commands_say_that_they_take_long(command, monkeypatch, cli):
     monkeypatch.setattr("paradl.sweep.cli.commands.report_waiting", note)
     assert cli(*command.split())[0] in (0, 2)
     assert begun == [False]
+
+
+def test_a_sweep_from_python_shows_its_progress(tmp_path, capsys, monkeypatch):
+    """In a notebook a bar, without one and without a terminal nothing of a short sweep."""
+    axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "pe": 8, "batch": 32}
+    paradl.run({"axes": axes | {"strategy": "data"}}, tmp_path / "a.zarr", progress=True)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setitem(sys.modules, "ipykernel", None)
+    paradl.run({"axes": axes | {"strategy": "data"}}, tmp_path / "b.zarr", progress=True)
+    assert "sweep" in capsys.readouterr().err

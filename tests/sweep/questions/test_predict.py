@@ -121,7 +121,7 @@ def test_group_and_segments_are_chosen_together():
     ]
     fastest = min(items, key=lambda answer: answer["epoch_time"])
     expected = fastest | {"strategy": "data+pipeline:group=best,segments=best"}
-    paths, values = zip(*jax.tree_util.tree_leaves_with_path(prediction), strict=True)
+    paths, values = zip(*jax.tree_util.tree_leaves_with_path(prediction.to_dict()), strict=True)
     others, numbers = zip(*jax.tree_util.tree_leaves_with_path(expected), strict=True)
     assert paths == others
     # Sums over stages are of another order: of all groups at once, or of one.
