@@ -65,8 +65,18 @@ def show_sensitivities(rows: Sequence[Row], form: Format, every: bool) -> None:
     # Grouped by cell: ten parameters of the first cell would hide those of all others.
     for row in rows:
         cells.setdefault(str(_take_place(row)), []).append(row)
+    if len(cells) == 1:
+        print_text(_write_gain(rows[0]))
     kept = [row for cell in cells.values() for row in (cell if every else cell[:FIRST])]
     show_rows(kept, form, every, _describe_sensitivity, left_out=len(rows) - len(kept))
+
+
+def _write_gain(row: Row) -> str:
+    """State the upgrade that gains most."""
+    words = row["parameter"].replace("_", " ")
+    if not row["change"]:
+        return "No upgrade of a single parameter changes the time."
+    return f"The largest gain: {words} {row['upgrade']} takes {-row['change']:.1%} off the time."
 
 
 def _describe_sensitivity(row: Row) -> Row:
