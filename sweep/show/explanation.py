@@ -106,13 +106,13 @@ def _print(explanation: dict[str, Any]) -> None:
     _print_summary(explanation)
     if explanation["sentence"]:
         print_text(explanation["sentence"])
-    print_record(_drop_nothing({key: explanation[key] for key in RECORD if key in explanation}))
-    print_record(explanation["parameters"], "Parameters", "parameters")
-    if not explanation["formulas"]:  # no such configuration exists
-        return
     _print_formulas(explanation["formulas"], "Terms (the numbers: one iteration)")
     _print_formulas(explanation["hidden"], "Hidden: no part of the time")
     _print_formulas(explanation["memory_formulas"], "Memory of the fullest PE")
+    print_record(_drop_nothing({key: explanation[key] for key in RECORD if key in explanation}))
+    if not explanation["formulas"]:  # no such configuration exists
+        return
+    print_record(explanation["parameters"], "Parameters", "parameters")
     print_table(list(map(_lay_out_symbol, explanation["symbols"])), "Symbols")
     launch = list_launch_lines(explanation["launch"])
     print_table([{"": key, "value": text} for key, text in launch], "Launch")
