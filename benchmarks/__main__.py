@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -12,18 +12,14 @@ import typer
 from benchmarks import (
     convergence,
     first,
-    fuzz,
-    house,
     kill,
     layouts,
     memory,
-    mutations,
     priors,
     scoreboard,
     sweeps,
     unseen,
     user,
-    versions,
 )
 from benchmarks.record import Machine, record_reports
 from benchmarks.report import FULL, QUICK, Effort, Report, markdown
@@ -36,20 +32,16 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "user": user.measure,
     "disk": sweeps.measure_disk,
     "search": sweeps.measure_search,
-    "versions": versions.measure,
     "memory": memory.measure,
     "kill": kill.measure,
-    "fuzz": fuzz.measure,
-    "mutations": mutations.measure,
     "priors": priors.measure,
     "convergence": convergence.measure,
     "layouts": layouts.measure,
     "scoreboard": scoreboard.measure,
     "unseen": unseen.measure,
-    "house": house.measure,
 }
 # What users wait for, from the first answer to a billion cells.
-GROUPS = {"speed": ("first", "user", "disk", "search", "versions")}
+GROUPS = {"speed": ("first", "user", "disk", "search")}
 
 
 def main(
@@ -59,8 +51,6 @@ def main(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Minutes shorter, and noisier.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in SI units.")] = False,
-    seed: Annotated[int, typer.Option(help="fuzz: random seed.")] = 1,
-    cases: Annotated[int | None, typer.Option(help="fuzz: number of files.")] = None,
     record: Annotated[
         bool, typer.Option("--record", help=f"Replace the rows in {RESULTS.name}.")
     ] = False,
@@ -69,8 +59,7 @@ def main(
     chosen = _chosen(names or [])
     keep_programs()
     machine = Machine.here()
-    effort = replace(QUICK if quick else FULL, seed=seed)
-    effort = effort if cases is None else replace(effort, cases=cases)
+    effort = QUICK if quick else FULL
     reports = []
     for name in chosen:
         print(f"measuring {name} ...", file=sys.stderr)
