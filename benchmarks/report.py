@@ -1,7 +1,4 @@
-"""Reports of measurements: rows with rates, ratios and goals, as a Markdown table; their effort.
-
-The same rows go to the terminal and into RESULTS.md (`benchmarks.record`).
-"""
+"""Reports of measurements: rows with rates, ratios and goals, as a Markdown table; their effort."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
