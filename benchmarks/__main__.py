@@ -1,10 +1,9 @@
-"""The command `python -m benchmarks`: measure, print and, with --record, write RESULTS.md."""
+"""The command `python -m benchmarks`: measure and print."""
 
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -12,44 +11,35 @@ import typer
 from benchmarks import (
     convergence,
     first,
-    fuzz,
     house,
     kill,
     layouts,
     memory,
-    mutations,
     priors,
     scoreboard,
     sweeps,
     unseen,
     user,
-    versions,
 )
-from benchmarks.record import Machine, record_reports
 from benchmarks.report import FULL, QUICK, Effort, Report, markdown
 from paradl.sweep.engine.compile_cache import keep_programs
-
-RESULTS = Path(__file__).parent / "RESULTS.md"
 
 MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "first": first.measure,
     "user": user.measure,
     "disk": sweeps.measure_disk,
     "search": sweeps.measure_search,
-    "versions": versions.measure,
     "memory": memory.measure,
     "kill": kill.measure,
-    "fuzz": fuzz.measure,
-    "mutations": mutations.measure,
     "priors": priors.measure,
     "convergence": convergence.measure,
     "layouts": layouts.measure,
+    "house": house.measure,
     "scoreboard": scoreboard.measure,
     "unseen": unseen.measure,
-    "house": house.measure,
 }
 # What users wait for, from the first answer to a billion cells.
-GROUPS = {"speed": ("first", "user", "disk", "search", "versions")}
+GROUPS = {"speed": ("first", "user", "disk", "search")}
 
 
 def main(
@@ -59,27 +49,17 @@ def main(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Minutes shorter, and noisier.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in SI units.")] = False,
-    seed: Annotated[int, typer.Option(help="fuzz: random seed.")] = 1,
-    cases: Annotated[int | None, typer.Option(help="fuzz: number of files.")] = None,
-    record: Annotated[
-        bool, typer.Option("--record", help=f"Replace the rows in {RESULTS.name}.")
-    ] = False,
 ) -> None:
     """Measure how fast paradl is on this machine, as ratios within one run."""
     chosen = _chosen(names or [])
     keep_programs()
-    machine = Machine.here()
-    effort = replace(QUICK if quick else FULL, seed=seed)
-    effort = effort if cases is None else replace(effort, cases=cases)
+    effort = QUICK if quick else FULL
     reports = []
     for name in chosen:
         print(f"measuring {name} ...", file=sys.stderr)
         reports.append(MEASUREMENTS[name](effort))
-    text = "\n".join([machine.markdown(), *map(markdown, reports)])
-    result = {"machine": asdict(machine), "reports": list(map(asdict, reports))}
-    print(json.dumps(result, indent=2) if as_json else text)
-    if record:
-        record_reports(RESULTS, machine, reports, list(MEASUREMENTS))
+    text = "\n".join(map(markdown, reports))
+    print(json.dumps([*map(asdict, reports)], indent=2) if as_json else text)
 
 
 def _chosen(names: list[str]) -> list[str]:

@@ -1,7 +1,4 @@
-"""Reports of measurements: rows with rates, ratios and goals, as a Markdown table; their effort.
-
-The same rows go to the terminal and into RESULTS.md (`benchmarks.record`).
-"""
+"""Reports of measurements: rows with rates, ratios and goals, as a Markdown table; their effort."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,19 +12,17 @@ class Effort:
     """Rounds and sizes of measurements; `--quick` takes minutes less and is noisier.
 
     strategies: number in stored cubes, one block each. searched: PE counts of the searched space.
-    kills: of running sweeps. cases: mutated files; the same seed makes the same ones.
+    kills: of running sweeps.
     """
 
     rounds: int
     strategies: int
     searched: int
     kills: int
-    cases: int
-    seed: int = 1
 
 
-FULL = Effort(rounds=5, strategies=12, searched=8192, kills=50, cases=10_000)
-QUICK = Effort(rounds=2, strategies=4, searched=1024, kills=5, cases=1_000)
+FULL = Effort(rounds=5, strategies=12, searched=8192, kills=50)
+QUICK = Effort(rounds=2, strategies=4, searched=1024, kills=5)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Any user's file is read, or refused with one short message.
 
-A fixed corpus of broken and hostile files, also as attributes of a store; `python -m benchmarks
-fuzz` makes others, and evaluates those that it can read.
+A fixed corpus of broken and hostile files, also as attributes of a store.
 """
 
 import json
@@ -10,11 +9,18 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from broken_files import (
+    HOSTILE,
+    MOST_MESSAGE,
+    fault,
+    list_files,
+    list_readers,
+    make_cases,
+    mutate_part,
+)
 from cubes import SMALL
 
 import paradl
-from benchmarks.broken_files import HOSTILE, mutate_part
-from benchmarks.fuzz import MOST_MESSAGE, fault, list_files, list_readers, make_cases
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cube.root import METADATA
 from paradl.sweep.cube.store import open_cube

@@ -25,7 +25,7 @@ from paradl.kernels.configuration.places import (
 )
 from paradl.kernels.derivatives.points import evaluate_points, find_slopes, take_points
 from paradl.kernels.oracle.answer import answer_case
-from paradl.sweep.samples.tables import SharedTables
+from paradl.sweep.samples.tables import build_table
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -44,7 +44,7 @@ def read_grid(strategy: str, oracle: str, system: str = "abci", **axes: Any) -> 
 
 
 def make_table(grid: Grid, *, layered: bool) -> Points:
-    return SharedTables(grid, grid.axes, layered=layered).find((0, 0, 0), 0)
+    return build_table(grid, (0, 0, 0, 0), grid.axes, layered=layered)
 
 
 def list_known(oracle: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from typer import Argument, Context, Option, Typer
 
@@ -15,7 +15,7 @@ from paradl.sweep.engine.progress import report_state
 from paradl.sweep.show.visible import tell
 
 app = Typer(
-    help="Learners trained on samples, and how far to trust them.",
+    help="Networks trained on samples, and how far to trust them.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -31,9 +31,6 @@ class TrainOptions:
 
     data: options.SampleData
     path: Annotated[Path, Option("--output", "-o", help="File to write.")]
-    learner: Annotated[
-        Literal["network", "trees"], Option(help="A neural network, or boosted trees.")
-    ] = "network"
     splits: Annotated[
         list[str] | None,
         Option(
@@ -44,7 +41,7 @@ class TrainOptions:
     gradients: Annotated[
         bool, Option("--gradients", help="Also train on gradients (Sobolev training).")
     ] = False
-    members: Annotated[int, take_count("Number of learners; their spread is the uncertainty.")] = 1
+    members: Annotated[int, take_count("Number of networks; their spread is the uncertainty.")] = 1
     epochs: Annotated[int, take_number("amount", "Maximum passes of a network over the rows.")] = 20
     width: Annotated[int, take_count("Units per hidden layer.")] = 128
     seed: options.Seed = 0
@@ -119,7 +116,7 @@ def predict(
 
     answers = predict_surrogate(surrogate, rows)
     show(answers, form)
-    # Trees stay constant beyond their range, and lines go straight on: neither was tested there.
+    # Lines go straight on beyond their range, which was not tested.
     outside = int((answers["outside"] != "").sum())
     if outside:
         counts = answers["outside"].str.split(", ").explode().value_counts()

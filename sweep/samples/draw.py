@@ -59,15 +59,16 @@ def make_tables(space: SampleSpace, problem: Problem, seed: int) -> Tables:
 def _tabulate(
     space: SampleSpace, problem: Problem, strategy: int, machines: dict[str, Floats]
 ) -> Points:
-    """Tabulate the points of a strategy on each of the shared machines."""
+    """Tabulate the points of a strategy, on each of the shared machines if there are any."""
+    index = (*problem, strategy)
     if not machines:
-        return space.tables.find(problem, strategy)
+        return build_table(space.grid, index, space.tabled, layered=space.layered)
     tables = []
     # Only pipeline stages depend on the machine's speed: otherwise one table serves all machines.
     distinct = MACHINES if space.grid.strategies[strategy].cut_by_axis else 1
     for number in range(distinct):
         machine = {name: values[number : number + 1] for name, values in machines.items()}
-        tables.append(build_table(space.grid, (*problem, strategy), space.tabled | machine))
+        tables.append(build_table(space.grid, index, space.tabled | machine, layered=True))
     cells = math.prod(values.size for values in space.tabled.values())
     return join_points(tables * (MACHINES // distinct), cells)
 

@@ -21,7 +21,6 @@ from paradl.grids.spec import Spec, read_spec, validate_spec
 from paradl.kernels.configuration.places import PLACES
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.stored import EPOCH, TARGETS
-from paradl.sweep.samples.tables import SharedTables
 
 Source = str | Path | Mapping[str, object]
 Problem = tuple[int, int, int]
@@ -88,11 +87,6 @@ class SampleSpace:
             name: values[-1:] if name in self.drawn else values
             for name, values in self.grid.axes.items()
         }
-
-    @cached_property
-    def tables(self) -> SharedTables:
-        """Tables of all problems over `tabled`."""
-        return SharedTables(self.grid, self.tabled, layered=self.layered)
 
     def describe(self) -> dict[str, object]:
         """Return the complete spec as plain data, with ranges as the user wrote them."""

@@ -6,8 +6,6 @@ uniform over listed values.
 """
 
 import math
-import weakref
-from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -37,33 +35,15 @@ Singles = NDArray[np.float32]
 ALIGNMENT = 64
 
 
-class Room:
-    """Pool of array memory, which is reused once no array or running program refers to it.
+def make_array(shape: tuple[int, ...]) -> Singles:
+    """Make an uninitialised array that JAX takes without copying it.
 
-    The system zeroes fresh memory. A stream without slopes makes batches of 65,536 and of 262,144
-    rows of 214 features 1.5 to 1.6 times as fast with this pool as in fresh aligned memory, and
-    those of 8,192 rows, or with slopes, 0.97 to 1.1 times (medians of 7 to 31 pairs, 2026-11).
+    A copy makes batches of 65,536 rows of 214 features take 1.7 times as long (2026-11).
     """
-
-    def __init__(self) -> None:
-        self._free: dict[int, list[Singles]] = defaultdict(list)
-
-    def take(self, shape: tuple[int, ...]) -> Singles:
-        """Return an uninitialised array."""
-        count = math.prod(shape)
-        free = self._free[count]
-        memory = free.pop() if free else np.empty(count + ALIGNMENT // 4, np.float32)
-        first = -memory.ctypes.data % ALIGNMENT
-        # From a memoryview: views of views then keep this array alive, not just its memory.
-        room = np.frombuffer(memoryview(memory.data), np.float32, count, first)
-        weakref.finalize(room, free.append, memory).atexit = False
-        return room.reshape(shape)
-
-
-def hand_over(filled: list[Singles]) -> list[Array]:
-    """Return the arrays as JAX's, not copied if programs run on the CPU."""
-    handed: list[Array] = jax.device_put(filled, may_alias=True)
-    return handed
+    count = math.prod(shape)
+    memory = np.empty(count + ALIGNMENT // 4, np.float32)
+    first = -memory.ctypes.data % ALIGNMENT // 4
+    return memory[first : first + count].reshape(shape)
 
 
 # Stripes whose rows take turns, so that a batch mixes problems and strategies.
@@ -141,7 +121,6 @@ class Stream(Iterator[Batch]):
         self._table: Singles = np.empty((0, len(self.features)), np.float32)
         self._placed = 0  # rows in use; the array may be longer
         self._pool = ThreadPoolExecutor(cores(), "paradl-stream")
-        self._room = Room()
         stripe = _size_stripe(space, gradients)
         shape = (STRIPES, stripe // TOGETHER, TOGETHER)
         columns = len(self._drawn) + len(self.targets) + len(self.inputs) * len(SLOPED)
@@ -157,7 +136,7 @@ class Stream(Iterator[Batch]):
     def __next__(self) -> Batch:
         size = self._batch_size
         shapes = (len(self.features),), (len(self.targets),), (len(SLOPED), len(self.inputs))
-        batch = [self._room.take((size, *shape)) for shape in shapes]
+        batch = [make_array((size, *shape)) for shape in shapes]
         filled = 0
         while filled < size:
             if self._used == len(self._order):
@@ -165,7 +144,7 @@ class Stream(Iterator[Batch]):
             rows = self._order[self._used :][: size - filled]
             self._describe(rows, *(array[filled : filled + len(rows)] for array in batch))
             filled, self._used = filled + len(rows), self._used + len(rows)
-        return Batch(*hand_over(batch))
+        return Batch(*jax.device_put(batch, may_alias=True))
 
     def _answer_rows(self) -> None:
         """Replace the used rows by newly drawn and evaluated ones."""

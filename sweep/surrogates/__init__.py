@@ -1,1 +1,1 @@
-"""Surrogates: learners trained on samples of an oracle, and their scores."""
+"""Surrogates: networks trained on samples of an oracle, and their scores."""

@@ -86,7 +86,7 @@ class Habit:
 
 # Most rows to test per split: more do not change the second digit of a score.
 TESTED = 60_000
-HABIT = "habit"
+NETWORK, HABIT = "network", "habit"
 Report = Callable[[str, str], None]
 
 
@@ -111,10 +111,10 @@ def evaluate_surrogate(
     >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
     >>> space = {"axes": axes | {"pe": 64, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
     >>> _ = paradl.sample(space, "rows", 200)
-    >>> _ = paradl.train_surrogate("rows", "trees.eqx", learner="trees", splits=["size"])
-    >>> rows = paradl.evaluate_surrogate("trees.eqx", "rows", splits=["size"])
+    >>> _ = paradl.train_surrogate("rows", "net.eqx", splits=["size"], epochs=2)
+    >>> rows = paradl.evaluate_surrogate("net.eqx", "rows", splits=["size"])
     >>> [(row["method"], row["rows"]) for row in rows]
-    [('trees', 40), ('neighbour', 40), ('habit', 40)]
+    [('network', 40), ('neighbour', 40), ('habit', 40)]
     """
     surrogate, samples = load_surrogate(path), open_samples(data)
     _expect_same(surrogate, samples.facts, str(data))
@@ -129,7 +129,7 @@ def evaluate_surrogate(
             note = "no test rows on the training side of the other splits"
             tested = rows.take(_find_tested(rows, split, trained))
         if not tested:
-            scores.append({"split": split, "method": surrogate.learner, "note": note})
+            scores.append({"split": split, "method": NETWORK, "note": note})
             continue
         for method, answer in methods.items():
             report(split, method)
@@ -147,7 +147,7 @@ def _list_methods(
         predictions = surrogate.apply(rows.frame)
         return Answers(predictions.epoch_time, predictions.feasible)
 
-    methods: dict[str, Callable[[SampleRows], Answers]] = {surrogate.learner: answer}
+    methods: dict[str, Callable[[SampleRows], Answers]] = {NETWORK: answer}
     if train is None:
         return methods
     defined = train.take(train.frame["defined"].to_numpy(bool))

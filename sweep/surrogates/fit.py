@@ -45,7 +45,7 @@ DECAY = 1e-4
 PATIENCE = 8
 # Rows predicted at once.
 PREDICTED = 2**12
-# Called with the epoch (or round), their number and the validation error.
+# Called with the epoch, their number and the validation error.
 Report = Callable[[int, int, float], None]
 
 
@@ -174,10 +174,8 @@ def measure_error(network: SurrogateNetwork, examples: Examples) -> float:
     return float(np.sqrt(np.nanmean((guess - known) ** 2)))
 
 
-def apply_member(member: Any, arrays: dict[str, Singles]) -> Singles:
-    """Return the outputs [row, output] of trees, or of a network, evaluated block by block."""
-    if not isinstance(member, SurrogateNetwork):
-        return np.asarray(member.apply(arrays["features"]), np.float32)
+def apply_member(member: SurrogateNetwork, arrays: dict[str, Singles]) -> Singles:
+    """Return the outputs [row, output] of a network, evaluated block by block."""
     parts = []
     for first in range(0, len(arrays["features"]), PREDICTED):
         inputs = [arrays[name][first : first + PREDICTED] for name in ("features", "kinds", "room")]

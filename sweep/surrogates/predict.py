@@ -36,10 +36,10 @@ def predict_surrogate(
     >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
     >>> space = {"axes": axes | {"pe": 64, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
     >>> _ = paradl.sample(space, "rows", 200)
-    >>> _ = paradl.train_surrogate("rows", "trees.eqx", learner="trees")
-    >>> answer = paradl.predict_surrogate("trees.eqx", "rows")
-    >>> f"{answer['epoch_time'].median():.2g} s"
-    '33 s'
+    >>> _ = paradl.train_surrogate("rows", "net.eqx", epochs=2, width=8)
+    >>> answer = paradl.predict_surrogate("net.eqx", "rows")
+    >>> len(answer), sorted({"epoch_time", "memory", "feasible"} & set(answer))
+    (200, ['epoch_time', 'feasible', 'memory'])
     """
     expect_extra()
     import pandas as pd

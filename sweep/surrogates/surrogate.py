@@ -1,8 +1,8 @@
-"""A surrogate: an encoding and learners, and its file.
+"""A surrogate: an encoding and networks, and its file.
 
 The file is a line with the SHA-256 of the rest, a line of JSON, the facts, and equinox's leaves:
-plain arrays whose number, shapes and types follow from the facts. Trees are lists of numbers among
-the facts, checked before LightGBM sees them. Loading runs no code, and pickles are refused.
+plain arrays whose number, shapes and types follow from the facts. Loading runs no code, and pickles
+are refused.
 """
 
 import json
@@ -27,7 +27,6 @@ from paradl.sweep.surrogates.rows import DEGREES, ROOM, read_kinds, read_room
 if TYPE_CHECKING:
     import pandas as pd
 
-Learner = Literal["network", "trees"]
 VERSION = 4
 MOST_MEMBERS, MOST_WIDTH = 100, 4096
 # [B] Largest file: ensembles have some MB.
@@ -35,7 +34,7 @@ LARGEST = 2**30
 # [logarithm] Outputs are clipped here, so that extrapolations stay finite.
 FAR = 80.0
 NUMBERS = ("offset", "mean", "scale", "low", "high")
-NEEDED = ("equinox", "optax", "lightgbm", "pyarrow")
+NEEDED = ("equinox", "optax", "pyarrow")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +64,8 @@ class Predictions:
 
 @dataclass(frozen=True, eq=False)
 class Surrogate:
-    """An ensemble of learners. facts: what they were trained on, and how."""
+    """An ensemble of networks. facts: what they were trained on, and how."""
 
-    learner: Learner
     encoding: Encoding
     members: tuple[Any, ...]
     facts: Mapping[str, Any]
@@ -97,15 +95,13 @@ def read_outputs(outputs: Floats) -> Predictions:
 class Facts(BaseModel, extra="allow"):
     """The facts that a file's arrays and answers depend on; the file has more.
 
-    width, members: of networks, and their number. trees: by member and output, as
-    sweep/surrogates/trees.py has them.
+    width, members: of networks, and their number.
     """
 
     version: Literal[4]  # VERSION
-    learner: Learner
+    learner: Literal["network"]  # earlier versions had trees, too
     width: int = Field(ge=1, le=MOST_WIDTH)
     members: int = Field(ge=1, le=MOST_MEMBERS)
-    trees: list[list[Any]]
     features: list[str] = Field(min_length=1)
     constants: dict[str, FiniteFloat]
     splits: list[str]
@@ -118,20 +114,18 @@ def save_surrogate(surrogate: Surrogate, path: Path, *, force: bool) -> None:
     import equinox as eqx
 
     encoding = surrogate.encoding
-    is_trees = surrogate.learner == "trees"
     facts = {
         **surrogate.facts,
         "version": VERSION,
-        "learner": surrogate.learner,
+        "learner": "network",
         "members": len(surrogate.members),
-        "trees": [trees.write() for trees in surrogate.members] if is_trees else [],
         "features": list(encoding.names),
         "constants": dict(encoding.constants),
     }
     numbers = {name: getattr(encoding, name) for name in NUMBERS}
     data = BytesIO(json.dumps(facts, allow_nan=False).encode() + b"\n")
     data.seek(0, 2)  # behind the facts
-    eqx.tree_serialise_leaves(data, (numbers, () if is_trees else surrogate.members))
+    eqx.tree_serialise_leaves(data, (numbers, surrogate.members))
     with write_beside(path, force=force) as folder:
         digest = sha256(data.getvalue()).hexdigest().encode()
         (folder / path.name).write_bytes(digest + b"\n" + data.getvalue())
@@ -146,10 +140,10 @@ def load_surrogate(path: str | Path) -> Surrogate:
     >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
     >>> space = {"axes": axes | {"pe": 64, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
     >>> _ = paradl.sample(space, "rows", 200)
-    >>> _ = paradl.train_surrogate("rows", "trees.eqx", learner="trees")
-    >>> surrogate = paradl.load_surrogate("trees.eqx")
-    >>> surrogate.learner, surrogate.facts["rows"], surrogate.facts["splits"]
-    ('trees', 190, ['random'])
+    >>> _ = paradl.train_surrogate("rows", "net.eqx", epochs=2, width=8)
+    >>> surrogate = paradl.load_surrogate("net.eqx")
+    >>> surrogate.facts["rows"], surrogate.facts["splits"]
+    (190, ['random'])
     """
     expect_extra()
     file = Path(path)
@@ -189,20 +183,12 @@ def _read(path: Path) -> Surrogate:
         raise ValueError("not finite")
     if (numbers["scale"] <= 0).any() or not set(facts.splits) <= set(facts.splits_of_data):
         raise ValueError("a scale of 0, or an unknown split")
-    if facts.learner == "trees":
-        from paradl.sweep.surrogates.trees import read_trees
-
-        members = tuple(read_trees(trees, count) for trees in facts.trees)
-    if len(members) != facts.members:
-        raise ValueError("another number of members")
     encoding = Encoding(tuple(facts.features), facts.constants, **numbers)
-    return Surrogate(facts.learner, encoding, members, facts.model_dump())
+    return Surrogate(encoding, members, facts.model_dump())
 
 
 def _make_networks(facts: Facts, features: int) -> tuple[Any, ...]:
     """Make networks whose arrays have the shapes of those in a file."""
-    if facts.learner == "trees":
-        return ()
     from paradl.sweep.surrogates.network import make_network
 
     network = make_network(np.random.default_rng(0), features, len(DEGREES), facts.width)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from paradl.sweep.surrogates.rows import SampleRows, read_rows
 from paradl.sweep.surrogates.surrogate import (
     MOST_MEMBERS,
     MOST_WIDTH,
-    Learner,
     Surrogate,
     expect_extra,
     save_surrogate,
@@ -28,7 +26,7 @@ SPLITS = ("random", "model")
 VALIDATED = 0.05
 LEAST_ROWS = 100
 MOST_EPOCHS = 10_000
-# Called with the member, the epoch (or round), their number and the validation error.
+# Called with the member, the epoch, their number and the validation error.
 Report = Callable[[int, int, int, float], None]
 
 
@@ -37,13 +35,13 @@ class Trained:
     """Summary of a training.
 
     rows: number of training rows. dropped: constant features. error: of validation, the root mean
-    square of the logarithm of time; None for trees. bytes: size of the file.
+    square of the logarithm of time. bytes: size of the file.
     """
 
     path: Path
     rows: int
     dropped: tuple[str, ...]
-    error: float | None
+    error: float
     bytes: int
 
 
@@ -51,7 +49,6 @@ def train_surrogate(
     data: str | Path,
     path: str | Path,
     *,
-    learner: Learner = "network",
     splits: Sequence[str] | None = None,
     gradients: bool = False,
     members: int = 1,
@@ -63,10 +60,9 @@ def train_surrogate(
 ) -> Trained:
     """Train a surrogate on the data set `data` and write it to `path`.
 
-    learner: a network, or gradient-boosted trees. splits: train on their training sides, so that
-    they can test it; by default `random` and `model`, if the data set has them. gradients: learn
-    slopes, too (network only). members: learners with different seeds, whose spread estimates the
-    uncertainty. report: called after each epoch.
+    splits: train on their training sides, so that they can test it; by default `random` and
+    `model`, if the data set has them. gradients: learn slopes, too. members: networks with
+    different seeds, whose spread estimates the uncertainty. report: called after each epoch.
 
     InputError: no data set, too few rows, no such split, no gradients, `path` exists. RunError: a
     library is missing, the disk is full; then nothing was written.
@@ -75,11 +71,11 @@ def train_surrogate(
     >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
     >>> space = {"axes": axes | {"pe": 64, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
     >>> _ = paradl.sample(space, "rows", 200)
-    >>> paradl.train_surrogate("rows", "trees.eqx", learner="trees").rows
+    >>> paradl.train_surrogate("rows", "net.eqx", epochs=2, width=8).rows
     190
     """
     target = Path(path)
-    _check(learner, gradients, members, epochs, width, seed)
+    _check(members, epochs, width, seed)
     expect_extra()
     check_target(target, force=force)
     samples = open_samples(data)
@@ -89,18 +85,13 @@ def train_surrogate(
     train, valid = _divide(rows, chosen, seed)
     encoding = fit_encoding(train.frame, rows.features)
     from paradl.sweep.surrogates.fit import TrainingRecipe, fit_network, make_examples
-    from paradl.sweep.surrogates.trees import fit_trees
 
     examples = make_examples(train, encoding, gradients=gradients)
     checked = make_examples(valid, encoding, gradients=False)
-    parts: list[tuple[Any, float | None]] = []
+    parts = []
     for number in range(members):
-        tell = partial(report, number)
-        if learner == "trees":
-            parts.append((fit_trees(examples, checked, seed + number, tell), None))
-        else:
-            recipe = TrainingRecipe(width, epochs, gradients, seed + number)
-            parts.append(fit_network(examples, checked, recipe, tell))
+        recipe = TrainingRecipe(width, epochs, gradients, seed + number)
+        parts.append(fit_network(examples, checked, recipe, partial(report, number)))
     facts = {
         "data": samples.facts["name"],
         "rows": len(train),
@@ -112,14 +103,13 @@ def train_surrogate(
         "seed": seed,
         "versions": dict(samples.facts["versions"]),
     }
-    surrogate = Surrogate(learner, encoding, tuple(member for member, _ in parts), facts)
+    surrogate = Surrogate(encoding, tuple(member for member, _ in parts), facts)
     save_surrogate(surrogate, target, force=force)
-    errors = [error for _, error in parts if error is not None]
     return Trained(
         path=target,
         rows=len(train),
         dropped=tuple(encoding.constants),
-        error=float(np.mean(errors)) if errors else None,
+        error=float(np.mean([error for _, error in parts])),
         bytes=target.stat().st_size,
     )
 
@@ -141,12 +131,8 @@ def _divide(rows: SampleRows, splits: Sequence[str], seed: int) -> tuple[SampleR
     return train, valid
 
 
-def _check(learner: str, gradients: bool, members: int, epochs: int, width: int, seed: int) -> None:
-    """Raise InputError if an option is out of range or does not suit the learner."""
-    if learner not in get_args(Learner):
-        raise InputError(f"expected network or trees, got {shorten(learner)}", where="learner")
-    if gradients and learner == "trees":
-        raise InputError("trees cannot learn slopes", where="gradients", advice="use the network")
+def _check(members: int, epochs: int, width: int, seed: int) -> None:
+    """Raise InputError if an option is out of range."""
     for name, value, least, most in (
         ("members", members, 1, MOST_MEMBERS),
         ("epochs", epochs, 1, MOST_EPOCHS),

@@ -22,7 +22,7 @@ class ScoreRow(TypedDict):
     """Row of `surrogate evaluate`: the scores of a surrogate or a baseline on a split."""
 
     split: Split
-    method: Annotated[str, "the surrogate's learner, or the baseline"]
+    method: Annotated[str, "the network, or the baseline"]
     # A row has scores, or a note.
     rows: NotRequired[Annotated[int, "test rows"]]
     r2_log_time: NotRequired[Annotated[float, "R2 of the logarithm of the epoch time"] | None]

@@ -15,8 +15,9 @@ import pytest
 
 onnx: Any = pytest.importorskip("onnx")
 
-from benchmarks.fuzz import Case, fault, list_readers  # noqa: E402
-from benchmarks.network_files import NETWORKS, make_onnx, mutate_onnx  # noqa: E402
+from broken_files import Case, fault, list_readers  # noqa: E402
+from onnx_files import NETWORKS, make_onnx, mutate_onnx  # noqa: E402
+
 from paradl.grids.library import find  # noqa: E402
 from paradl.grids.models.architecture import Architecture  # noqa: E402
 from paradl.grids.models.layers import LayerTable  # noqa: E402
@@ -225,7 +226,6 @@ def test_bytes_that_are_no_model_are_one_message(name, tmp_path, cli):
 
 
 def test_mutated_files_are_read_or_refused(tmp_path):
-    """`python -m benchmarks fuzz` has more of them, of safetensors and config.json, too."""
     path, readers = Path("net.onnx"), list_readers()
     cases = [Case(path, seed, mutate_onnx(Random(seed))) for seed in range(MUTATIONS)]
     assert not [text for case in cases if (text := fault(case, readers, tmp_path))]

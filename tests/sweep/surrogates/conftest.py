@@ -1,4 +1,4 @@
-"""One data set, and a surrogate of each kind, that most of the tests of learners read."""
+"""One data set, and a surrogate, that most of the tests of learners read."""
 
 from pathlib import Path
 
@@ -36,13 +36,3 @@ def trained(drawn: Samples, tmp_path_factory: pytest.TempPathFactory) -> Path:
         train_surrogate(drawn.path, path, **RECIPE)
 
     return copy_shared(tmp_path_factory, "net.eqx", make)
-
-
-@pytest.fixture(scope="session")
-def grown(drawn: Samples, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of some trees."""
-
-    def make(path: Path) -> None:
-        train_surrogate(drawn.path, path, learner="trees", **RECIPE)
-
-    return copy_shared(tmp_path_factory, "trees", make)

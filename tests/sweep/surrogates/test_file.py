@@ -4,9 +4,6 @@ import io
 import json
 import os
 import pickle
-import random
-import re
-import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
@@ -112,54 +109,6 @@ def test_numbers_that_are_not_finite_are_refused(trained, tmp_path):
     path = tmp_path / "net"
     path.write_bytes(sign(bytes(data)))
     load_damaged(path)
-
-
-def test_a_changed_tree_is_refused(grown, tmp_path):
-    path = tmp_path / "trees"
-    data = grown.read_bytes()
-    at = data.index(b"threshold") + 20
-    path.write_bytes(data[:at] + b"7" + data[at + 1 :])
-    load_damaged(path)
-
-
-# Numbers of other sizes, signs and kinds than a tree has in a place.
-ODD = ("-1", "0", "1", "2", "-2", "63", "64", "-64", "1000", "2147483648", "-1e9", "1e300", "0.5")
-LOAD = """
-import sys
-from pathlib import Path
-import pandas as pd
-from paradl.grids.reading.errors import InputError
-from paradl.sweep.samples.features import FEATURES
-from paradl.sweep.surrogates.surrogate import load_surrogate
-frame = pd.DataFrame({name: [1.0, 1000.0] for name in FEATURES})
-for path in sorted(Path(sys.argv[1]).iterdir()):
-    try:
-        load_surrogate(path).apply(frame)
-    except InputError:
-        print("refused")
-    else:
-        print("answers")
-"""
-
-
-def test_forged_trees_never_end_the_process(grown, tmp_path):
-    """Sixty files with the digest of what was changed; LightGBM trusts what it reads."""
-    _, head, arrays = grown.read_bytes().split(b"\n", 2)
-    facts = json.loads(head)
-    (outputs,) = facts["trees"]
-    facts["trees"] = [[each if isinstance(each, float) else each[:10] for each in outputs]]
-    text = json.dumps(facts)
-    start = text.index('"trees"')
-    numbers = [*re.finditer(r"-?\d+(\.\d+)?(e-?\d+)?", text[start:])]
-    rng = random.Random(1)
-    for number in range(60):
-        first, last = (start + n for n in rng.choice(numbers).span())
-        forged = text[:first] + rng.choice(ODD) + text[last:]
-        (tmp_path / f"{number:02d}").write_bytes(sign(forged.encode() + b"\n" + arrays))
-    ended = subprocess.run([sys.executable, "-c", LOAD, tmp_path], capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    assert set(ended.stdout.split()) == {"refused", "answers"}
-    assert len(ended.stdout.split()) == 60
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,34 @@
-"""Mutate input files as typing errors, broken disks and attackers would.
+"""Input files as typing errors, broken disks and attackers would leave them, and what reads them.
 
 Mutations are pure functions of the bytes and a random generator, so a seed determines a corpus.
 """
 
-from collections.abc import Callable
+import json
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
 from random import Random
+from typing import Any
+
+from paradl.grids.entries.names import CATALOGUE, Kind, list_names
+from paradl.grids.graphs.graphfile import find_graph
+from paradl.grids.library import find
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.yamlfile import load
+from paradl.grids.spec import read_spec
+from paradl.sweep.importing.networks.source import import_network
+from paradl.sweep.measured.runs import read_runs
+
+ROOT = Path(__file__).parents[2]
+
+MOST_MESSAGE = 1000  # characters
+MOST_LINES = 8
+MOST_SECONDS = 2.0  # processor time, so that other processes do not count
+
+Reader = Callable[[Path], object]
 
 MOST_CHANGES = 3  # to one file
 
@@ -148,3 +172,97 @@ def _span(content: bytes, random: Random) -> tuple[int, int]:
 
 def _nasty(random: Random) -> bytes:
     return random.choice(NASTY).encode("utf-8", "surrogatepass")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mutated file; `file` and `seed` reproduce its content."""
+
+    file: Path
+    seed: int
+    content: bytes
+
+    @property
+    def title(self) -> str:
+        return f"{self.file.name}, seed {self.seed}"
+
+
+def list_files() -> tuple[Path, ...]:
+    """List the files to mutate."""
+    entries = sorted(CATALOGUE.glob("*/*.yaml"))
+    return (
+        *sorted((ROOT / "examples").glob("*.yaml")),
+        *entries,
+        CATALOGUE / "measured" / "abci.csv",
+    )
+
+
+def make_cases(seed: int, count: int) -> Iterator[Case]:
+    """Yield `count` mutated files, the same for the same seed."""
+    contents, parts = _read_files()
+    files = list(contents)
+    for number in range(seed * 1_000_003, seed * 1_000_003 + count):
+        random = Random(number)
+        file = files[number % len(files)]  # in turn: chance left some out
+        if file in parts and random.random() < 0.5:
+            content = json.dumps(mutate_part(parts[file], random)).encode()
+        else:
+            content = mutate(contents[file], random)
+        yield Case(file, number, content)
+
+
+@cache
+def _read_files() -> tuple[dict[Path, bytes], dict[Path, Any]]:
+    """Read the files to mutate, and the parts of those that have any, which nothing changes."""
+    contents = {path: path.read_bytes() for path in list_files()}
+    return contents, {path: load(path).data for path in contents if path.suffix == ".yaml"}
+
+
+def list_readers() -> dict[str, Reader]:
+    """Return readers by the name of a file's folder, or by its suffix."""
+    kinds: tuple[Kind, ...] = ("model", "dataset", "system", "calibration")
+    return {
+        "examples": read_spec,
+        "measured": read_runs,
+        "families": _read_family,
+        "graphs": lambda path: find_graph(path.name, path.parent),
+        ".onnx": lambda path: import_network(str(path), None, "", allow=True),
+        **{f"{kind}s": partial(_read_entry, kind) for kind in kinds},
+    }
+
+
+def _read_entry(kind: Kind, path: Path) -> object:
+    return find(kind, str(path), path.parent)
+
+
+def _read_family(path: Path) -> object:
+    """Make a network of a family's file, with the settings of a model of the catalogue."""
+    family = _list_families()[path.stem] | {"name": str(path)}
+    return find("model", {"name": "net", "rank": 2, "family": family}, path.parent)
+
+
+@cache
+def _list_families() -> dict[str, dict[str, Any]]:
+    """List the settings of each family's first model of the catalogue."""
+    models = (find("model", name, Path()) for name in reversed(list_names("model")))
+    families = (model.family for model in models)
+    return {family.name: family.model_dump() for family in families if family}
+
+
+def fault(case: Case, readers: Mapping[str, Reader], folder: Path) -> str:
+    """Read a case; describe the fault unless it is read or refused by a short message, quickly."""
+    path = folder / case.file.name
+    path.write_bytes(case.content)
+    read = readers.get(case.file.suffix) or readers[case.file.parent.name]
+    start = time.process_time()
+    try:
+        read(path)
+    except InputError as error:
+        text = str(error)
+        if len(text) >= MOST_MESSAGE or len(text.splitlines()) > MOST_LINES:
+            return f"{case.title}: a message of {len(text)} characters: {text[:200]}"
+    except Exception as error:  # users must never see any of these
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{case.title}: {type(error).__name__}: {str(error)[:200]} ({frame})"
+    seconds = time.process_time() - start
+    return f"{case.title}: took {seconds:.1f} s" if seconds > MOST_SECONDS else ""

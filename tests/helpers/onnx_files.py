@@ -1,33 +1,19 @@
-"""Mutations of networks' files that other programs write: ONNX, safetensors, config.json.
+"""Small ONNX files with what exporters write, and mutations of them.
 
-ONNX files are small ones with what exporters write. A mutation changes fields of their messages
-(sizes, attributes, names, whole nodes), or bytes.
+A mutation changes fields of their messages (sizes, attributes, names, whole nodes), or bytes.
 """
 
-import json
 from collections.abc import Iterator
 from math import prod
 from random import Random
 from typing import Any
 
+from broken_files import mutate
 from onnx import ModelProto, TensorProto, helper
-
-from benchmarks.broken_files import mutate, mutate_part
 
 INTEGERS = (0, 1, -1, 2, 3, -4, 7, 2**31 - 1, 2**31, 2**62, -(2**63), 2**63 - 1)
 TEXTS = ("", "x", "y", "$", "$(1)", "a\nb", "\x1b[31m", "n" * 300, "é", "Conv", "Reshape", "If")
 WINDOW = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
-
-HEADER = {
-    "__metadata__": {"format": "pt"},
-    "features.0.weight": {"dtype": "F32", "shape": [64, 3, 3, 3], "data_offsets": [0, 6912]},
-    "features.0.bias": {"dtype": "F32", "shape": [64], "data_offsets": [6912, 7168]},
-}
-CONFIG = {
-    **{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "vocab_size": 100},
-    **{"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2},
-    **{"max_position_embeddings": 128, "tie_word_embeddings": False, "rope_scaling": None},
-}
 
 Node = tuple[str, str, str, dict[str, Any]]
 # Operator, inputs, outputs and attributes. Weights are made of their names: w4x3x3x3 is a tensor.
@@ -112,22 +98,6 @@ def _make_node(kind: str, inputs: str, outputs: str, attributes: dict[str, Any])
 def _make_weight(name: str) -> TensorProto:
     sizes = [int(size) for size in name[1:].split("x")]
     return helper.make_tensor(name, TensorProto.FLOAT, sizes, bytes(4 * prod(sizes)), raw=True)
-
-
-def mutate_network(random: Random) -> tuple[str, bytes]:
-    """Return a name and a content: more often ONNX, which has more ways to be wrong."""
-    if random.random() < 0.7:
-        return "network.onnx", mutate_onnx(random)
-    if random.random() < 0.5:
-        return "config.json", _write_json(CONFIG, random)
-    header = _write_json(HEADER, random)
-    stated = len(header) if random.random() < 0.8 else random.choice((0, 1, 2**30, 2**62))
-    return "weights.safetensors", stated.to_bytes(8, "little") + header
-
-
-def _write_json(data: object, random: Random) -> bytes:
-    content = json.dumps(mutate_part(data, random)).encode()
-    return mutate(content, random) if random.random() < 0.3 else content
 
 
 def mutate_onnx(random: Random) -> bytes:
