@@ -6,6 +6,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# A row of an answer by field; `answers.types` has the fields of each question's.
+Row = dict[str, Any]
+
+
 class AnswerMapping(dict[str, Any]):
     """An answer by field, as `--format json` prints it; a notebook shows it as a table.
 

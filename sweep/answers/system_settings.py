@@ -4,13 +4,11 @@ Readers need them to compare systems: times compare only if precision and softwa
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from paradl.grids.entries.systems import System
 from paradl.grids.grid import Grid
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.cells.space import Space, list_row_values
-
-Row = dict[str, Any]
 
 # Keys whose value may be a system, with the keys to add for its precision and software.
 PLACES = {

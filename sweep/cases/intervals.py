@@ -15,6 +15,7 @@ from paradl.kernels.names.statistics import BEST, Objective
 from paradl.kernels.names.stored import PERCENTILES
 from paradl.kernels.oracle.answer import settle_choices
 from paradl.kernels.oracle.uncertainty import percentiles
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import finite, name_percentiles, number, pick_range
 from paradl.sweep.cases.draws import draw_epochs, draw_times
 from paradl.sweep.cases.row_cases import answer_expected, build_row_case
@@ -23,10 +24,8 @@ from paradl.sweep.cells.selection import locate_row
 from paradl.sweep.cells.space import Space, thin_values
 from paradl.sweep.cube.variables import find_allowed
 
-Row = dict[str, Any]
 
-
-def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
+def list_intervals(grid: Grid, answer: Answer) -> Row:
     """Name of the calibration, 10th, 50th and 90th percentiles of the times [s per iteration], and
     notes on how the configuration exceeds the calibrated runs.
     """

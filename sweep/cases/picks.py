@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from paradl.grids.grid import LABELS, Grid
 from paradl.kernels.names.flags import FORBIDS, Limit
 from paradl.kernels.names.statistics import BEST, COUNT, Objective
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import Aim
 from paradl.sweep.answers.reasons import rank_limits, rank_reasons
 from paradl.sweep.cells.parts import Part, Table, split_groups
@@ -22,8 +23,6 @@ from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cells.space import list_given, take_cell, write_cell
 from paradl.sweep.cube.variables import Arrays, find_allowed, name_limits
-
-Row = dict[str, Any]
 
 # Variables of a cell that a pick needs, if the cube has them.
 WEIGHED = ("comp_time", "comm_time", "memory", "epochs", *CHOSEN.values())

@@ -26,11 +26,10 @@ from paradl.kernels.machine.software import Software
 from paradl.kernels.names.statistics import Objective
 from paradl.kernels.names.stored import FREEDOM
 from paradl.kernels.oracle.uncertainty import draw_times
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import finite, name_percentiles, number
 from paradl.sweep.answers.objectives import Aim
 from paradl.sweep.cases.row_cases import build_row_case
-
-Row = dict[str, Any]
 
 
 def list_chances(grid: Grid, ranked: list[Row], aim: Aim) -> list[Row]:

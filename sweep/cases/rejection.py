@@ -5,7 +5,6 @@ PEs, then the least memory. Every proposed change was tried by itself, and the o
 """
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from paradl.grids.inputs.case import build_nearest_case
 from paradl.grids.inputs.factors import divisors
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS, Limit
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.reasons import list_reasons
 from paradl.sweep.cases.fits import WINDOWS, Cell, Fit, find_fits, is_allowed, list_allowed
@@ -25,8 +25,6 @@ from paradl.sweep.cells.space import (
     thin_values,
     write_cell,
 )
-
-Row = dict[str, Any]
 
 # Values tried along axes other than PE counts and batches.
 OTHERS = 4

@@ -12,10 +12,11 @@ from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.terms import Term
 from paradl.kernels.parallelism.alignment import count_level_pes
 from paradl.kernels.search.stacks import find_zero_stage
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.cases.layout_cells import LayoutCell, find_cell
 from paradl.sweep.cells.design_space import ONLY
 from paradl.sweep.explanation.block_memory import explain_memory
-from paradl.sweep.explanation.facts import Row, WorkFacts
+from paradl.sweep.explanation.facts import WorkFacts
 
 TASKS = {
     "tensor": "some columns, then rows, of each matrix",

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from paradl.kernels.names.terms import Term
+from paradl.sweep.answers.mapping import Row
 
-Row = dict[str, Any]
 Formula = tuple[str, str]  # in symbols, and with numbers
 
 # What a PE holds beside tensors (docs/machine.md, Memory per PE).

@@ -13,9 +13,10 @@ from paradl.kernels.names.parallelisms import KINDS
 from paradl.kernels.oracle.exchanges import count_sent
 from paradl.kernels.parallelism.layout import count_steps
 from paradl.kernels.work.group import GroupWork
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import finite, number
 from paradl.sweep.cells.design_space import ONLY
-from paradl.sweep.explanation.facts import Row, WorkFacts
+from paradl.sweep.explanation.facts import WorkFacts
 from paradl.sweep.explanation.formulas import select_terms
 from paradl.sweep.explanation.group_memory import write_memory
 from paradl.sweep.explanation.layer_rows import list_layers

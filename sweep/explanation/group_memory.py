@@ -22,8 +22,9 @@ from paradl.kernels.oracle.formulas import find_gathered, find_share, find_unit
 from paradl.kernels.oracle.reduction import hold_layers
 from paradl.kernels.work.group import Touched
 from paradl.kernels.work.schedules import SCHEDULES, name_schedule
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import number
-from paradl.sweep.explanation.facts import RESERVED, Formula, Row
+from paradl.sweep.explanation.facts import RESERVED, Formula
 
 # Activations and weights in the sum of Table III, by what a group divides.
 TABLE_III = {

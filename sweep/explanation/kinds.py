@@ -2,12 +2,13 @@
 
 from paradl.grids.grid import Grid, Index
 from paradl.kernels.configuration.case import Case
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.cases.layout_cells import find_cell
 from paradl.sweep.cases.row_cases import build_row_case
 from paradl.sweep.cells.selection import locate_row
 from paradl.sweep.explanation import block_memory, group_memory
 from paradl.sweep.explanation.block_facts import find_block_facts
-from paradl.sweep.explanation.facts import Row, WorkFacts
+from paradl.sweep.explanation.facts import WorkFacts
 from paradl.sweep.explanation.group_facts import find_group_facts
 
 

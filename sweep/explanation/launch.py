@@ -16,8 +16,9 @@ from paradl.grids.grid import Grid
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.parallelisms import DATA, KINDS
 from paradl.kernels.oracle.formulas import count_segments
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import number
-from paradl.sweep.explanation.facts import Row, WorkFacts
+from paradl.sweep.explanation.facts import WorkFacts
 
 # Most groups, and ranks of a group, that are listed one by one.
 MOST_LISTED = 3

@@ -1,7 +1,6 @@
 """List the layers: their sizes and split, and the work, memory and messages of one PE."""
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,8 @@ from paradl.kernels.oracle.formulas import hold_layers, time_part
 from paradl.kernels.parallelism.layout import find_layout
 from paradl.kernels.work.division import Division, Placement
 from paradl.kernels.work.group import share
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.explanation.group_memory import take_leading
-
-Row = dict[str, Any]
 
 
 def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:

@@ -7,8 +7,7 @@ from typing import Any
 
 from paradl.grids.entries.parameters import DISCRETE, PARAMETERS
 from paradl.kernels.names.parallelisms import KINDS
-
-Row = dict[str, Any]
+from paradl.sweep.answers.mapping import Row
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,15 @@ section 5. It is stated for total, compute and communication, since errors can c
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any
 
 from paradl.grids.notes import list_warnings
-from paradl.sweep.answers.mapping import AnswerMapping
+from paradl.sweep.answers.mapping import AnswerMapping, Row
 from paradl.sweep.measured.predicted_runs import Conditions, PredictedRun, predict_runs
 from paradl.sweep.measured.runs import PARTS, RunTimes, read_runs
 
 QUANTILES = ("p10", "p50", "p90")
 RATED = (*PARTS, "memory")
 WITHIN = {"total": "within", "comp": "within_comp", "comm": "within_comm"}
-
-Row = dict[str, Any]
 
 
 def compare(
@@ -130,7 +127,7 @@ def rate_prediction(predicted: float | None, measured: float | None) -> float | 
     return max(0.0, 1 - abs(predicted - measured) / measured)
 
 
-def summarise_accuracy(rows: Sequence[Row]) -> dict[str, Any]:
+def summarise_accuracy(rows: Sequence[Row]) -> Row:
     """Return average accuracies of all rows, of each strategy and of each model.
 
     `strategies_mean` averages the strategies' means, so that each counts once however many rows it
@@ -148,12 +145,12 @@ def summarise_accuracy(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _average_by(key: str, rows: Sequence[Row]) -> dict[str, Any]:
+def _average_by(key: str, rows: Sequence[Row]) -> Row:
     names = dict.fromkeys(row[key] for row in rows)
     return {name: average_rows([row for row in rows if row[key] == name]) for name in names}
 
 
-def average_rows(rows: Sequence[Row]) -> dict[str, Any]:
+def average_rows(rows: Sequence[Row]) -> Row:
     """Return mean and median of each part over the rows that have both values.
 
     `n` counts all rows, `unpredicted` those without a prediction. `authors` averages the

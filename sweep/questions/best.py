@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from paradl.grids.notes import has_old_layouts
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.flags import UNSUPPORTED
 from paradl.sweep.answers.frames import tabulate
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import Aim, Goal, Price, count_hours, look_up_price
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.degrees import (
@@ -28,8 +29,6 @@ from paradl.sweep.cells.space import Space, list_given, look_up_capacity
 
 if TYPE_CHECKING:
     from paradl.sweep.cases.best_layouts import BestLayouts
-
-Row = dict[str, Any]
 
 # Most rows with intervals: each takes about 14 ms.
 MOST_RANGES = 1000

@@ -10,6 +10,7 @@ from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.sweep.answers.frames import tabulate
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import find_range, name_percentiles, name_range
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.degrees import list_degrees
@@ -22,8 +23,6 @@ from paradl.sweep.cells.space import Space, look_up_capacity, take_cell, thin_ax
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.explanation.formulas import describe_largest
 from paradl.sweep.explanation.kinds import measure_row_parts
-
-Row = dict[str, Any]
 
 # Most PE counts of a line in an answer, including its ends, and most values of other axes.
 COUNTS, OTHERS = 8, 4

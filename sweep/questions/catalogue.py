@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 from paradl.grids.entries.datasets import Dataset
 from paradl.grids.entries.names import list_names
@@ -17,8 +16,8 @@ from paradl.grids.models.transformers import cut_text
 from paradl.grids.reading.errors import InputError, ShapeError
 from paradl.kernels.names.parallelisms import NAMED, WRITTEN, explain_conflict
 from paradl.sweep.answers.frames import tabulate
+from paradl.sweep.answers.mapping import Row
 
-Row = dict[str, Any]
 HERE = Path()
 
 

@@ -11,7 +11,6 @@ crossovers of PE-hours are those of the time, and crossovers of a cost compare s
 from collections.abc import Iterator
 from itertools import permutations, product
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from paradl.grids.grid import Index
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.arrays import Floats
 from paradl.sweep.answers.frames import tabulate
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import pick_range
 from paradl.sweep.answers.objectives import Aim, Goal, Price
 from paradl.sweep.answers.reasons import write_commonest
@@ -31,7 +31,6 @@ from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, write_cell
 from paradl.sweep.cube.dimensions import expect_laws
 
-Row = dict[str, Any]
 Pair = tuple[Index, Index]
 
 # Most combinations of the other axes; every pair of strategies is compared in each.

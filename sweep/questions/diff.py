@@ -14,7 +14,7 @@ import numpy as np
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.answers.frames import name_arguments
-from paradl.sweep.answers.mapping import AnswerMapping
+from paradl.sweep.answers.mapping import AnswerMapping, Row
 from paradl.sweep.cells.changes import Changes, Flips, Winners, list_changed_winners
 from paradl.sweep.cells.parts import Part, find_positions
 from paradl.sweep.cells.reader import Places, Reader
@@ -25,7 +25,6 @@ from paradl.sweep.cube.difference import list_differences
 from paradl.sweep.cube.layout import SERIAL
 from paradl.sweep.cube.variables import Arrays
 
-Row = dict[str, Any]
 SHOWN = 3  # most values listed of those that only one cube has
 NEEDED = {"comp_time", "comm_time", "limit"}  # variables that determine the fastest strategy
 

@@ -10,12 +10,12 @@ from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.terms import Term
-from paradl.sweep.answers.mapping import AnswerMapping
+from paradl.sweep.answers.mapping import AnswerMapping, Row
 from paradl.sweep.cases.fits import find_smallest_group
 from paradl.sweep.cases.layout_cells import find_cell
 from paradl.sweep.cells.design_space import ONLY, Configuration
 from paradl.sweep.cells.shorthands import Words, expect_words
-from paradl.sweep.explanation.facts import Row, WorkFacts
+from paradl.sweep.explanation.facts import WorkFacts
 from paradl.sweep.explanation.formulas import describe_largest
 from paradl.sweep.explanation.kinds import find_facts
 from paradl.sweep.explanation.launch import describe_launch

@@ -19,6 +19,7 @@ from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import parse_quantity
 from paradl.kernels.names.statistics import BEST, EFFICIENCY
 from paradl.sweep.answers.frames import tabulate
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import Aim, Goal
 from paradl.sweep.answers.reasons import write_each
 from paradl.sweep.answers.system_settings import complete_rows
@@ -28,8 +29,6 @@ from paradl.sweep.cells.parts import Table
 from paradl.sweep.cells.reader import Reader
 from paradl.sweep.cells.selection import Selection, join_selection, locate_row
 from paradl.sweep.cells.source import Source, open_source, open_space
-
-Row = dict[str, Any]
 
 END = "end of the axis"
 # Most rows with intervals by default: each takes some milliseconds.

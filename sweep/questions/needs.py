@@ -7,7 +7,6 @@ the percentiles of that value over draws of uncertain parameters.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.sweep.answers.frames import tabulate
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import name_percentiles, name_range, number, pick_range
 from paradl.sweep.answers.reasons import list_reasons
 from paradl.sweep.answers.system_settings import complete_rows
@@ -33,8 +33,6 @@ from paradl.sweep.cases.row_cases import UPGRADABLE, answer_expected, read_value
 from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, look_up_capacity, write_cell
-
-Row = dict[str, Any]
 
 # Values are tried up to this factor from the machine's; beyond it, times no longer change.
 FAR = 1e6

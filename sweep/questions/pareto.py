@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.answers.frames import name_arguments
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import (
     HOUR,
     Price,
@@ -24,7 +25,6 @@ from paradl.sweep.cells.space import list_given
 from paradl.sweep.cube.dimensions import expect_laws
 from paradl.sweep.cube.variables import Arrays
 
-Row = dict[str, Any]
 Against = Literal["pe-hours", "cost", "memory", "pe"]
 FrontGoal = Literal["epoch_time", "train_time", "pe_hours"]
 

@@ -1,7 +1,6 @@
 """Provision: the fewest PEs that meet a deadline."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.answer import answer_case
 from paradl.sweep.answers.frames import tabulate
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.objectives import Aim, Price, count_hours, look_up_price
 from paradl.sweep.answers.reasons import write_commonest
@@ -26,7 +26,6 @@ from paradl.sweep.cells.selection import Selection, join_selection, write_place
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, list_given, take_cell, write_cell
 
-Row = dict[str, Any]
 # PE counts whose times, and whose spreads, are computed together: few enough for numpy. All at
 # once, and so compiled, ten strategies took 37 instead of 3.2 s of CPU (VGG-16 on ABCI, 2026-11).
 TIMED, SPREAD = 32, 4

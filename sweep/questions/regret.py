@@ -11,6 +11,7 @@ from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.statistics import BEST, EFFICIENCY, Objective
 from paradl.sweep.answers.frames import name_arguments
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import expect_objective
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.picks import PLACE
@@ -24,7 +25,6 @@ from paradl.sweep.questions.best import rank_strategies, split_places
 if TYPE_CHECKING:
     from paradl.grids.grid import Grid
 
-Row = dict[str, Any]
 DRAWS = "draws"
 
 

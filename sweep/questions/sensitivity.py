@@ -11,7 +11,6 @@ compiled derivative takes 2 s for each strategy. Times have 16 digits, which lea
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.answer import answer_case
 from paradl.kernels.work.division import Division
 from paradl.sweep.answers.frames import tabulate
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.degrees import list_degrees
@@ -36,7 +36,6 @@ from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, write_cell
 
-Row = dict[str, Any]
 Step = tuple[str, float]  # a parameter and its factor
 
 # Most cells of a strategy, which are differentiated one by one.

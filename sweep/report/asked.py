@@ -3,17 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Literal
 
 from paradl.grids.reading.errors import format_count
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.questions.limits import END, pick_furthest, weigh_reach
 from paradl.sweep.questions.pareto import find_knee
 from paradl.sweep.report.names import write_stop
 from paradl.sweep.report.sentences import brief, name_row, write_time
 from paradl.sweep.show.columns import format_cell, format_value
 from paradl.sweep.show.rows import shorten_label
-
-Row = dict[str, Any]
 
 # What is minimised, in a sentence and on an axis.
 TRADED = {

@@ -10,6 +10,7 @@ import numpy as np
 
 from paradl.grids.entries.systems import System
 from paradl.grids.grid import LABELS, Grid
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import Goal, Price
 from paradl.sweep.cells.selection import Selection, locate_row, write_value
 from paradl.sweep.cells.source import Source, open_source, open_space
@@ -32,7 +33,7 @@ from paradl.sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons,
 from paradl.sweep.report.narrow import narrow_grid
 from paradl.sweep.report.points import list_points
 from paradl.sweep.report.sentences import describe_best, write_time
-from paradl.sweep.report.tables import Report, Row
+from paradl.sweep.report.tables import Report
 
 if TYPE_CHECKING:
     from paradl.sweep.cells.reader import Reader

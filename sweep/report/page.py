@@ -17,9 +17,10 @@ from paradl.grids.grid import LABELS
 from paradl.grids.reading.plainyaml import write_plain
 from paradl.grids.reading.textfile import write_text
 from paradl.kernels.cache_files import read_file, write_file
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.cells.selection import write_value
 from paradl.sweep.report.charts import make_charts
-from paradl.sweep.report.tables import Report, Row, pack_tables
+from paradl.sweep.report.tables import Report, pack_tables
 
 
 @dataclass(frozen=True)

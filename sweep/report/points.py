@@ -8,6 +8,7 @@ import numpy as np
 from paradl.grids.grid import LABELS, Grid
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import HOUR
 from paradl.sweep.cells.reader import CHOSEN
 from paradl.sweep.cells.selection import Selection
@@ -18,7 +19,6 @@ from paradl.sweep.questions.pareto import find_knee
 from paradl.sweep.report.layouts import Columns, describe_layout, read_columns
 from paradl.sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
 from paradl.sweep.report.narrow import read_curves
-from paradl.sweep.report.tables import Row
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,11 +8,11 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import Goal
 from paradl.sweep.report.asked import Asked
 
 DIGITS = 5  # significant ones of a number on the page: a fifth of the bytes of all 17
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Report:
     selectors: dict[str, list[Any]]
     choices: list[str]
     settings: dict[str, list[str]]
-    opening: dict[str, Any]
+    opening: Row
     answers: list[Row]
     asked: list[Row]
     ranking: list[Row]
@@ -45,20 +45,20 @@ class Report:
     upgrades: list[Row]
     points: list[Row]
     basis: dict[str, str]
-    spec: dict[str, Any]
+    spec: Row
     strategies: list[str]
     precisions: dict[str, str]
     notes: list[str] = field(default_factory=list)
     question: Asked | None = None
 
 
-def pack_tables(report: Report) -> dict[str, Any]:
+def pack_tables(report: Report) -> Row:
     """Pack the rows of a report's tables as columns."""
     names = ("answers", "asked", "ranking", "parts", "upgrades", "points")
     return {"tables": {name: _pack(getattr(report, name)) for name in names}}
 
 
-def _pack(rows: list[Row]) -> dict[str, Any]:
+def _pack(rows: list[Row]) -> Row:
     """Pack rows as columns; texts as positions in a list of the distinct ones."""
     # Labels and names repeat in thousands of rows.
     columns: dict[str, dict[str, list[Any]]] = {}

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from paradl.grids.graphs.graph import Graph
 from paradl.grids.graphs.links import Links, link_devices
@@ -16,7 +15,7 @@ from paradl.grids.placing.solve import PlacementResult, Tell, count_nodes, solve
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.units import parse_count
 from paradl.kernels.options import Optimizer
-from paradl.sweep.answers.mapping import AnswerMapping
+from paradl.sweep.answers.mapping import AnswerMapping, Row
 from paradl.sweep.errors import RunError
 from paradl.sweep.questions.place.timed_graph import (
     PosedStep,
@@ -27,7 +26,6 @@ from paradl.sweep.questions.place.timed_graph import (
     pose_piped,
 )
 
-Row = dict[str, Any]
 MOST_EFFORT = 7 * 24 * 3600.0
 # A gap this small counts as proven optimal: solvers are no more precise.
 PROVEN = 1e-6
