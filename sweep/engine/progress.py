@@ -230,8 +230,7 @@ def bar(plan: "Plan", done: "Blocks", what: str = "sweep") -> Iterator[Advance]:
         Left(),
     )
     # A notebook shows the bar of a terminal; rich's own there needs ipywidgets.
-    notebook = "ipykernel" in sys.modules or None
-    console = Console(stderr=True, force_terminal=notebook, force_jupyter=False)
+    console = Console(stderr=True, force_terminal=_is_notebook() or None, force_jupyter=False)
     with Progress(*columns, console=console) as shown:
         before = int(plan.count_cells(done).sum())
         task = shown.add_task("cells", total=plan.cells, completed=before)
@@ -245,7 +244,12 @@ def bar(plan: "Plan", done: "Blocks", what: str = "sweep") -> Iterator[Advance]:
 
 def is_watched() -> bool:
     """Return whether somebody sees a bar move: in a terminal, or in a notebook."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
+    return sys.stderr.isatty() or _is_notebook()
+
+
+def _is_notebook() -> bool:
+    ask = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)
+    return hasattr(ask(), "kernel")
 
 
 @contextmanager

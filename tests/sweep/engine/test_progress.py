@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from threading import Thread
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -168,6 +169,6 @@ def test_a_sweep_from_python_shows_its_progress(tmp_path, capsys, monkeypatch):
     axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "pe": 8, "batch": 32}
     paradl.run({"axes": axes | {"strategy": "data"}}, tmp_path / "a.zarr", progress=True)
     assert capsys.readouterr().err == ""
-    monkeypatch.setitem(sys.modules, "ipykernel", None)
+    monkeypatch.setattr("IPython.get_ipython", lambda: SimpleNamespace(kernel=None))
     paradl.run({"axes": axes | {"strategy": "data"}}, tmp_path / "b.zarr", progress=True)
     assert "sweep" in capsys.readouterr().err
