@@ -23,7 +23,7 @@ Row = dict[str, Any]
 def compare(
     path: str | Path,
     *,
-    system: str = "abci",
+    system: str | None = None,
     calibration: str = "auto",
     settings: Mapping[str, object] = {},
 ) -> dict[str, Any]:

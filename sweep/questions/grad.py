@@ -40,7 +40,7 @@ def grad(
     batch: Any,
     wrt: str | Sequence[str],
     *,
-    system: Any = "abci",
+    system: Any = None,
     dataset: Any = None,
     parameters: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
@@ -59,7 +59,7 @@ def grad(
     `segments=best`, which have no derivative.
 
     >>> import paradl
-    >>> space = {"dataset": "imagenet-226", "settings": {"oracle": "paper"}}
+    >>> space = {"dataset": "imagenet-226", "system": "abci", "settings": {"oracle": "paper"}}
     >>> slopes = paradl.grad("alexnet", "data", [8, 64], 32, "inter_bandwidth", **space)
     >>> print(slopes["elasticity_epoch_time_inter_bandwidth"].values.round(3).ravel())
     [-0.614 -0.597]
