@@ -21,6 +21,7 @@ from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import read_parameter
 from paradl.kernels.names.stored import name_elasticity
 from paradl.sweep.cells.design_space import make_product
+from paradl.sweep.cells.shorthands import expect_system
 from paradl.sweep.cube.coordinates import describe_coordinate, list_coordinates
 from paradl.sweep.engine.compile_cache import keep_programs
 
@@ -71,7 +72,8 @@ def grad(
         if name not in CONTINUOUS:
             advice = suggest_name(name, CONTINUOUS)
             raise InputError(f"no derivative in {shorten(name)}", where="wrt", advice=advice)
-    axes = {"model": model, "system": system, "strategy": strategy, "pe": pe, "batch": batch}
+    axes = {"model": model, "system": expect_system(system)}
+    axes |= {"strategy": strategy, "pe": pe, "batch": batch}
     if dataset is not None:
         axes["dataset"] = dataset
     outputs = [name_elasticity(TIME, name) for name in names]

@@ -19,7 +19,7 @@ import paradl
 from paradl.sweep.cube.store import open_cube
 
 DATA = Path(__file__).parents[2] / "data" / "paradl"
-PREDICT = ("predict", "--model", "alexnet", "--dataset", "imagenet")
+PREDICT = ("predict", "--model", "alexnet", "--dataset", "imagenet", "--system", "abci")
 ONE = (*PREDICT, "--strategy", "data", "--pe", "8", "--batch", "32")
 
 
@@ -142,11 +142,12 @@ def test_a_bad_configuration(options, message, cli):
 
 
 def test_a_model_without_a_dataset(cli):
-    ended = cli("predict", "--model", "vgg16", "--strategy", "data", "--pe", 1, "--batch", 1)
+    options = ("--model", "vgg16", "--system", "abci", "--strategy", "data")
+    ended = cli("predict", *options, "--pe", 1, "--batch", 1)
     refused(ended, "dataset")
 
 
-NET = ("predict", "--strategy", "data", "--pe", "4", "--batch", "8", "--model")
+NET = ("predict", "--system", "abci", "--strategy", "data", "--pe", "4", "--batch", "8", "--model")
 
 
 def test_the_authors_files(cli):
