@@ -211,12 +211,14 @@ def test_bottlenecks_are_those_of_the_fastest_rows(store):
     assert all(row["share_p10"] < row["share_p90"] for row in rows)
 
 
-def test_of_many_limits_a_strategy_has_its_furthest(store, cli):
+def test_of_many_limits_a_strategy_has_its_furthest(store, monkeypatch, capsys):
     assert list_limits(store)[0]["largest_pe"] is None
-    code, out, err = cli("limits", str(store))
-    assert code == 0, err
-    assert "end of the axis" in out
-    assert "memory" not in out
+    monkeypatch.setattr("sys.argv", ["paradl", "limits", str(store)])
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    lines = capsys.readouterr().out.splitlines()
+    (row,) = (line for line in lines if line.startswith(f" {STRATEGY} "))
+    assert "end of the axis" in row
 
 
 def test_rows_that_nothing_divides_are_refused():
