@@ -35,14 +35,14 @@ COMMANDS: dict[str, tuple[float | None, tuple[str, ...]]] = {
         ("bottleneck", *VGG, "--pe", "64,1024", "--batch", "32", "--strategy", GROUPS),
     ),
     "sensitivity, all strategies": (4, ("sensitivity", *VGG, "--pe", "64", "--batch", "32")),
-    "an unknown name": (0.3, ("predict", "--model", "resnet5", *CONFIGURATION)),
+    "an unknown name": (0.3, ("predict", "--model", "resnet5", "--system", "abci", *CONFIGURATION)),
     "sweep examples/small.yaml": (4, ("sweep", "examples/small.yaml", "STORE", "--overwrite")),
     "sweep examples/hybrid.yaml": (8, ("sweep", "examples/hybrid.yaml", "STORE", "--overwrite")),
     "provision, all strategies": (
         8,
         ("provision", *VGG, "--deadline", "6 h", "--epochs", "74", "--holds", "0.9"),
     ),
-    "calibrate, 12 runs": (10, ("calibrate", "RUNS", "-o", "FIT")),
+    "calibrate, 12 runs": (10, ("calibrate", "RUNS", "--system", "abci", "-o", "FIT")),
     "sample, 50,000 rows": (
         10,
         ("sample", "examples/surrogate.yaml", "STORE", "--rows", "50000", "--force"),

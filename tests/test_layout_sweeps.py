@@ -21,7 +21,7 @@ from paradl.sweep.engine import evaluation
 from paradl.sweep.engine.run import open_dataset, run
 from paradl.sweep.questions.best import rank_strategies
 from paradl.sweep.questions.bottleneck import list_bottlenecks
-from paradl.sweep.questions.limits import list_limits, pick_furthest
+from paradl.sweep.questions.limits import list_limits
 from paradl.sweep.questions.predict import predict
 from paradl.sweep.questions.sensitivity import list_sensitivities
 
@@ -211,14 +211,14 @@ def test_bottlenecks_are_those_of_the_fastest_rows(store):
     assert all(row["share_p10"] < row["share_p90"] for row in rows)
 
 
-def test_of_many_limits_a_strategy_has_its_furthest(store):
-    rows = list_limits(store)
-    assert rows[0]["largest_pe"] is None
-    kept = pick_furthest(rows)
-    assert len(kept) == len({row["strategy"] for row in rows})
-    for row in kept:
-        assert row["forbidden_by"] == "end of the axis"
-        assert row["largest_pe"] == max(other["largest_pe"] or 0 for other in rows)
+def test_of_many_limits_a_strategy_has_its_furthest(store, monkeypatch, capsys):
+    assert list_limits(store)[0]["largest_pe"] is None
+    monkeypatch.setattr("sys.argv", ["paradl", "limits", str(store)])
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    lines = capsys.readouterr().out.splitlines()
+    (row,) = (line for line in lines if line.startswith(f" {STRATEGY} "))
+    assert "end of the axis" in row
 
 
 def test_rows_that_nothing_divides_are_refused():

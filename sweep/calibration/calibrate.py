@@ -30,7 +30,7 @@ from paradl.sweep.measured.runs import read_runs
 def calibrate(
     path: str | Path,
     *,
-    system: str = "abci",
+    system: str | None = None,
     cross_validation: bool = True,
     keep_anomalies: bool = False,
 ) -> CalibrationFile:
@@ -57,7 +57,7 @@ def calibrate(
 
 
 def calibrate_system(
-    path: str | Path, system: str, *, cross_validation: bool, keep_anomalies: bool
+    path: str | Path, system: str | None, *, cross_validation: bool, keep_anomalies: bool
 ) -> tuple[CalibrationFile, System]:
     """Return the answer of `calibrate`, and the system that the runs are of."""
     keep_programs()

@@ -183,7 +183,7 @@ def is_layout(run: MeasuredRun) -> bool:
         return find_transformer(find("model", run.model, Path()), (dataset,)) is not None
 
 
-def observe_layouts(runs: Sequence[MeasuredRun], system: str) -> LayoutRuns:
+def observe_layouts(runs: Sequence[MeasuredRun], system: str | None) -> LayoutRuns:
     """Predict runs of layouts. InputError: several systems, or a run that cannot exist."""
     predicted = predict_runs(runs, Conditions(system, "none", {"oracle": "machine"}))
     first = predicted[0].grid.systems[0]

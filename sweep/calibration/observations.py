@@ -145,7 +145,7 @@ class _Configuration:
     dataset: str
 
 
-def observe(runs: Sequence[MeasuredRun], system: str) -> Observations:
+def observe(runs: Sequence[MeasuredRun], system: str | None) -> Observations:
     """Return the runs of one system as arrays. system: of runs that name none.
 
     InputError: an unknown name, several systems, or a run that cannot exist.

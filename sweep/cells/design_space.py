@@ -22,7 +22,14 @@ from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.yamlfile import join_keys
 from paradl.grids.spec import validate_spec
 from paradl.kernels.names.parallelisms import DATA
-from paradl.sweep.cells.shorthands import Shorthands, Values, list_labels, reads_text, split_values
+from paradl.sweep.cells.shorthands import (
+    Shorthands,
+    Values,
+    expect_system,
+    list_labels,
+    reads_text,
+    split_values,
+)
 
 # Outputs in addition to those of every cube: how PEs divide.
 DEGREES = ("replicas", "group_size", "segment_count")
@@ -48,7 +55,7 @@ class SpaceValues(Shorthands):
     pe: Values | None = None
     batch: Values | None = None
     dataset: Values | None = None
-    system: Values = "abci"
+    system: Values | None = None
     strategy: Values | None = None
     parameters: Mapping[str, Values] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -79,7 +86,7 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
         "strategy": [
             _open_choices(parse_strategy(label, "strategy"), parameters) for label in labels
         ],
-        "pe": _list_powers(options.system, base)
+        "pe": _list_powers(expect_system(options.system), base)
         if options.pe is None
         else split_values(options.pe),
         "batch": split_values(subject.get("batch", 1)),
@@ -209,7 +216,7 @@ class Configuration(Shorthands):
     strategy: str
     pe: int
     batch: int | None = None
-    system: str = "abci"
+    system: str | None = None
     dataset: str | None = None
     parameters: Mapping[str, object] | None = None
     settings: Mapping[str, object] | None = None

@@ -37,7 +37,7 @@ def compute_space(
     pe: Values | None = None,
     batch: Values | None = None,
     dataset: Values | None = None,
-    system: Values = "abci",
+    system: Values | None = None,
     strategy: Values | None = None,
     parameters: Mapping[str, Values] | None = None,
     settings: Mapping[str, object] | None = None,
@@ -52,7 +52,8 @@ def compute_space(
     InputError: an unknown name, a bad value, or more than a hundred million cells.
 
     >>> import paradl
-    >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
+    >>> space = {"dataset": "imagenet-226", "system": "abci", "pe": [1, 8, 64], "batch": 32}
+    >>> ds = paradl.compute_space("alexnet", **space)
     >>> print(ds.paradl.speedup.sel(strategy="data").values.round(1).ravel())
     [ 1.   2.3 16.5]
     """

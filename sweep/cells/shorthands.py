@@ -42,6 +42,17 @@ class Words(TypedDict, total=False):
 SIZES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1, ""))  # of data sets, as in 15T tokens
 
 
+def expect_system(system: Values | None) -> Values:
+    """Return the machine of a question, which is not guessed. InputError: none is named."""
+    if system is None:
+        raise InputError(
+            "no machine is named",
+            where="system",
+            advice="such as dgx-h100; paradl list systems has those of the catalogue",
+        )
+    return system
+
+
 def expect_words(question: str, words: Mapping[str, object]) -> None:
     """Raise TypeError for a keyword that is no word of planners, with the nearest."""
     for name in words:
@@ -87,8 +98,8 @@ class Shorthands:
             settings["convergence"] = _write_laws(models, datasets or ())
         return {name: value for name, value in written.items() if value is not None}, settings
 
-    def _write_systems(self, system: Values) -> list[Any]:
-        labels = list_labels(system)
+    def _write_systems(self, system: Values | None) -> list[Any]:
+        labels = list_labels(expect_system(system))
         if self.precision is None:
             return labels
         if self.precision not in PRECISIONS:

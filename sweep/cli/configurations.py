@@ -25,7 +25,7 @@ class ConfigurationOptions(options.SettingOptions):
     pe: options.PEs
     batch: options.Batch = None
     dataset: options.Dataset = None
-    system: options.System = "abci"
+    system: options.SystemOrNone = None
     collectives: options.Collectives = None
     allreduce: options.AllReduce = None
     iterations: options.Iterations = None

@@ -22,7 +22,7 @@ Measured = Annotated[
     ),
 ]
 SystemOfRows = Annotated[
-    str, Option("--system", help="System of rows without one: a catalogue name or a file.")
+    str | None, Option("--system", help="System of rows without one: a catalogue name or a file.")
 ]
 
 
@@ -33,7 +33,7 @@ class RunOptions:
     measured: Measured
     oracle: options.Oracle = None
     calibration: options.Calibration = None
-    system: SystemOfRows = "abci"
+    system: SystemOfRows = None
     allreduce: options.AllReduce = None
 
     def compare(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def compare(
 def calibrate(
     measured: Measured,
     output: options.YamlOutput,
-    system: SystemOfRows = "abci",
+    system: SystemOfRows = None,
     cross_validation: Annotated[
         bool,
         Option(

@@ -76,6 +76,10 @@ System = Annotated[
     str,
     _name_entry("system", "Machine: a catalogue name or a file, such as dgx-h100:precision=tf32."),
 ]
+SystemOrNone = Annotated[
+    str | None,
+    _name_entry("system", "Machine: a catalogue name or a file, such as dgx-h100:precision=tf32."),
+]
 Strategy = Annotated[
     str, Option(help="Strategy, such as data+filter:group=8.", autocompletion=complete_strategies)
 ]
@@ -88,7 +92,8 @@ Models = Annotated[
 ]
 Datasets = Annotated[str | None, _name_entry("dataset", "Data sets: names or files.")]
 Systems = Annotated[
-    str | None, _name_entry("system", "Machines: names or files; default without a store: abci.")
+    str | None,
+    _name_entry("system", "Machines: names or files; a question without a store names one."),
 ]
 Strategies = Annotated[
     str | None,

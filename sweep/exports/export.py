@@ -65,7 +65,8 @@ def export(
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
     >>> import paradl
-    >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
+    >>> space = {"dataset": "imagenet-226", "system": "abci", "pe": [1, 8, 64], "batch": 32}
+    >>> ds = paradl.compute_space("alexnet", **space)
     >>> paradl.export(ds, "cells.csv", {"strategy": "data"}).rows
     3
     """

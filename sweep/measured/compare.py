@@ -21,7 +21,7 @@ WITHIN = {"total": "within", "comp": "within_comp", "comm": "within_comm"}
 def compare(
     path: str | Path,
     *,
-    system: str = "abci",
+    system: str | None = None,
     calibration: str = "auto",
     settings: Mapping[str, object] = {},
 ) -> AnswerMapping:

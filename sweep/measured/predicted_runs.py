@@ -24,7 +24,7 @@ AS_MEASURED = {"allreduce": "hierarchical", "conventions": "authors"}
 class Conditions:
     """Settings for all runs; `system` is for runs that name none."""
 
-    system: str
+    system: str | None
     calibration: str
     settings: Mapping[str, object]
 

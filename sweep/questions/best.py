@@ -72,7 +72,8 @@ def rank_strategies(
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
     >>> import paradl
-    >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
+    >>> space = {"dataset": "imagenet-226", "system": "abci", "pe": [1, 8, 64], "batch": 32}
+    >>> ds = paradl.compute_space("alexnet", **space)
     >>> first = paradl.best(ds, {"pe": 64}).iloc[0]
     >>> first["strategy"], round(first["epoch_time"], 1)
     ('data', 80.6)

@@ -48,7 +48,8 @@ def list_bottlenecks(
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
     >>> import paradl
-    >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
+    >>> space = {"dataset": "imagenet-226", "system": "abci", "pe": [1, 8, 64], "batch": 32}
+    >>> ds = paradl.compute_space("alexnet", **space)
     >>> row = paradl.bottleneck(ds, {"pe": 64, "strategy": "data"}).iloc[0]
     >>> row["binds"], round(row["shares"]["gradient_exchange"], 2)
     ('gradient_exchange', 0.73)

@@ -68,7 +68,8 @@ def list_crossovers(
 
     >>> import paradl
     >>> pair = ["data+filter:group=4", "data+pipeline:group=4,segments=4"]
-    >>> ds = paradl.compute_space("vgg16", dataset="imagenet", strategy=pair, pe=[4, 1024], batch=4)
+    >>> space = {"dataset": "imagenet", "system": "abci", "pe": [4, 1024], "batch": 4}
+    >>> ds = paradl.compute_space("vgg16", strategy=pair, **space)
     >>> paradl.crossovers(ds)[["strategy", "at"]].to_numpy().tolist()
     [['data+filter:group=4', [8]], ['data+pipeline:group=4,segments=4', [316]]]
     """

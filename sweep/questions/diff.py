@@ -56,8 +56,9 @@ def diff(
 
     >>> import paradl
     >>> space = {"dataset": "imagenet-226", "strategy": "data", "pe": 64, "batch": 32}
-    >>> now = paradl.compute_space("alexnet", **space)
-    >>> then = paradl.compute_space("alexnet", **space, parameters={"inter_bandwidth": 25e9})
+    >>> space |= {"model": "alexnet", "system": "abci"}
+    >>> now = paradl.compute_space(**space)
+    >>> then = paradl.compute_space(**space, parameters={"inter_bandwidth": 25e9})
     >>> answers = paradl.diff(now, then)["answers"]
     >>> {row["variable"]: round(row["median_ratio"], 3) for row in answers if row["changed"]}
     {'comm_time': 0.534}

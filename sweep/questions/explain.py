@@ -43,7 +43,7 @@ def explain(
     pe: int,
     batch: int | None = None,
     *,
-    system: str = "abci",
+    system: str | None = None,
     dataset: str | None = None,
     parameters: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
@@ -55,7 +55,7 @@ def explain(
     launch: of a layout, the framework to write launch lines for.
 
     >>> import paradl
-    >>> answer = paradl.explain("alexnet", "data", 64, 32, dataset="imagenet-226")
+    >>> answer = paradl.explain("alexnet", "data", 64, 32, system="abci", dataset="imagenet-226")
     >>> slowest = max(answer["layers"], key=lambda layer: layer["seconds_per_sample"])
     >>> slowest["layer"], f"{slowest['seconds_per_sample']:.3g} s"
     ('conv2', '0.000309 s')

@@ -21,6 +21,7 @@ from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import read_parameter
 from paradl.kernels.names.stored import name_elasticity
 from paradl.sweep.cells.design_space import make_product
+from paradl.sweep.cells.shorthands import expect_system
 from paradl.sweep.cube.coordinates import describe_coordinate, list_coordinates
 from paradl.sweep.engine.compile_cache import keep_programs
 
@@ -40,7 +41,7 @@ def grad(
     batch: Any,
     wrt: str | Sequence[str],
     *,
-    system: Any = "abci",
+    system: Any = None,
     dataset: Any = None,
     parameters: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
@@ -59,7 +60,7 @@ def grad(
     `segments=best`, which have no derivative.
 
     >>> import paradl
-    >>> space = {"dataset": "imagenet-226", "settings": {"oracle": "paper"}}
+    >>> space = {"dataset": "imagenet-226", "system": "abci", "settings": {"oracle": "paper"}}
     >>> slopes = paradl.grad("alexnet", "data", [8, 64], 32, "inter_bandwidth", **space)
     >>> print(slopes["elasticity_epoch_time_inter_bandwidth"].values.round(3).ravel())
     [-0.614 -0.597]
@@ -71,7 +72,8 @@ def grad(
         if name not in CONTINUOUS:
             advice = suggest_name(name, CONTINUOUS)
             raise InputError(f"no derivative in {shorten(name)}", where="wrt", advice=advice)
-    axes = {"model": model, "system": system, "strategy": strategy, "pe": pe, "batch": batch}
+    axes = {"model": model, "system": expect_system(system)}
+    axes |= {"strategy": strategy, "pe": pe, "batch": batch}
     if dataset is not None:
         axes["dataset"] = dataset
     outputs = [name_elasticity(TIME, name) for name in names]

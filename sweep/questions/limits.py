@@ -60,7 +60,8 @@ def list_limits(
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
     >>> import paradl
-    >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
+    >>> space = {"dataset": "imagenet-226", "system": "abci", "pe": [1, 8, 64], "batch": 32}
+    >>> ds = paradl.compute_space("alexnet", **space)
     >>> rows = paradl.limits(ds).set_index("strategy")
     >>> rows.loc["pipeline:segments=best", ["largest_pe", "forbidden_by"]].to_list()
     [8, 'too_many_pes']

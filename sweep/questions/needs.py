@@ -68,7 +68,8 @@ def list_needs(
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
     >>> import paradl
-    >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
+    >>> space = {"dataset": "imagenet-226", "system": "abci", "pe": [1, 8, 64], "batch": 32}
+    >>> ds = paradl.compute_space("alexnet", **space)
     >>> cell = {"strategy": "data", "pe": 64}
     >>> row = paradl.needs(ds, "inter_bandwidth", cell, efficiency=0.5).iloc[0]
     >>> round(row["needed"] / row["own"], 2)

@@ -61,7 +61,8 @@ def pareto(
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
     >>> import paradl
-    >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
+    >>> space = {"dataset": "imagenet-226", "system": "abci", "pe": [1, 8, 64], "batch": 32}
+    >>> ds = paradl.compute_space("alexnet", **space)
     >>> for row in paradl.pareto(ds):
     ...     print(row["strategy"], row["pe"], round(row["epoch_time"]), round(row["pe_hours"], 2))
     data 64 81 1.43

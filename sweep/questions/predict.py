@@ -44,7 +44,7 @@ def predict(
     pe: Any,
     batch: Any = None,
     *,
-    system: Any = "abci",
+    system: Any = None,
     dataset: Any = None,
     parameters: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
@@ -57,7 +57,7 @@ def predict(
     combinations: a cube as `run` makes them, in memory. InputError: an unknown name, a bad value.
 
     >>> import paradl
-    >>> answer = paradl.predict("alexnet", "data", 64, 32, dataset="imagenet-226")
+    >>> answer = paradl.predict("alexnet", "data", 64, 32, system="abci", dataset="imagenet-226")
     >>> round(answer["epoch_time"], 1), answer["feasible"]
     (80.6, True)
     """

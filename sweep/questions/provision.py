@@ -58,7 +58,8 @@ def list_provisions(
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
     >>> import paradl
-    >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
+    >>> space = {"dataset": "imagenet-226", "system": "abci", "pe": [1, 8, 64], "batch": 32}
+    >>> ds = paradl.compute_space("alexnet", **space)
     >>> first = paradl.provision(ds, "6 h", epochs=90).iloc[0]
     >>> first["strategy"], first["pe"], round(first["train_time"] / 3600, 2)
     ('data', 21, 5.81)

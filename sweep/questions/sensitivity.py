@@ -64,7 +64,8 @@ def list_sensitivities(
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
     >>> import paradl
-    >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
+    >>> space = {"dataset": "imagenet-226", "system": "abci", "pe": [1, 8, 64], "batch": 32}
+    >>> ds = paradl.compute_space("alexnet", **space)
     >>> rows = paradl.sensitivity(ds, {"pe": 64, "strategy": "data"}).set_index("parameter")
     >>> row = rows.loc["inter_bandwidth"]
     >>> row["upgrade"], round(row["change"], 3)

@@ -53,7 +53,8 @@ def write_report(
 
     >>> import paradl
     >>> from pathlib import Path
-    >>> ds = paradl.compute_space("alexnet", dataset="imagenet-226", pe=[1, 8, 64], batch=32)
+    >>> space = {"dataset": "imagenet-226", "system": "abci", "pe": [1, 8, 64], "batch": 32}
+    >>> ds = paradl.compute_space("alexnet", **space)
     >>> paradl.write_report(ds, "report.html")
     >>> "data on 64 PEs of abci" in Path("report.html").read_text()
     True

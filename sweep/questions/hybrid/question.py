@@ -11,6 +11,7 @@ from paradl.grids.reading.units import parse_count, parse_quantity
 from paradl.kernels.names.flags import Limit
 from paradl.sweep.answers.mapping import AnswerMapping
 from paradl.sweep.answers.numbers import finite
+from paradl.sweep.cells.shorthands import expect_system
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.questions.hybrid.contenders import (
     Contender,
@@ -49,7 +50,7 @@ def hybrid(
     convergence: Path | str | Convergence = "auto",
     target: str | None = None,
     dataset: str | None = None,
-    system: str = "abci",
+    system: str | None = None,
     parameters: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> AnswerMapping:
@@ -69,13 +70,14 @@ def hybrid(
     proposed = not strategies and not speedups
     batch = parse_count(batch, "batch")
     # PE counts are set later.
-    axes: dict[str, object] = {"model": model, "system": system, "batch": batch, "pe": 1}
+    axes: dict[str, object] = {"model": model, "batch": batch, "pe": 1}
     axes |= {"dataset": dataset} if dataset is not None else {}
 
     def make_grid(labels: Sequence[str]) -> "Grid":
         from paradl.sweep.questions.hybrid.times import build_grid  # late: imports JAX
 
-        return build_grid({**axes, "strategy": [*labels]}, parameters or {}, settings or {})
+        asked = {**axes, "system": expect_system(system), "strategy": [*labels]}
+        return build_grid(asked, parameters or {}, settings or {})
 
     if proposed:
         strategies = propose_pairs(make_grid(["data"]))

@@ -16,6 +16,7 @@ from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.units import parse_count
 from paradl.kernels.options import Optimizer
 from paradl.sweep.answers.mapping import AnswerMapping, Row
+from paradl.sweep.cells.shorthands import expect_system
 from paradl.sweep.errors import RunError
 from paradl.sweep.questions.place.timed_graph import (
     PosedStep,
@@ -35,7 +36,7 @@ def place(
     what: str,
     devices: int | str,
     *,
-    system: str = "abci",
+    system: str | None = None,
     batch: int | str | None = None,
     dataset: str | None = None,
     optimizer: Optimizer = "sgd",
@@ -58,7 +59,8 @@ def place(
     suffice for a placement that fits, or HiGHS died.
 
     >>> import paradl
-    >>> answer = paradl.place("inception_v3", 2, batch=32, dataset="imagenet-299", effort=0.1)
+    >>> step = {"system": "abci", "batch": 32, "dataset": "imagenet-299"}
+    >>> answer = paradl.place("inception_v3", 2, **step, effort=0.1)
     >>> answer["feasible"], round(answer["speedup"], 2)
     (True, 1.38)
     """
@@ -67,6 +69,7 @@ def place(
             f"expected more than 0 and at most {MOST_EFFORT:,.0f}, got {shorten(effort)}",
             where="effort",
         )
+    system = str(expect_system(system))
     machine = find("system", system, Path())
     devices = parse_count(devices, "devices")
     links = link_devices(machine, devices)

@@ -168,7 +168,7 @@ def test_measured_runs(calibration, tmp_path, cli):
         lines = csv.DictWriter(file, list(RUNS[0]))
         lines.writeheader()
         lines.writerows(RUNS)
-    answer, errors = ask(cli, "compare", path, "--calibration", calibration)
+    answer, errors = ask(cli, "compare", path, "--system", "abci", "--calibration", calibration)
     assert len(answer["rows"]) == len(RUNS)
     assert not errors
 
@@ -180,7 +180,10 @@ def test_the_catalogue(kind, cli):
     assert not errors
 
 
-HYBRID = ("--model", "resnet50", "--dataset", "imagenet", "--batch", 32, "--pe", "64,1024")
+HYBRID = (
+    *("--model", "resnet50", "--dataset", "imagenet", "--system", "abci"),
+    *("--batch", 32, "--pe", "64,1024"),
+)
 
 
 @pytest.mark.parametrize(
@@ -199,9 +202,8 @@ def test_hybrids(options, cli):
 
 @pytest.mark.parametrize("options", [("--devices", 2, "--micro-batches", 2), ("--devices", 1)])
 def test_placements(options, cli):
-    answer, errors = ask(
-        cli, "place", "alexnet", "--dataset", "imagenet", "--batch", 4096, *options
-    )
+    given = ("alexnet", "--dataset", "imagenet", "--system", "abci", "--batch", 4096)
+    answer, errors = ask(cli, "place", *given, *options)
     assert "feasible" in answer
     assert not errors
 

@@ -31,7 +31,7 @@ def main(monkeypatch, *arguments) -> int:
 
 @pytest.fixture(scope="module")
 def calibrated(measured, shipped) -> CalibrationFile:
-    return paradl.calibrate(measured(shipped), cross_validation=False)
+    return paradl.calibrate(measured(shipped), system="abci", cross_validation=False)
 
 
 def test_the_file_is_what_was_fitted(calibrated, tmp_path) -> None:
@@ -252,7 +252,7 @@ def test_networks_of_one_name_are_refused(measured, shipped, tmp_path) -> None:
     network.write_text(json.dumps(other))
     data = next(row for row in shipped if row["model"] == "resnet50" and row["strategy"] == "data")
     with pytest.raises(InputError, match=r"measured\.csv:3: model"):
-        paradl.calibrate(measured([data, data | {"model": str(network)}]))
+        paradl.calibrate(measured([data, data | {"model": str(network)}]), system="abci")
 
 
 def expect_for_its_machine(path: Path, system: str) -> None:

@@ -27,7 +27,7 @@ COMPUTED = ("forward_backward", "pass_overhead")
 
 def read_grid(pe):
     options = SpaceValues(
-        "alexnet", pe, 32, "imagenet", strategy="data", parameters=STATED, settings=PRIORS
+        "alexnet", pe, 32, "imagenet", "abci", strategy="data", parameters=STATED, settings=PRIORS
     )
     return make_grid(options).ask_intervals()
 
@@ -51,7 +51,7 @@ def move(case, name, number):
 def test_a_draw_is_a_prediction_of_moved_parameters(case, number):
     moved = {name: move(case, name, number) for name in NAMES}
     given = {name: value for name, value in moved.items() if value is not None} | STATED
-    options = SpaceValues("alexnet", 64, 32, "imagenet", strategy="data", parameters=given)
+    options = SpaceValues("alexnet", 64, 32, "imagenet", "abci", strategy="data", parameters=given)
     query = make_grid(replace(options, settings=PRIORS)).case((0, 0, 0, 0))
     assert isinstance(query, Case)
     predicted = answer_case(query)

@@ -142,7 +142,7 @@ def test_what_a_user_states_is_sure() -> None:
 
 def test_the_papers_oracle_has_none() -> None:
     answer = paradl.predict(
-        "resnet50", "data", 16, 64, dataset="imagenet", settings={"oracle": "paper"}
+        "resnet50", "data", 16, 64, dataset="imagenet", system="abci", settings={"oracle": "paper"}
     )
     assert (answer["calibration"], answer["intervals"], answer["extrapolation"]) == (None, None, [])
     with pytest.raises(InputError, match="'comp_time_p10'"):
@@ -278,10 +278,12 @@ def test_a_chance_is_of_the_same_draws(cube) -> None:
 
 def test_the_chosen_group_is_the_one_that_has_chances() -> None:
     chances = []
-    chosen = paradl.predict("cosmoflow", "data+spatial:group=best", 64, 1, dataset="cosmoflow-256")
+    chosen = paradl.predict(
+        "cosmoflow", "data+spatial:group=best", 64, 1, dataset="cosmoflow-256", system="abci"
+    )
     for group in ("best", str(chosen["group"])):
         rivals = [f"data+spatial:group={group}", "data+filter:group=4"]
-        space = paradl.predict("cosmoflow", rivals, 64, 1, dataset="cosmoflow-256")
+        space = paradl.predict("cosmoflow", rivals, 64, 1, dataset="cosmoflow-256", system="abci")
         ranked = paradl.best(space).to_dict("records")
         assert {row["strategy"] for row in ranked} == set(rivals)
         chances.append(ranked[0]["faster_than_next"])
@@ -291,7 +293,7 @@ def test_the_chosen_group_is_the_one_that_has_chances() -> None:
 @pytest.mark.parametrize("calibration", ["none", "auto"])
 def test_the_chosen_group_is_stated_as_if_it_had_been_asked_for(calibration) -> None:
     """Groups of 2 to 64 compete; of the two answers only the label may differ."""
-    options: dict[str, Any] = {"dataset": "cosmoflow-512"}
+    options: dict[str, Any] = {"dataset": "cosmoflow-512", "system": "abci"}
     options["settings"] = {"calibration": calibration}
     best = paradl.explain("cosmoflow", "data+spatial:group=best", 64, 1, **options)
     label = f"data+spatial:group={best['group']}"

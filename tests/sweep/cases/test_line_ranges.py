@@ -20,7 +20,7 @@ COUNTS = [1, 8, 64, 256]
 
 @pytest.fixture(scope="module")
 def grid():
-    return make_grid(SpaceValues("vgg16", COUNTS, 32, "imagenet", strategy="data,filter"))
+    return make_grid(SpaceValues("vgg16", COUNTS, 32, "imagenet", "abci", strategy="data,filter"))
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,12 @@ def test_best_counts_against_every_draw_of_every_cell(grid, rows):
 def test_times_have_the_intervals_of_predictions(rows):
     for row in rows:
         predicted = paradl.predict(
-            "vgg16", row["strategy"], row["fastest_pe"], row["batch"], dataset="imagenet"
+            "vgg16",
+            row["strategy"],
+            row["fastest_pe"],
+            row["batch"],
+            dataset="imagenet",
+            system="abci",
         )
         interval = predicted["intervals"]["iteration_time"]
         ratio = predicted["epoch_time"] / predicted["iteration_time"]
@@ -71,21 +76,23 @@ def test_times_have_the_intervals_of_predictions(rows):
 
 def test_trainings_have_their_own():
     settings: dict[str, Any] = {"convergence": "auto"}
-    options = SpaceValues("resnet50", COUNTS, 32, "imagenet", strategy="data", settings=settings)
+    options = SpaceValues(
+        "resnet50", COUNTS, 32, "imagenet", "abci", strategy="data", settings=settings
+    )
     (row,) = list_limits(make_grid(options), objective="train_time")
     assert row["soonest_time_p10"] < row["soonest_time"] < row["soonest_time_p90"]
     assert row["soonest_pe_p10"] <= row["soonest_pe"] <= row["soonest_pe_p90"]
 
 
 def test_few_rows_have_them_unless_asked_for(grid):
-    options = SpaceValues("alexnet", 2, f"1..{FEW + 1}", "imagenet", strategy="data")
+    options = SpaceValues("alexnet", 2, f"1..{FEW + 1}", "imagenet", "abci", strategy="data")
     assert "fastest_time_p10" not in list_limits(make_grid(options))[0]
     assert "fastest_time_p10" in list_limits(grid)[0]
     assert "fastest_time_p10" not in list_limits(grid, intervals=False)[0]
 
 
 def test_what_is_nowhere_feasible_has_none():
-    options = SpaceValues("cosmoflow", "1,2", 8, "cosmoflow-512", strategy="data")
+    options = SpaceValues("cosmoflow", "1,2", 8, "cosmoflow-512", "abci", strategy="data")
     (row,) = list_limits(make_grid(options))
     assert row["fastest_time_p10"] is row["fastest_pe_p90"] is row["efficient_pe_p10"] is None
 

@@ -10,7 +10,9 @@ PAPER = {"oracle": "paper"}
 
 
 def rank(**options):
-    grid = make_grid(SpaceValues("alexnet", dataset="imagenet", settings=PAPER, **options))
+    grid = make_grid(
+        SpaceValues("alexnet", dataset="imagenet", system="abci", settings=PAPER, **options)
+    )
     return rank_strategies(grid)
 
 
@@ -21,6 +23,7 @@ def predict(strategy="data", pe=8, batch=32, settings=None, **parameters):
         pe,
         batch,
         dataset="imagenet",
+        system="abci",
         parameters=parameters,
         settings=PAPER | (settings or {}),
     )

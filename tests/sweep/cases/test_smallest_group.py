@@ -12,7 +12,9 @@ POWERS = [2**n for n in range(13)]  # ABCI has 4,352 PEs
 
 def ask(strategy: str, pe: int, batch: int, **settings: Any) -> dict[str, Any]:
     chosen = {"oracle": "machine"} | settings
-    return paradl.predict("resnet50", strategy, pe, batch, dataset="imagenet", settings=chosen)
+    return paradl.predict(
+        "resnet50", strategy, pe, batch, dataset="imagenet", system="abci", settings=chosen
+    )
 
 
 def find_first(strategy: str, pe: int, batch: int, **settings: Any) -> int:
@@ -82,12 +84,14 @@ def test_there_is_none_without_groups(strategy) -> None:
 
 
 def test_samples_that_do_not_fit_the_model_fit_no_group() -> None:
-    answer = paradl.predict("alexnet", "data+spatial", 8, 256, dataset="cosmoflow-128")
+    answer = paradl.predict(
+        "alexnet", "data+spatial", 8, 256, dataset="cosmoflow-128", system="abci"
+    )
     assert answer["smallest_group"] is None
 
 
 def test_an_explanation_tells_it_too() -> None:
-    answer = paradl.explain("resnet50", "spatial", 1, 512, dataset="imagenet")
+    answer = paradl.explain("resnet50", "spatial", 1, 512, dataset="imagenet", system="abci")
     assert answer["smallest_group"] == 4
 
 
@@ -108,7 +112,7 @@ def test_memory_that_is_too_small_has_a_way_out(strategy, pe, group) -> None:
 
 
 def test_not_one_sample_may_fit() -> None:
-    answer = paradl.predict("cosmoflow", "data", 1, 1, dataset="cosmoflow-512")
+    answer = paradl.predict("cosmoflow", "data", 1, 1, dataset="cosmoflow-512", system="abci")
     assert describe_obstacle(answer).endswith(": memory; not one sample fits")
 
 

@@ -45,7 +45,9 @@ def test_an_unknown_range():
 
 
 def test_what_is_not_given_is_searched():
-    grid = make_grid(SpaceValues("alexnet", pe="8", dataset="imagenet", settings=PAPER))
+    grid = make_grid(
+        SpaceValues("alexnet", pe="8", dataset="imagenet", system="abci", settings=PAPER)
+    )
     assert len(grid.strategies) == 10
     assert all(strategy.group == "best" for strategy in grid.strategies if strategy.hybrid)
     pipelines = [strategy for strategy in grid.strategies if strategy.parts == ("pipeline",)]
@@ -61,6 +63,7 @@ def test_what_is_given_stays():
         pe="pow2:1..8",
         batch="16,32",
         dataset="imagenet",
+        system="abci",
         strategy="data+filter,data+pipeline:group=4",
         parameters={"group": "2", "segments": "8", "inter_bandwidth": "1 GB/s,2 GB/s"},
         settings=PAPER,
@@ -74,12 +77,14 @@ def test_what_is_given_stays():
 
 def test_batches_end_at_the_largest_global_batch():
     parameters = {"max_global_batch": 48}
-    options = SpaceValues("alexnet", "8", dataset="imagenet", parameters=parameters, settings=PAPER)
+    options = SpaceValues(
+        "alexnet", "8", dataset="imagenet", system="abci", parameters=parameters, settings=PAPER
+    )
     assert make_grid(options).axes["batch"].tolist() == [1, 2, 4, 8, 16, 32, 48]
 
 
 def test_without_pes_all_powers_of_two_of_the_machine():
-    grid = make_grid(SpaceValues("alexnet", dataset="imagenet", settings=PAPER))
+    grid = make_grid(SpaceValues("alexnet", dataset="imagenet", system="abci", settings=PAPER))
     assert grid.axes["pe"].tolist() == [
         2.0**n for n in range(grid.systems[0].most_pes.bit_length())
     ]
@@ -95,9 +100,17 @@ def test_a_cube_in_memory_is_the_one_in_a_store(mixed, mixed_grid):
 
 def test_a_space_in_python():
     cells = paradl.compute_space(
-        "alexnet", dataset="imagenet", pe=[4, 8], batch=32, strategy="data", settings=PAPER
+        "alexnet",
+        dataset="imagenet",
+        system="abci",
+        pe=[4, 8],
+        batch=32,
+        strategy="data",
+        settings=PAPER,
     )
-    predicted = paradl.predict("alexnet", "data", 8, 32, dataset="imagenet", settings=PAPER)
+    predicted = paradl.predict(
+        "alexnet", "data", 8, 32, dataset="imagenet", system="abci", settings=PAPER
+    )
     time = cells.paradl.epoch_time.sel(pe=8).item()
     assert time == pytest.approx(predicted["epoch_time"], rel=1e-6)
     assert len(paradl.best(cells)) == len(paradl.best(cells.sel(pe=4))) == 1
@@ -105,7 +118,9 @@ def test_a_space_in_python():
 
 def test_too_many_cells():
     with pytest.raises(InputError, match="cells"):
-        paradl.compute_space("alexnet", pe="1..99999", batch="1..1000", dataset="imagenet")
+        paradl.compute_space(
+            "alexnet", pe="1..99999", batch="1..1000", dataset="imagenet", system="abci"
+        )
 
 
 def test_a_misspelt_word_has_the_nearest():

@@ -83,7 +83,10 @@ def test_the_nearest_values_of_axes_of_numbers():
         (lambda ds: paradl.provision(ds, "2 parsecs", epochs=1), "^deadline: .*2 parsecs"),
         (lambda ds: paradl.provision(ds, -1, epochs=1), "^deadline: "),
         (lambda ds: paradl.needs(ds, "inter_latency"), "^efficiency: "),
-        (lambda ds: paradl.compute_space("alexnet", strategy="dta"), "^strategy: .*dta"),
+        (
+            lambda ds: paradl.compute_space("alexnet", system="abci", strategy="dta"),
+            "^strategy: .*dta",
+        ),
     ],
 )
 def test_messages_in_python_name_arguments(mixed, ask, message):

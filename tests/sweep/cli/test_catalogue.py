@@ -75,7 +75,7 @@ def test_a_text_is_cut_to_the_length_of_a_network(name, tmp_path, cli):
     code, out, _ = cli("list", "models", tmp_path / name, "--format", "json")
     (row,) = json.loads(out)
     assert (code, row["parameters"], row["dataset"]) == (0, 124_439_808, "pile:length=1024")
-    one = ("--model", tmp_path / name, "--pe", 8, "--format", "json")
+    one = ("--model", tmp_path / name, "--system", "abci", "--pe", 8, "--format", "json")
     ranked = json.loads(cli("best", *one, "--global-batch", 8)[1])
     assert {row["dataset"] for row in ranked} == {"pile:length=1024"}
     for command in ("predict", "explain"):

@@ -115,8 +115,9 @@ def test_crossovers_in_words(cli):
 
 
 def test_the_catalogue_s_epochs_and_the_oracle(cli):
-    case = ("--model", "resnet50", "--dataset", "imagenet", "--batch", 64, "--pe", 16)
-    code, out, _ = cli("hybrid", *case, "--strategy", "data+filter:group=2", "--format", "json")
+    case = ("--model", "resnet50", "--dataset", "imagenet", "--system", "abci", "--batch", 64)
+    asked = ("--pe", 16, "--strategy", "data+filter:group=2", "--format", "json")
+    code, out, _ = cli("hybrid", *case, *asked)
     answer = read_strictly(out)
     assert code == 0
     assert (answer["system"], answer["target"]) == ("abci", "top1>=0.759")
@@ -125,7 +126,8 @@ def test_the_catalogue_s_epochs_and_the_oracle(cli):
 
 def test_an_equal_gain_of_all_draws_does_not_deny_other_spreads(cli):
     case = ("--convergence", PAL, "--dataset", "imagenet-299", "--model", "inception_v3")
-    _, out, _ = cli("hybrid", *case, "--batch", 64, "--pe", 1024, "--speedup", "2=1.3")
+    asked = ("--system", "abci", "--batch", 64, "--pe", 1024, "--speedup", "2=1.3")
+    _, out, _ = cli("hybrid", *case, *asked)
     assert "9.383 to 35.62" in out  # speed-ups have intervals
     assert "30.0% (no interval: all draws give the same), 2-way on 438 over data on 219" in out
 
@@ -137,13 +139,14 @@ def test_falls_are_told(cli):
 
 
 def test_nothing_feasible(cli, tmp_path):
-    case = ("--model", "vgg16", "--dataset", "imagenet", "--batch", 4096, "--pe", 4)
-    code, out, err = cli("hybrid", "--convergence", PAL, *case, "--strategy", "data+filter:group=2")
+    given = ("--convergence", PAL, "--system", "abci", "--batch", 4096, "--pe", 4)
+    case = ("--model", "vgg16", "--dataset", "imagenet")
+    code, out, err = cli("hybrid", *given, *case, "--strategy", "data+filter:group=2")
     assert (code, out) == (2, "")
     assert "'vgg16'" in err
-    case = ("--model", "inception_v3", "--dataset", "imagenet-299", "--batch", 4096, "--pe", 4)
+    case = ("--model", "inception_v3", "--dataset", "imagenet-299")
     hybrid = ("--strategy", "data+filter:group=2", "--plot", tmp_path / "none.png")
-    code, out, err = cli("hybrid", "--convergence", PAL, *case, *hybrid)
+    code, out, err = cli("hybrid", *given, *case, *hybrid)
     assert list(tmp_path.iterdir()) == []
     assert code == 4
     assert "memory" in out
@@ -237,8 +240,8 @@ def test_epochs_on_c4(model, dataset, cli):
 
 @pytest.mark.parametrize("dataset", ["pile", "c4"])
 def test_a_transformer_without_epochs_is_told_which_are_known(dataset, cli):
-    case = ("--model", "llama2_7b", "--dataset", dataset, "--batch", 1, "--pe", 64)
-    code, out, err = cli("hybrid", *case)
+    case = ("--model", "llama2_7b", "--dataset", dataset, "--system", "abci")
+    code, out, err = cli("hybrid", *case, "--batch", 1, "--pe", 64)
     assert (code, out) == (2, "")
     assert "gpt3_175b on c4" in err
     assert len(err) < 1000

@@ -250,8 +250,12 @@ def test_layouts_that_trade_time_for_memory(cli):
     assert front[0]["epoch_time"] == pytest.approx(ranked[0]["epoch_time"])
 
 
-SEVENTY = ("explain", "--model", "llama2_70b", "--pe", 64, "--global-batch", 1024, "--strategy")
-BEST = ("best", "--model", "llama2_7b", "--pe", 8)
+SEVENTY = (
+    *("explain", "--model", "llama2_70b", "--system", "abci", "--pe", 64),
+    *("--global-batch", 1024, "--strategy"),
+)
+BEST = ("best", "--model", "llama2_7b", "--system", "abci", "--pe", 8)
+RESNET = ("--model", "resnet50", "--system", "abci")
 
 
 @pytest.mark.parametrize(
@@ -270,14 +274,14 @@ BEST = ("best", "--model", "llama2_7b", "--pe", 8)
         ((*SEVENTY, "tp8 shard4"), 2, "zero1"),
         ((*SEVENTY, "tp8 pp4 group4"), 2, "v2"),
         # Values, networks and precisions.
-        ((*SEVENTY[:5], "--strategy", "tp8"), 2, "--batch: no batch is given"),
+        ((*SEVENTY[:7], "--strategy", "tp8"), 2, "--batch: no batch is given"),
         ((*BEST, "--batch", 8, "--global-batch", 8), 2, "--global-batch: the batch is given twice"),
         ((*BEST, "--tokens", "1T", "--dataset", "pile"), 2, "--tokens: "),
         ((*BEST, "--global-batch", 0), 2, "--global-batch: expected at least 1"),
         ((*BEST, "--sequence", -1), 2, "--sequence: expected at least 1"),
         ((*BEST, "--headroom", "100%"), 2, "--headroom: "),
         ((*BEST, "--system", "dgx1-v100", "--precision", "bf16"), 2, "only for fp32, amp"),
-        (("best", "--model", "resnet50", "--sequence", 64), 2, "--sequence: resnet50 reads no"),
+        (("best", *RESNET, "--sequence", 64), 2, "--sequence: resnet50 reads no"),
         (("provision", *TEXT, "--deadline", "9 d"), 2, "--epochs: "),
         (("limits", "store.zarr", "--sequence", 64), 2, "--sequence: fixed in the store"),
     ],
@@ -289,7 +293,7 @@ def test_refused(arguments, code, where, cli):
 
 
 def test_networks_without_blocks_take_layouts_of_data(cli):
-    options = ("--model", "resnet50", "--dataset", "imagenet", "--pe", 8, "--batch", 32)
+    options = (*RESNET, "--dataset", "imagenet", "--pe", 8, "--batch", 32)
     _, layout = ask(cli, "predict", *options, "--strategy", "tp1 dp8 mb32")
     _, data = ask(cli, "predict", *options, "--strategy", "data")
     assert layout["epoch_time"] == data["epoch_time"]

@@ -18,7 +18,7 @@ from cubes import COMMAND, SMALL, unmark
 import paradl
 from paradl.sweep.cube.store import open_cube
 
-PREDICT = ("predict", "--model", "alexnet", "--dataset", "imagenet")
+PREDICT = ("predict", "--model", "alexnet", "--dataset", "imagenet", "--system", "abci")
 ONE = (*PREDICT, "--strategy", "data", "--pe", "8", "--batch", "32")
 
 
@@ -140,7 +140,8 @@ def test_a_bad_configuration(options, message, cli):
 
 
 def test_a_model_without_a_dataset(cli):
-    ended = cli("predict", "--model", "vgg16", "--strategy", "data", "--pe", 1, "--batch", 1)
+    options = ("--model", "vgg16", "--system", "abci", "--strategy", "data")
+    ended = cli("predict", *options, "--pe", 1, "--batch", 1)
     refused(ended, "dataset")
 
 

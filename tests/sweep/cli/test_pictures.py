@@ -60,8 +60,8 @@ def test_one_message_and_an_exit_code(arguments, code, message, cli, small_url, 
 
 def test_a_design_space_needs_no_store(cli, tmp_path):
     path = tmp_path / "picture.png"
-    space = ("--model", "alexnet", "--dataset", "imagenet", "--oracle", "paper", "--pe", "1,2,4")
-    command = ("plot", "scaling", *space, "--strategy", "data", "-o", path)
+    space = ("--model", "alexnet", "--dataset", "imagenet", "--system", "abci", "--oracle", "paper")
+    command = ("plot", "scaling", *space, "--pe", "1,2,4", "--strategy", "data", "-o", path)
     code, _, err = cli(*command)
     assert (code, "--batch 1" in err) == (2, True)
     assert cli(*command, "--batch", "8") == (0, "", "")
@@ -80,7 +80,8 @@ def test_a_dataset_and_its_slices_draw(small_url):
 
 def test_advice_on_a_design_space(cli, tmp_path):
     """A space without a store has options and nothing to select; the advice works as it is."""
-    space = ("--model", "alexnet", "--dataset", "imagenet", "--strategy", "data")
+    place = ("--model", "alexnet", "--dataset", "imagenet", "--system", "abci")
+    space = (*place, "--strategy", "data")
     output = ("-o", tmp_path / "x.png")
     for several in (("--pe", "2,4", "--batch", "8"), ("--pe", "2", "--batch", "8,16")):
         code, _, err = cli("plot", "sensitivity", *space, *several, *output)

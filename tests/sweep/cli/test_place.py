@@ -111,7 +111,8 @@ def test_memory_that_does_not_do(diamond, cli):
 
 def test_a_profile_of_one_s_own_by_its_path(cli):
     path = GRAPHS / "inception_v3-pipedream.yaml"
-    code, out, _ = cli("place", path, "--devices", 2, "--effort", 0.3, "--format", "json")
+    given = ("--devices", 2, "--system", "abci", "--effort", 0.3)
+    code, out, _ = cli("place", path, *given, "--format", "json")
     answer = json.loads(out)
     assert code == 0
     assert answer["graph"] == "inception_v3-pipedream"

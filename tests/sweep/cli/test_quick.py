@@ -48,19 +48,19 @@ def test_commands_import_no_more_than_they_need(small_url, tmp_path):
     )
     spec.write_text("models: [alexnet]\n")
     stored = f"{small_url} --sel batch=16 --sel model=alexnet"
-    one = "--model alexnet --dataset imagenet"
-    hybrid = "hybrid --pe 8 --batch 8 --model"
+    one = "--model alexnet --dataset imagenet --system abci"
+    hybrid = "hybrid --system abci --pe 8 --batch 8 --model"
     of_pal = f"hybrid --convergence {PAL} --model inception_v3 --batch 64 --pe 256"
     commands = [
         (NOTHING, "0 --version"),
         (NO_NUMBERS, "0 place --help"),
-        (NO_NUMBERS, "2 predict --pe 8 --batch 8 --strategy data --model resnet5"),
-        (NO_NUMBERS, "2 best --model resnet5"),
+        (NO_NUMBERS, "2 predict --system abci --pe 8 --batch 8 --strategy data --model resnet5"),
+        (NO_NUMBERS, "2 best --system abci --model resnet5"),
         (NO_NUMBERS, "2 place vgg16 --devices 2 --system abcd"),
         (NO_NUMBERS, "2 compare runs.csv --system abcd"),
-        (NO_NUMBERS, "2 compare runs.csv --calibration abcd"),
+        (NO_NUMBERS, "2 compare runs.csv --system abci --calibration abcd"),
         (NO_NUMBERS, "2 calibrate runs.csv -o fit.yaml --system abcd"),
-        (NO_NUMBERS, "2 plot accuracy runs.csv -o accuracy.png --calibration abcd"),
+        (NO_NUMBERS, "2 plot accuracy runs.csv --system abci -o accuracy.png --calibration abcd"),
         (NO_NUMBERS, f"2 {hybrid} resnet5"),
         (NO_NUMBERS, "2 leakage missing"),
         (NO_NUMBERS, f"2 plot scaling {small_url} -o x.bmp"),
@@ -69,8 +69,8 @@ def test_commands_import_no_more_than_they_need(small_url, tmp_path):
         (NO_NUMBERS, f"2 provision {one} --deadline tomorrow"),
         (NO_NUMBERS, f"2 provision {one} --deadline 60"),
         (NO_NUMBERS, f"2 limits {one} --efficiency 80"),
-        (NO_NUMBERS, "2 best --model llama2_7b --pe 8 --tokens many"),
-        (NO_NUMBERS, "2 best --model meta-llama/Llama-3.1-8B --pe 8"),
+        (NO_NUMBERS, "2 best --model llama2_7b --system abci --pe 8 --tokens many"),
+        (NO_NUMBERS, "2 best --model meta-llama/Llama-3.1-8B --system abci --pe 8"),
         (NO_NUMBERS, "2 sample spec.yaml rows --rows 1.5"),
         (NO_NUMBERS, "2 surrogate train missing -o mine.surrogate"),
         (NO_NUMBERS, "2 surrogate evaluate missing missing"),
@@ -80,13 +80,13 @@ def test_commands_import_no_more_than_they_need(small_url, tmp_path):
         (NO_NUMBERS, f"2 {hybrid} resnet50 --strategy data+spatil:group=2"),
         (NO_ARRAYS, "0 schema --answers"),
         (NO_ARRAYS, "0 hybrid --help"),
-        (NO_ARRAYS, "2 place resnet5 --devices 2 --batch 8"),
-        (NO_STORE, "2 predict --model llama2_7b --pe 8 --batch 1 --strategy tp8,pp1"),
+        (NO_ARRAYS, "2 place resnet5 --devices 2 --system abci --batch 8"),
+        (NO_STORE, "2 predict --model llama2_7b --system abci --pe 8 --batch 1 --strategy tp8,pp1"),
         *((NO_STORE, f"0 list {kind}") for kind in ("models vgg16", "datasets", "systems")),
         (NO_STORE, "0 list strategies"),
         (NO_STORE, f"0 {of_pal} --speedup 2=1.32 --scaling-efficiency 1"),
         (NO_STORE, f"0 place {pair} --devices 2 --system dgx1-v100"),
-        (NO_STORE, f"2 compare {runs}"),
+        (NO_STORE, f"2 compare {runs} --system abci"),
         (NO_STORE, f"2 sweep {spec} {tmp_path}/out.zarr"),
         (NO_PROGRAM, f"apart 0 predict {one} --strategy data --pe 8 --batch 8"),
         (NO_TABLE, f"0 limits {stored}"),

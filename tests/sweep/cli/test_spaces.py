@@ -6,7 +6,8 @@ import pytest
 
 import paradl
 
-SPACE = ("--model", "alexnet", "--dataset", "imagenet", "--oracle", "paper")
+PLACE = ("--dataset", "imagenet", "--system", "abci", "--oracle", "paper")
+SPACE = ("--model", "alexnet", *PLACE)
 SMALL = (*SPACE, "--pe", "4,8", "--batch", "32", "--strategy", "data,filter")
 
 
@@ -103,7 +104,10 @@ def test_a_bound_tells_that_cells_keep_their_groups(command, tmp_path, cli):
         assert (strategy in err) == noted
 
 
-TWO = ("--model", "alexnet", "--dataset", "imagenet", "--pe", "4", "--batch", "32")
+TWO = (
+    *("--model", "alexnet", "--dataset", "imagenet", "--system", "abci"),
+    *("--pe", "4", "--batch", "32"),
+)
 
 
 @pytest.mark.parametrize("command", ["best", "limits", "pareto"])
@@ -146,7 +150,7 @@ def test_strategies_of_other_frameworks(name, words, cli):
 
 @pytest.mark.parametrize(("conventions", "stages"), [("table", 56), ("authors", 174)])
 def test_conventions_bound_a_pipeline(conventions, stages, cli):
-    options = ("--model", "resnet50", *SPACE[2:], "--conventions", conventions, "--batch", "1024")
+    options = ("--model", "resnet50", *PLACE, "--conventions", conventions, "--batch", "1024")
     pipeline = ("--strategy", "pipeline", "--pe", "56,57,174,175", "--set", "gamma=0.01")
     code, out, _ = cli("limits", *options, *pipeline, "--format", "json")
     (row,) = json.loads(out)

@@ -1,6 +1,8 @@
 """Slips on the command line: one message that says what to write."""
 
+from pathlib import Path
 from shlex import quote
+from typing import Any
 
 import pytest
 from cubes import SMALL
@@ -9,7 +11,7 @@ import paradl
 from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.reading.errors import InputError
 
-ASK = ("--model", "alexnet", "--dataset", "imagenet", "--strategy", "data")
+ASK = ("--model", "alexnet", "--dataset", "imagenet", "--strategy", "data", "--system", "abci")
 PLACE = ("--pe", 8, "--batch", 1)
 
 
@@ -200,7 +202,7 @@ def test_nor_do_data_sets_and_surrogates(spec_file, tmp_path, cli):
 
 @pytest.mark.parametrize("option", [("--pe", "pow2:1-64"), ("--batch", "8k"), ("--pe", "1e1,1k")])
 def test_numbers_are_read_as_people_write_them(option, cli):
-    assert cli("best", *ASK, "--system", "abci", "--pe", 8, *option)[0] in (0, 4)
+    assert cli("best", *ASK, "--pe", 8, *option)[0] in (0, 4)
 
 
 def test_thousands_have_no_comma(cli):
@@ -246,3 +248,61 @@ def test_help_and_quiet_have_short_names(cli, command):
 )
 def test_an_unknown_name_stands_behind_its_own_option(command, message, cli):
     assert fail(cli, *command.split()).startswith(message)
+
+
+NET = ("--model", "alexnet", "--dataset", "imagenet")
+ONE = (*NET, "--strategy", "data", "--pe", 8, "--batch", 32)
+SPACE = (*NET, "--strategy", "data,filter", "--pe", "4,8", "--batch", 32)
+RUNS = Path(__file__).parents[3] / "grids" / "catalogue" / "measured" / "abci.csv"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *((verb, *ONE) for verb in ("predict", "explain")),
+        *((verb, *SPACE) for verb in ("best", "limits", "pareto", "bottleneck", "sensitivity")),
+        ("best", *NET),  # whose numbers of PEs are the machine's
+        ("best", *SPACE, "--worst-case", "draws"),
+        ("limits", *SPACE, "--crossovers", "pe"),
+        ("provision", *SPACE, "--deadline", "1 h", "--epochs", 1),
+        ("provision", *SPACE, "--need", "memory_capacity"),
+        ("report", *SPACE, "-o", "page.html"),
+        ("plot", "map", *SPACE, "-o", "map.png"),
+        ("hybrid", *NET, "--batch", 32, "--pe", 8),
+        ("hybrid", *NET, "--batch", 32, "--pe", 8, "--speedup", "2=1.5"),  # but not how it scales
+        ("place", *NET[1:], "--batch", 32, "--devices", 2),
+        ("compare", RUNS),
+        ("plot", "accuracy", RUNS, "-o", "accuracy.png"),
+        ("calibrate", RUNS, "-o", "mine.yaml"),
+    ],
+)
+def test_no_machine_is_assumed(command, tmp_path, monkeypatch, cli):
+    monkeypatch.chdir(tmp_path)
+    err = fail(cli, *command)
+    assert err.startswith("paradl: --system: no machine is named")
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+ALEXNET: dict[str, Any] = {"model": "alexnet", "dataset": "imagenet", "batch": 32}
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: paradl.predict(**ALEXNET, strategy="data", pe=8),
+        lambda: paradl.predict(**ALEXNET, strategy="data", pe=[4, 8]),
+        lambda: paradl.explain(**ALEXNET, strategy="data", pe=8),
+        lambda: paradl.grad(**ALEXNET, strategy="data", pe=8, wrt="inter_bandwidth"),
+        lambda: paradl.compute_space(**ALEXNET),
+        lambda: paradl.compute_space(**ALEXNET, pe=8),
+        lambda: paradl.hybrid(**ALEXNET, pe=8),
+        lambda: paradl.hybrid(**ALEXNET, pe=8, speedups={2: 1.5}),
+        lambda: paradl.place("alexnet", 2, dataset="imagenet", batch=32),
+        lambda: paradl.compare(RUNS),
+        lambda: paradl.calibrate(RUNS),
+    ],
+)
+def test_nor_in_python(ask):
+    with pytest.raises(InputError, match=r"^system: no machine is named.*paradl list systems"):
+        ask()

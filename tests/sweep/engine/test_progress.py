@@ -137,7 +137,7 @@ def test_a_pipe_sees_how_far_a_verification_is(small_url, cli, monkeypatch):
 
 
 LONG = [
-    "predict --model alexnet --dataset imagenet --strategy data --pe 8 --batch 32",
+    "predict --model alexnet --dataset imagenet --system abci --strategy data --pe 8 --batch 32",
     "hybrid --model alexnet --batch 8 --pe x",
     "compare none.csv",
     "calibrate none.csv -o mine.yaml",

@@ -81,7 +81,9 @@ def test_replicas_divide_states():
 def test_fewer_segments_wait_in_late_stages():
     """By 1F1B at most as many as stages follow: the same time in less memory."""
     plain, early = (
-        paradl.predict("vgg16", f"pipeline:segments=16{schedule}", 4, 64, dataset="imagenet")
+        paradl.predict(
+            "vgg16", f"pipeline:segments=16{schedule}", 4, 64, dataset="imagenet", system="abci"
+        )
         for schedule in ("", ",schedule=1f1b")
     )
     assert early["epoch_time"] == plain["epoch_time"]
@@ -91,12 +93,12 @@ def test_fewer_segments_wait_in_late_stages():
 @pytest.mark.parametrize("strategy", ["data:zero=1", "pipeline:schedule=1f1b"])
 def test_table_iii_knows_neither(strategy):
     with pytest.raises(InputError, match="strategy"):
-        paradl.predict("vgg16", strategy, 4, 32, dataset="imagenet", settings=PAPER)
+        paradl.predict("vgg16", strategy, 4, 32, dataset="imagenet", system="abci", settings=PAPER)
 
 
 def test_sparse_gradients_are_not_shared():
     with pytest.raises(InputError, match="zero"):
-        paradl.predict("big_lstm", "data:zero=1", 8, 64, dataset="one-billion-words")
+        paradl.predict("big_lstm", "data:zero=1", 8, 64, dataset="one-billion-words", system="abci")
 
 
 def test_a_copy_in_fp32_is_told():
@@ -111,7 +113,7 @@ def test_a_copy_in_fp32_is_told():
 def test_activations_peak_at_the_layer_they_name():
     """By hand, of a chain: what layers keep up to it, and the gradients of its input and output."""
     answer = paradl.explain(
-        "vgg16", "data", 8, 32, dataset="imagenet", settings={"optimizer": "none"}
+        "vgg16", "data", 8, 32, dataset="imagenet", system="abci", settings={"optimizer": "none"}
     )
     row = answer["memory_formulas"][0]
     states = 4 + 4  # bytes of a weight and its gradient

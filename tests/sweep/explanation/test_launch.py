@@ -12,7 +12,7 @@ PER_NODE = 4  # of ABCI
 
 def launch(strategy: str, pe: int, batch: int = 32, **settings: object) -> dict[str, Any]:
     answer: dict[str, Any] = paradl.explain(
-        "vgg16", strategy, pe, batch, dataset="imagenet", settings=settings
+        "vgg16", strategy, pe, batch, dataset="imagenet", system="abci", settings=settings
     )
     return answer
 
@@ -72,7 +72,7 @@ def test_the_authors_add_up_inside_groups_first():
 @pytest.mark.parametrize("strategy", ["data", "filter", "data+pipeline:group=4,segments=8"])
 def test_what_ranks_are_fed_is_the_global_batch(strategy):
     answer = paradl.explain(
-        "vgg16", strategy, 16, 32, dataset="imagenet", parameters={"accumulate": 3}
+        "vgg16", strategy, 16, 32, dataset="imagenet", system="abci", parameters={"accumulate": 3}
     )
     fed = answer["launch"]
     replicas = fed["sampler"]["num_replicas"]

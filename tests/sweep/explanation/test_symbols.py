@@ -39,7 +39,7 @@ def test_every_symbol_has_words(text):
 @pytest.mark.parametrize("strategy", ["data+spatial", "data+filter", "data+pipeline"])
 def test_each_is_told_once_with_its_value(strategy, oracle):
     answer = paradl.explain(
-        "alexnet", strategy, 8, 64, dataset="imagenet", settings={"oracle": oracle}
+        "alexnet", strategy, 8, 64, dataset="imagenet", system="abci", settings={"oracle": oracle}
     )
     rows = {row["symbol"]: row for row in answer["symbols"]}
     assert len(rows) == len(answer["symbols"])
@@ -61,7 +61,7 @@ def test_each_is_told_once_with_its_value(strategy, oracle):
 
 def test_a_gradient_of_table_iii_is_an_item():
     answer = paradl.explain(
-        "alexnet", "data", 8, 64, dataset="imagenet", settings={"oracle": "paper"}
+        "alexnet", "data", 8, 64, dataset="imagenet", system="abci", settings={"oracle": "paper"}
     )
     rows = {row["symbol"]: row for row in answer["symbols"]}
     assert rows["q"]["value"] == 8

@@ -20,7 +20,7 @@ from paradl.sweep.measured.runs import PARTS
 ABCI = CATALOGUE / "measured" / "abci.csv"
 PAPER = {**AS_MEASURED, "oracle": "paper"}
 HEAD = ("model", "dataset", "strategy", "p", "samples_per_replica", "total_s", "comp_s", "comm_s")
-NONE = ("--calibration", "none")
+PRIORS = ("--system", "abci", "--calibration", "none")
 
 
 @pytest.fixture
@@ -44,7 +44,13 @@ def runs(tmp_path):
 def predicted(strategy: str = "data", p: int = 8, **settings: object) -> dict[str, float]:
     """[s an iteration] of the default row, as predict tells it."""
     answer = paradl.predict(
-        "alexnet", strategy, p, 32, dataset="imagenet", settings={"calibration": "none", **settings}
+        "alexnet",
+        strategy,
+        p,
+        32,
+        dataset="imagenet",
+        system="abci",
+        settings={"calibration": "none", **settings},
     )
     return {part: answer[name] for part, name in zip(PARTS, NAMES, strict=True)}
 
@@ -74,7 +80,7 @@ def test_accuracy(predicted, measured, expected):
 
 def test_a_row_is_what_predict_says(runs):
     measured = {"total": 0.4, "comp": 0.3, "comm": 0.1}
-    (row,) = paradl.compare(runs(row_of(measured)), calibration="none")["rows"]
+    (row,) = paradl.compare(runs(row_of(measured)), system="abci", calibration="none")["rows"]
     for part, seconds in predicted().items():
         assert row[f"predicted_{part}"] == seconds
         assert row[f"measured_{part}"] == measured[part]
@@ -88,9 +94,9 @@ def test_a_row_is_what_predict_says(runs):
 def test_table_iii_is_asked_as_the_runs_were_unless_told_otherwise(runs):
     path = runs({"strategy": "data+spatial"})
     for chosen, allreduce in (({}, "hierarchical"), ({"allreduce": "ring"}, "ring")):
-        (row,) = paradl.compare(path, calibration="none", settings={"oracle": "paper"} | chosen)[
-            "rows"
-        ]
+        (row,) = paradl.compare(
+            path, system="abci", calibration="none", settings={"oracle": "paper"} | chosen
+        )["rows"]
         expected = predicted(
             "data+spatial", oracle="paper", allreduce=allreduce, conventions="authors"
         )
@@ -106,7 +112,7 @@ def test_a_row_names_its_system_or_takes_the_given(runs):
 
 def test_what_cannot_be_is_a_row_with_a_reason(runs):
     path = runs({"dataset": "cosmoflow-128"}, {"strategy": "data+filter", "p": 6}, {})
-    answer = paradl.compare(path, calibration="none")
+    answer = paradl.compare(path, system="abci", calibration="none")
     misfit, indivisible, good = answer["rows"]
     assert "alexnet" in misfit["reason"]
     assert "group_does_not_divide" in indivisible["reason"]
@@ -125,7 +131,7 @@ def test_means_and_medians_by_hand(runs):
         {"total_s": exact / 1.3, "authors_total_s": exact / 1.3},
         {"total_s": predicted("serial", 1)["total"], "strategy": "serial", "p": 1},
     )
-    summary = paradl.compare(path, calibration="none")["summary"]
+    summary = paradl.compare(path, system="abci", calibration="none")["summary"]
     data = summary["by_strategy"]["data"]
     assert data["total"] == {
         "n": 3,
@@ -147,7 +153,7 @@ def test_means_and_medians_by_hand(runs):
 def anomaly(runs, *rows: dict) -> dict[str, Any] | None:
     """What stands out of the last run."""
     compared: list[dict[str, Any]] = paradl.compare(
-        runs(*rows), calibration="none", settings=PAPER
+        runs(*rows), system="abci", calibration="none", settings=PAPER
     )["rows"]
     return compared[-1]["anomaly"]
 
@@ -219,7 +225,7 @@ def test_many_runs_that_stand_out_take_time_in_proportion(runs):
     """0.5 s of CPU; more than 100 s where every run was compared with all others."""
     path = runs(*({"total_s": 2 + n / 1000} for n in range(2000)))
     before = time.process_time()
-    rows = paradl.compare(path, calibration="none")["rows"]
+    rows = paradl.compare(path, system="abci", calibration="none")["rows"]
     assert time.process_time() - before < 6
     assert all(row["anomaly"] for row in rows)
 
@@ -239,7 +245,7 @@ def test_only_the_total(runs):
 
 def test_the_shipped_runs(cli):
     """What docs/accuracy.md shows for the paper's formulas."""
-    code, out, err = cli("compare", ABCI, "--oracle", "paper", *NONE, "--format", "json")
+    code, out, err = cli("compare", ABCI, "--oracle", "paper", *PRIORS, "--format", "json")
     assert (code, err) == (0, "")
     answer = json.loads(out, parse_constant=pytest.fail)
     assert len(answer["rows"]) == 56
@@ -257,7 +263,7 @@ def test_a_row_is_within_its_interval_or_not(tmp_path):
     head, *lines = ABCI.read_text().splitlines()
     part_of_rows = tmp_path / "some.csv"
     part_of_rows.write_text("\n".join([head, *lines[::5]]))
-    answer = paradl.compare(part_of_rows, calibration="abci")
+    answer = paradl.compare(part_of_rows, system="abci", calibration="abci")
     assert {row["within"] for row in answer["rows"]} == {True, False}
     for row in answer["rows"]:
         assert row["p10"] <= row["p50"] <= row["p90"]
@@ -268,13 +274,13 @@ def test_a_row_is_within_its_interval_or_not(tmp_path):
 
 def test_csv_and_tables(cli, runs):
     path = runs({}, {"total_s": 10}, {"dataset": "cosmoflow-128"})
-    code, out, _ = cli("compare", path, *NONE, "--format", "csv")
+    code, out, _ = cli("compare", path, *PRIORS, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert code == 0
     assert [float(row["measured_total"]) for row in rows] == [1, 10, 1]
     assert rows[1]["cause"]
     assert rows[2]["predicted_total"] == ""
-    code, out, _ = cli("compare", path, *NONE)
+    code, out, _ = cli("compare", path, *PRIORS)
     assert code == 0
     assert "Anomalies" in out
     assert rows[1]["cause"] in out
@@ -284,20 +290,20 @@ def test_csv_and_tables(cli, runs):
 def test_a_run_that_does_not_fit_is_rated_with_a_remark(cli, runs):
     """A measured run had room: the prediction says otherwise, and has a time nevertheless."""
     path = runs({}, {"samples_per_replica": 2**16})
-    fits, too_large = paradl.compare(path, calibration="none")["rows"]
+    fits, too_large = paradl.compare(path, system="abci", calibration="none")["rows"]
     assert (fits["feasible"], fits["limit"]) == (True, [])
     assert not too_large["feasible"]
     assert "memory" in too_large["limit"]
     assert too_large["predicted_total"] > 0
-    _, out, _ = cli("compare", path, *NONE)
+    _, out, _ = cli("compare", path, *PRIORS)
     lines = [line for line in out.splitlines() if "memory" in line]
     assert [line for line in lines if "65,536" in line] == lines != []
 
 
 def test_required_accuracy(cli, runs):
     path = runs({"total_s": predicted()["total"] / 1.25})  # 75 %
-    assert cli("compare", path, *NONE, "--require-accuracy", 0.74)[0] == 0
-    code, out, err = cli("compare", path, *NONE, "--require-accuracy", 0.76)
+    assert cli("compare", path, *PRIORS, "--require-accuracy", 0.74)[0] == 0
+    code, out, err = cli("compare", path, *PRIORS, "--require-accuracy", 0.76)
     assert code == 3
     assert out
     assert "75.0%" in err
@@ -305,7 +311,7 @@ def test_required_accuracy(cli, runs):
 
 def test_nothing_predicted_is_not_accurate(cli, runs):
     path = runs({"dataset": "cosmoflow-128"})
-    assert cli("compare", path, *NONE, "--require-accuracy", 0)[0] == 3
+    assert cli("compare", path, *PRIORS, "--require-accuracy", 0)[0] == 3
 
 
 BAD = [
@@ -320,7 +326,7 @@ BAD = [
 
 @pytest.mark.parametrize(("row", "where"), BAD)
 def test_bad_rows(row, where, runs, cli):
-    code, out, err = cli("compare", runs({}, row), *NONE)
+    code, out, err = cli("compare", runs({}, row), *PRIORS)
     assert (code, out) == (2, "")
     assert where in err
     assert err.count("\n") == 1
@@ -336,7 +342,7 @@ def test_bad_rows(row, where, runs, cli):
     ],
 )
 def test_bad_options(options, message, runs, cli):
-    code, out, err = cli("compare", runs({}), *options)
+    code, out, err = cli("compare", runs({}), "--system", "abci", *options)
     assert (code, out) == (2, "")
     assert message in err
 
@@ -355,19 +361,20 @@ def test_the_documented_accuracy(cli):
 
 def test_a_measured_memory_is_compared(runs, cli):
     """Beside what the machine oracle says that one PE holds; runs that tell none are left out."""
-    given: dict[str, Any] = {"dataset": "imagenet", "settings": {"oracle": "machine"}}
+    given: dict[str, Any] = {"dataset": "imagenet", "system": "abci"}
+    given["settings"] = {"oracle": "machine"}
     prior = paradl.predict("alexnet", "data", 8, 32, **given)["memory"]
     path = runs({"memory": f"{prior / 1e9 / 0.8:.9g} GB"}, {"memory": ""})
-    first, second = paradl.compare(path)["rows"]
+    first, second = paradl.compare(path, system="abci")["rows"]
     assert first["predicted_memory"] == prior
     assert first["accuracy_memory"] == pytest.approx(0.8)
     assert second["measured_memory"] is second["accuracy_memory"] is None
-    overall = paradl.compare(path)["summary"]["overall"]
+    overall = paradl.compare(path, system="abci")["summary"]["overall"]
     assert overall["memory"]["n"] == 1
-    assert "predicted" in cli("compare", path)[1]
+    assert "predicted" in cli("compare", path, "--system", "abci")[1]
 
 
 @pytest.mark.parametrize("memory", ["5", "-1 GB", "5 s", "much"])
 def test_a_memory_that_is_none_is_refused(runs, memory):
     with pytest.raises(InputError, match=r"runs\.csv:2: memory: "):
-        paradl.compare(runs({"memory": memory}))
+        paradl.compare(runs({"memory": memory}), system="abci")

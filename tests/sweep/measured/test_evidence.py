@@ -25,6 +25,7 @@ def predicted() -> Callable[[str, int], Times]:
             answer = paradl.predict(
                 *(model, "data" if p > 1 else "serial", p, 64),
                 dataset="imagenet",
+                system="abci",
                 settings={"calibration": "none"},
             )
             comp, comm = (answer[f"iteration_{part}_time"] for part in ("comp", "comm"))
@@ -58,7 +59,9 @@ def find_causes(tmp_path: Path) -> Callable[[list[str]], dict[int, str]]:
     def compare(rows: list[str]) -> dict[int, str]:
         path = tmp_path / "runs.csv"
         path.write_text("\n".join([HEAD, *rows]) + "\n")
-        compared: list[dict[str, Any]] = paradl.compare(path, calibration="none")["rows"]
+        compared: list[dict[str, Any]] = paradl.compare(path, system="abci", calibration="none")[
+            "rows"
+        ]
         first = compared[0]["model"]
         odd = [row for row in compared if row["anomaly"] and row["model"] == first]
         return {row["p"]: row["anomaly"]["cause"] for row in odd}

@@ -28,7 +28,13 @@ def test_each_strategy_counts_once_and_serial_runs_do_not() -> None:
 
 def predict(p: int) -> dict[str, float]:
     answer = paradl.predict(
-        "resnet50", "data+filter", p, 64, dataset="imagenet", settings={"calibration": "none"}
+        "resnet50",
+        "data+filter",
+        p,
+        64,
+        dataset="imagenet",
+        system="abci",
+        settings={"calibration": "none"},
     )
     return {part: answer[f"iteration_{part}_time"] for part in ("comp", "comm")}
 
@@ -43,6 +49,6 @@ def test_what_grows_with_pes_inside_groups_is_log_files_and_no_congestion(tmp_pa
         for p, times, slower in ((16, small, 1), (256, large, 4)):
             comp, comm = times["comp"], slower * times["comm"]
             lines.writerow(["resnet50", "imagenet", "data+filter", p, 64, comp + comm, comp, comm])
-    near, far = paradl.compare(path, calibration="none")["rows"]
+    near, far = paradl.compare(path, system="abci", calibration="none")["rows"]
     assert near["anomaly"] is None
     assert "log files" in far["anomaly"]["cause"]

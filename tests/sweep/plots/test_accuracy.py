@@ -126,9 +126,11 @@ def test_a_picture_of_runs_says_which_the_calibration_has_seen(tmp_path):
     path = tmp_path / "runs.csv"
     head = "model,dataset,strategy,p,samples_per_replica,total_s"
     path.write_text("\n".join([head, seen, *other]) + "\n")
-    rows = paradl.compare(path)["rows"]
+    rows = paradl.compare(path, system="abci")["rows"]
     assert [row["fitted"] for row in rows] == [True, False, False, False, False]
-    assert not any(row["fitted"] for row in paradl.compare(path, calibration="none")["rows"])
+    assert not any(
+        row["fitted"] for row in paradl.compare(path, system="abci", calibration="none")["rows"]
+    )
     assert "1 of them fitted" in draw(rows).get_suptitle()
 
 

@@ -150,6 +150,7 @@ def test_each_memory_has_a_ranking_and_losers_of_its_own():
     cells = paradl.compute_space(
         "alexnet",
         dataset="imagenet",
+        system="abci",
         pe=8,
         batch=[16, 4096],
         strategy="data",
@@ -231,6 +232,7 @@ def test_an_epoch_is_at_least_one_iteration(oracle):
     cells = paradl.compute_space(
         "resnet50",
         dataset="cifar10",
+        system="abci",
         strategy="data",
         pe=[1, 1024],
         batch=300,

@@ -13,13 +13,13 @@ from paradl.sweep.show.planning import settle_label
 @pytest.fixture(scope="module")
 def rows():
     strategies = "data,data+filter:group=4"
-    options = SpaceValues("alexnet", "pow2:1..64", 32, "imagenet", strategy=strategies)
+    options = SpaceValues("alexnet", "pow2:1..64", 32, "imagenet", "abci", strategy=strategies)
     return list_bottlenecks(make_grid(options))
 
 
 def test_shares_are_those_of_a_prediction(rows):
     row = next(row for row in rows if row["strategy"] == "data" and row["pe"] == 64)
-    predicted = paradl.predict("alexnet", "data", 64, 32, dataset="imagenet")
+    predicted = paradl.predict("alexnet", "data", 64, 32, dataset="imagenet", system="abci")
     time = predicted["epoch_time"]
     for name, share in row["shares"].items():
         assert share == pytest.approx(predicted["terms"][name] / time, rel=1e-9)
@@ -41,7 +41,9 @@ def test_what_does_not_exist_has_no_row(mixed):
 
 
 def test_ranges_of_shares_are_those_of_the_draws(rows):
-    options = SpaceValues("alexnet", "pow2:1..64", 32, "imagenet", strategy="data+filter:group=4")
+    options = SpaceValues(
+        "alexnet", "pow2:1..64", 32, "imagenet", "abci", strategy="data+filter:group=4"
+    )
     grid = make_grid(options).ask_intervals()
     row = next(row for row in rows if row["strategy"] != "data" and row["pe"] == 64)
     terms = {
@@ -70,15 +72,15 @@ def test_table_iii_has_no_ranges(mixed):
 def test_what_was_left_to_a_cell_is_stated():
     """The group and the segments are those that `predict` chooses."""
     strategy = "data+pipeline:group=best,segments=best"
-    options = SpaceValues("alexnet", 16, 32, "imagenet", strategy=strategy)
+    options = SpaceValues("alexnet", 16, 32, "imagenet", "abci", strategy=strategy)
     (row,) = list_bottlenecks(make_grid(options))
-    predicted = paradl.predict("alexnet", strategy, 16, 32, dataset="imagenet")
+    predicted = paradl.predict("alexnet", strategy, 16, 32, dataset="imagenet", system="abci")
     assert row["group_size"] == predicted["group"]
     assert row["segment_count"] == predicted["segments"]
     assert row["replicas"] * row["group_size"] == 16
     settled = settle_label(row)
     assert "best" not in settled
-    again = paradl.predict("alexnet", settled, 16, 32, dataset="imagenet")
+    again = paradl.predict("alexnet", settled, 16, 32, dataset="imagenet", system="abci")
     assert again["epoch_time"] == pytest.approx(row["epoch_time"])
 
 

@@ -20,7 +20,9 @@ STRATEGIES = ("data", "pipeline:segments=4", "data+filter:group=4")
 
 def read_grid(pe, batch):
     strategy = ",".join(STRATEGIES)
-    options = SpaceValues("alexnet", pe, batch, "imagenet", strategy=strategy, settings=PAPER)
+    options = SpaceValues(
+        "alexnet", pe, batch, "imagenet", "abci", strategy=strategy, settings=PAPER
+    )
     return make_grid(options)
 
 
@@ -39,7 +41,13 @@ def test_counts_against_every_cell(along, axes):
     pe, batch = axes
     grid = read_grid(pe=pe, batch=batch)
     cells = paradl.compute_space(
-        "alexnet", dataset="imagenet", strategy=list(STRATEGIES), pe=pe, batch=batch, settings=PAPER
+        "alexnet",
+        dataset="imagenet",
+        system="abci",
+        strategy=list(STRATEGIES),
+        pe=pe,
+        batch=batch,
+        settings=PAPER,
     )
     times = cells.paradl.epoch_time.where(cells.paradl.feasible).squeeze()
     rows = list_crossovers(grid, along)
@@ -73,6 +81,7 @@ def find_ratio(row, bandwidth):
             8,
             8,
             dataset="imagenet",
+            system="abci",
             parameters={"inter_bandwidth": f"{bandwidth!r} B/s"},
             settings=PAPER,
         )["epoch_time"]
@@ -103,7 +112,9 @@ def test_what_is_nowhere_feasible_says_why():
 
 
 def test_strategies_are_equal_on_one_pe():
-    query = SpaceValues("alexnet", "1..3", 8, "imagenet", strategy="data,filter", settings=PAPER)
+    query = SpaceValues(
+        "alexnet", "1..3", 8, "imagenet", "abci", strategy="data,filter", settings=PAPER
+    )
     rows = list_crossovers(make_grid(query))
     slower = next(row for row in rows if row["first"] is None)
     assert slower["reason"] == "never: at best equal, at 1 PE"
@@ -124,7 +135,9 @@ def test_a_slice_of_a_cube(mixed):
 
 
 def test_ranges_are_those_of_the_draws():
-    grid = make_grid(SpaceValues("alexnet", "2,64", 8, "imagenet", strategy=",".join(MACHINE)))
+    grid = make_grid(
+        SpaceValues("alexnet", "2,64", 8, "imagenet", "abci", strategy=",".join(MACHINE))
+    )
     grid = grid.ask_intervals()
     rows = list_crossovers(grid, "pe")
     values = np.arange(2.0, 65.0)
@@ -152,7 +165,7 @@ def test_ranges_are_those_of_the_draws():
 
 def test_roots_of_draws_lie_about_that_of_the_middle():
     names = "data+filter:group=4,data+pipeline:group=4"
-    grid = make_grid(SpaceValues("alexnet", 64, 8, "imagenet", strategy=names))
+    grid = make_grid(SpaceValues("alexnet", 64, 8, "imagenet", "abci", strategy=names))
     row = next(row for row in list_crossovers(grid, "inter_bandwidth") if row["at"])
     assert row["first_p10"] < row["first"] < row["first_p90"]
     assert 0.25 < row["crosses_probability"] <= 1
@@ -165,12 +178,18 @@ def test_the_time_to_the_target_counts_epochs():
     }
     names, settings = "data,data+filter:group=4", {**PAPER, "convergence": [law]}
     grid = make_grid(
-        SpaceValues("alexnet", "8", "1..600", "imagenet", strategy=names, settings=settings)
+        SpaceValues("alexnet", "8", "1..600", "imagenet", "abci", strategy=names, settings=settings)
     )
     rows = list_crossovers(grid, "batch", objective="train_time")
     cells = {
         name: paradl.compute_space(
-            "alexnet", dataset="imagenet", strategy=name, pe=8, batch="1..600", settings=settings
+            "alexnet",
+            dataset="imagenet",
+            system="abci",
+            strategy=name,
+            pe=8,
+            batch="1..600",
+            settings=settings,
         )
         for name in names.split(",")
     }
@@ -230,6 +249,8 @@ def test_what_is_the_same_is_said():
 
 
 def test_one_strategy_is_refused():
-    grid = make_grid(SpaceValues("alexnet", 4, 8, "imagenet", strategy="data", settings=PAPER))
+    grid = make_grid(
+        SpaceValues("alexnet", 4, 8, "imagenet", "abci", strategy="data", settings=PAPER)
+    )
     with pytest.raises(InputError, match=r"^strategy: "):
         list_crossovers(grid)

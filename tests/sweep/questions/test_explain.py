@@ -5,6 +5,7 @@ import pytest
 
 import paradl
 
+IMAGENET: Any = {"dataset": "imagenet", "system": "abci"}
 UNIT = re.compile(r"(?<=[\de]) (?:s|B/s|B)(?![A-Za-z/])")
 STATED = re.compile(
     r"^(?:(?P<passes>[\d.]+) x \()?(?:.*, )?(?P<seconds>[-+.e\d]+ s)(?: exposed)?\)?$"
@@ -44,7 +45,7 @@ def test_the_numbers_come_to_the_seconds_they_state(strategy, oracle, iterations
         strategy,
         8,
         64,
-        dataset="imagenet",
+        **IMAGENET,
         parameters={"accumulate": accumulate},
         settings={"iterations": iterations, "oracle": oracle},
     )
@@ -57,9 +58,7 @@ def test_the_numbers_come_to_the_seconds_they_state(strategy, oracle, iterations
 def test_replicas_that_divide_states_state_their_seconds(stage):
     """An update each of its own part; a third stage sends half as much again, at least."""
     explanation, plain = (
-        paradl.explain(
-            "vgg16", strategy, 64, 64, dataset="imagenet", settings={"optimizer": "adam"}
-        )
+        paradl.explain("vgg16", strategy, 64, 64, **IMAGENET, settings={"optimizer": "adam"})
         for strategy in (f"data:zero={stage}", "data")
     )
     for row in explanation["formulas"]:
@@ -80,7 +79,7 @@ def test_replicas_that_divide_states_state_their_seconds(stage):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_parts_are_the_whole(strategy, oracle):
     explanation = paradl.explain(
-        "resnet50", strategy, 8, 64, dataset="imagenet", settings={"oracle": oracle}
+        "resnet50", strategy, 8, 64, **IMAGENET, settings={"oracle": oracle}
     )
     assert sum(row["part"] for row in explanation["formulas"]) == pytest.approx(1)
     assert sum(row["seconds_per_epoch"] for row in explanation["formulas"]) == pytest.approx(
@@ -105,7 +104,7 @@ def test_what_is_hidden_is_stated_beside_the_whole():
 
 
 def test_a_pipeline_says_what_crosses_its_cuts():
-    explanation = paradl.explain("resnet50", "pipeline", 4, 64, dataset="imagenet")
+    explanation = paradl.explain("resnet50", "pipeline", 4, 64, **IMAGENET)
     (sent,) = (row for row in explanation["formulas"] if row["term"] == "point_to_point")
     assert sent["formula"].endswith("P2P = alpha + b/S a cut beta, cut: items across it")
 
@@ -114,7 +113,7 @@ def test_a_pipeline_says_what_crosses_its_cuts():
 def test_layers_send_what_the_halos_are(oracle):
     """Table III's are one less than the kernel, the machine's no more than windows share."""
     explanation = paradl.explain(
-        "alexnet", "spatial", 4, 64, dataset="imagenet", settings={"oracle": oracle}
+        "alexnet", "spatial", 4, 64, **IMAGENET, settings={"oracle": oracle}
     )
     (halos,) = (row for row in explanation["formulas"] if row["term"] == "halo_exchange")
     bytes_sent = float(re.findall(r"2 x ([-+.e\d]+) B", halos["numbers"])[0])
@@ -124,29 +123,29 @@ def test_layers_send_what_the_halos_are(oracle):
 
 @pytest.mark.parametrize("strategy", ["data", "data+filter", "data+spatial"])
 def test_layers_add_up_to_the_compute(strategy):
-    explanation = paradl.explain("alexnet", strategy, 8, 64, dataset="imagenet")
+    explanation = paradl.explain("alexnet", strategy, 8, 64, **IMAGENET)
     seconds = 64 * sum(row["seconds_per_sample"] for row in explanation["layers"])
     passes = explanation["samples"] / explanation["global_batch"]
     assert seconds * passes == pytest.approx(explanation["terms"]["forward_backward"])
 
 
 def test_layers_say_what_is_exchanged():
-    channel = paradl.explain("alexnet", "channel", 4, 64, dataset="imagenet")["layers"]
+    channel = paradl.explain("alexnet", "channel", 4, 64, **IMAGENET)["layers"]
     assert any(row["gathered_items"] for row in channel)
     assert not any(row["halo_items"] for row in channel)
-    spatial = paradl.explain("alexnet", "spatial", 4, 64, dataset="imagenet")["layers"]
+    spatial = paradl.explain("alexnet", "spatial", 4, 64, **IMAGENET)["layers"]
     assert any(row["halo_items"] for row in spatial)
 
 
 def test_a_pipeline_says_which_stage():
-    layers = paradl.explain("alexnet", "pipeline", 4, 64, dataset="imagenet")["layers"]
+    layers = paradl.explain("alexnet", "pipeline", 4, 64, **IMAGENET)["layers"]
     stages = [row["stage"] for row in layers]
     assert stages == sorted(stages)
     assert set(stages) == {1, 2, 3, 4}
 
 
 def test_gradients_sent_are_those_of_all_weights():
-    explanation = paradl.explain("alexnet", "data", 8, 64, dataset="imagenet")
+    explanation = paradl.explain("alexnet", "data", 8, 64, **IMAGENET)
     named = {row["term"]: row["numbers"] for row in explanation["formulas"]}
     sent = 4 * sum(layer["weights"] for layer in explanation["layers"])
     assert named["gradient_exchange"].startswith(f"m = {sent:.6g} B, ")
@@ -164,28 +163,28 @@ def test_what_a_layout_hides_of_an_exchange_is_what_it_does_not_expose():
 
 def test_another_algorithm_is_named():
     explanation = paradl.explain(
-        "alexnet", "data", 8, 64, dataset="imagenet", settings={"collectives": "tree"}
+        "alexnet", "data", 8, 64, **IMAGENET, settings={"collectives": "tree"}
     )
     named = {row["term"]: row["formula"] for row in explanation["formulas"]}
     assert named["gradient_exchange"].startswith("[tree]")
 
 
 def test_what_binds_is_stated_in_a_sentence():
-    explanation = paradl.explain("alexnet", "data+filter:group=4", 8, 64, dataset="imagenet")
+    explanation = paradl.explain("alexnet", "data+filter:group=4", 8, 64, **IMAGENET)
     largest = max(explanation["formulas"], key=lambda row: row["part"])
     term = largest["term"].replace("_", " ")
     assert explanation["sentence"].startswith(f"{largest['part']:.0%} of the time is {term}: ")
 
 
 def test_the_best_group_is_explained():
-    explanation = paradl.explain("alexnet", "data+filter:group=best", 8, 64, dataset="imagenet")
+    explanation = paradl.explain("alexnet", "data+filter:group=best", 8, 64, **IMAGENET)
     assert sum(row["part"] for row in explanation["formulas"]) == pytest.approx(1)
     assert explanation["layers"]
 
 
 def test_the_best_segments_are_explained():
     explanation = paradl.explain(
-        "alexnet", "data+pipeline:group=best,segments=best", 8, 64, dataset="imagenet"
+        "alexnet", "data+pipeline:group=best,segments=best", 8, 64, **IMAGENET
     )
     assert sum(row["part"] for row in explanation["formulas"]) == pytest.approx(1)
     assert {row["stage"] for row in explanation["layers"]} == set(
@@ -196,7 +195,7 @@ def test_the_best_segments_are_explained():
 
 
 def test_what_does_not_fit_has_nothing_to_explain():
-    explanation = paradl.explain("alexnet", "data", 8, 64, dataset="cosmoflow-128")
+    explanation = paradl.explain("alexnet", "data", 8, 64, dataset="cosmoflow-128", system="abci")
     assert explanation["formulas"] == explanation["layers"] == []
 
 

@@ -8,7 +8,7 @@ import pytest
 import paradl
 from paradl.grids.reading.errors import InputError
 
-PLACE: dict[str, Any] = {"dataset": "imagenet"}
+PLACE: dict[str, Any] = {"dataset": "imagenet", "system": "abci"}
 STRATEGIES = ["data+filter:group=2", "data+filter:group=4"]  # of one program
 NAMES = ["inter_bandwidth", "inter_latency", "efficiency_matmul", "layer_overhead"]
 VALUES: dict[str, Any] = {

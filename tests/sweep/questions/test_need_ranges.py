@@ -12,7 +12,7 @@ from paradl.sweep.questions.needs import list_needs
 
 def read_grid(**settings):
     return make_grid(
-        SpaceValues("vgg16", "64,1024", 32, "imagenet", strategy="data", settings=settings)
+        SpaceValues("vgg16", "64,1024", 32, "imagenet", "abci", strategy="data", settings=settings)
     )
 
 
@@ -21,7 +21,9 @@ def count_met(row, parameter, value, goal):
     times = []
     for pe, strategy in ((row["pe"], None), (1, Strategy("serial"))):
         parameters = {parameter: f"{value!r} B/s" if parameter == "inter_bandwidth" else value}
-        options = SpaceValues("vgg16", pe, 32, "imagenet", strategy="data", parameters=parameters)
+        options = SpaceValues(
+            "vgg16", pe, 32, "imagenet", "abci", strategy="data", parameters=parameters
+        )
         case = make_grid(options).ask_intervals().case((0, 0, 0, 0), None, strategy)
         assert case is not None
         times.append(draw_times(case))

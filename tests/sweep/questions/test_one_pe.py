@@ -15,7 +15,13 @@ HYBRIDS = tuple(f"data+{base}:group=best" for base in BASES)
 def test_a_group_of_the_best_size_agrees_with_plain_strategies(oracle, batch):
     prediction = [
         paradl.predict(
-            "alexnet", strategy, 1, batch, dataset="imagenet", settings={"oracle": oracle}
+            "alexnet",
+            strategy,
+            1,
+            batch,
+            dataset="imagenet",
+            system="abci",
+            settings={"oracle": oracle},
         )
         for strategy in ("serial", "data", *BASES, *HYBRIDS)
     ]
@@ -30,7 +36,9 @@ def test_a_group_of_the_best_size_agrees_with_plain_strategies(oracle, batch):
 
 @pytest.mark.parametrize("batch", [1, 4096])
 def test_best_agrees_on_what_is_feasible(batch):
-    options = SpaceValues("alexnet", 1, batch, "imagenet", strategy=["data", *BASES, *HYBRIDS])
+    options = SpaceValues(
+        "alexnet", 1, batch, "imagenet", "abci", strategy=["data", *BASES, *HYBRIDS]
+    )
     rows = rank_strategies(make_grid(options), {}, "epoch_time")
     assert len(rows) == 9
     assert len({row["feasible"] for row in rows}) == 1

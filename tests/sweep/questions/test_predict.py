@@ -20,7 +20,13 @@ COMPUTE = list_terms("compute")
 @pytest.fixture(scope="module")
 def found():
     return paradl.predict(
-        "resnet50", "data+filter", 256, 64, dataset="imagenet-226", settings={"oracle": "paper"}
+        "resnet50",
+        "data+filter",
+        256,
+        64,
+        dataset="imagenet-226",
+        system="abci",
+        settings={"oracle": "paper"},
     )
 
 
@@ -57,6 +63,7 @@ def test_it_is_the_cell_of_a_cube(mixed):
         8,
         64,
         dataset="imagenet-226",
+        system="abci",
         parameters={"inter_bandwidth": "1 GB/s"},
         settings={"oracle": "paper"},
     )
@@ -70,7 +77,7 @@ def test_it_is_the_cell_of_a_cube(mixed):
 @pytest.mark.parametrize("oracle", ["machine", "paper"])
 def test_the_best_segments_are_stated(oracle):
     """24 samples of a pipeline: 16 segments at most, each with its own overheads."""
-    options: dict[str, Any] = {"pe": 4, "batch": 24, "dataset": "imagenet"}
+    options: dict[str, Any] = {"pe": 4, "batch": 24, "dataset": "imagenet", "system": "abci"}
     options["settings"] = {"oracle": oracle}
     prediction = paradl.predict("alexnet", "pipeline:segments=best", **options)
     values = {
@@ -88,7 +95,7 @@ def test_the_best_segments_are_stated(oracle):
 
 def test_the_best_segments_are_those_that_fit():
     """One segment needs the most memory, and so is not the best where it does not fit."""
-    options: dict[str, Any] = {"pe": 2, "batch": 64, "dataset": "imagenet"}
+    options: dict[str, Any] = {"pe": 2, "batch": 64, "dataset": "imagenet", "system": "abci"}
     slow = {"inter_latency": "1 s", "intra_latency": "1 s"}  # each segment more costs seconds
     options["parameters"] = slow
     one, two = (paradl.predict("vgg16", f"pipeline:segments={n}", **options) for n in (1, 2))
@@ -101,7 +108,7 @@ def test_the_best_segments_are_those_that_fit():
 
 def test_segments_of_less_than_a_sample_are_no_choice():
     """Also where nothing is allowed: of 12 samples of 4 replicas, one or two segments."""
-    options: dict[str, Any] = {"pe": 8, "batch": 12, "dataset": "imagenet"}
+    options: dict[str, Any] = {"pe": 8, "batch": 12, "dataset": "imagenet", "system": "abci"}
     options["parameters"] = {"memory_capacity": "1 MB"}
     # By Table III more segments are always faster here.
     options["settings"] = {"scaling": "strong", "oracle": "paper"}
@@ -112,7 +119,7 @@ def test_segments_of_less_than_a_sample_are_no_choice():
 
 
 def test_group_and_segments_are_chosen_together():
-    options: dict[str, Any] = {"pe": 8, "batch": 16, "dataset": "imagenet"}
+    options: dict[str, Any] = {"pe": 8, "batch": 16, "dataset": "imagenet", "system": "abci"}
     prediction = paradl.predict("resnet50", "data+pipeline:group=best,segments=best", **options)
     items = [
         paradl.predict("resnet50", f"data+pipeline:group={group},segments={segments}", **options)
@@ -132,11 +139,15 @@ def test_group_and_segments_are_chosen_together():
 
 
 def test_what_does_not_fit_is_an_answer():
-    prediction = paradl.predict("alexnet", "data", 8, 256, dataset="cosmoflow-128")
+    prediction = paradl.predict("alexnet", "data", 8, 256, dataset="cosmoflow-128", system="abci")
     assert set(prediction) >= KEYS
     assert prediction["limit"] == ["incompatible"]
     assert prediction["epoch_time"] is None
     assert prediction["feasible"] is False
+
+
+ONE: dict[str, Any] = {"strategy": "data", "pe": 8, "batch": 32}
+ONE |= {"dataset": "imagenet", "system": "abci"}
 
 
 @pytest.mark.parametrize(
@@ -151,9 +162,8 @@ def test_what_does_not_fit_is_an_answer():
     ],
 )
 def test_one_explanation_is_of_one_value_of_each(query, message):
-    given = {"strategy": "data", "pe": 8, "batch": 32, "dataset": "imagenet"}
     with pytest.raises(InputError, match=message) as error:
-        paradl.explain("alexnet", **given | query)
+        paradl.explain("alexnet", **ONE | query)
     assert len(str(error.value)) < 1000
 
 
@@ -167,9 +177,8 @@ def test_one_explanation_is_of_one_value_of_each(query, message):
 )
 @pytest.mark.parametrize("question", [paradl.predict, paradl.explain])
 def test_what_is_no_parameter_and_no_setting(question, query, message):
-    given = {"strategy": "data", "pe": 8, "batch": 32, "dataset": "imagenet"}
     with pytest.raises(InputError, match=message) as error:
-        question("alexnet", **given | query)
+        question("alexnet", **ONE | query)
     assert len(str(error.value)) < 1000
 
 
@@ -187,7 +196,7 @@ def test_the_path_of_halos_is_stated_of_every_group() -> None:
 @pytest.mark.parametrize(
     ("model", "strategy", "more"),
     [
-        ("alexnet", "data+filter:group=4", {"dataset": "imagenet"}),
+        ("alexnet", "data+filter:group=4", {"dataset": "imagenet", "system": "abci"}),
         (
             "llama2_7b",
             "data+tensor:tensor=4",

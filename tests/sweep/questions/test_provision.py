@@ -13,7 +13,7 @@ PAPER = {"oracle": "paper"}
 
 
 def read_grid(**options):
-    return make_grid(SpaceValues("alexnet", dataset="imagenet", **options))
+    return make_grid(SpaceValues("alexnet", dataset="imagenet", system="abci", **options))
 
 
 def predict(strategy, pe, batch, settings=None, **parameters):
@@ -23,6 +23,7 @@ def predict(strategy, pe, batch, settings=None, **parameters):
         pe,
         batch,
         dataset="imagenet",
+        system="abci",
         parameters=parameters,
         settings=settings,
     )
@@ -96,7 +97,9 @@ def test_the_largest_batch_has_no_bound_but_memory():
 
 def test_the_data_set_bounds_the_batch_of_a_layout_that_memory_does_not():
     """Where no batch is stated, one of more than an epoch is forbidden: by ImageNet's 1,281,167."""
-    grid = make_grid(SpaceValues("vit_b_16", dataset="imagenet", pe=2, strategy="data"))
+    grid = make_grid(
+        SpaceValues("vit_b_16", dataset="imagenet", system="abci", pe=2, strategy="data")
+    )
     (row,) = list_needs(grid, "batch")
     assert (row["needed"], row["reason"]) == (1_281_167 // 2, None)
 
@@ -108,7 +111,9 @@ def test_the_largest_batch_of_a_layout_has_no_bound_but_memory():
     batch = row["needed"]
     assert 2**19 < batch < 2**20
     for samples, fits in ((batch, True), (batch + 1, False)):
-        answer = paradl.predict("vit_b_16", "data", 8, samples, dataset="imagenet", parameters=room)
+        answer = paradl.predict(
+            "vit_b_16", "data", 8, samples, dataset="imagenet", system="abci", parameters=room
+        )
         assert ("memory" not in answer["limit"]) == fits
 
 
@@ -188,6 +193,7 @@ def test_the_batch_whose_bound_is_least_wins_not_the_one_that_is_faster_on_avera
             SpaceValues(
                 "resnet50",
                 dataset="imagenet",
+                system="abci",
                 pe=256,
                 batch=batch,
                 strategy="data",

@@ -80,7 +80,7 @@ def test_the_least_loss_need_not_be_of_a_winner() -> None:
 
 def test_draws_are_of_the_best_configurations() -> None:
     options = AXES["strategy"], AXES["pe"], AXES["batch"]
-    space = paradl.predict("resnet50", *options, dataset="imagenet")
+    space = paradl.predict("resnet50", *options, dataset="imagenet", system="abci")
     rows = paradl.regret(space, over="draws")
     best = paradl.best(space)
     feasible = set(best[best["feasible"].astype(bool)]["strategy"])
@@ -98,13 +98,15 @@ def test_draws_are_of_the_best_configurations() -> None:
 def test_a_draw_is_said_by_what_slows_a_strategy() -> None:
     """With the parameter that is named at its expected value the worst loss is less."""
     query = ("data", "data+filter:group=4"), 64, 8
-    space = paradl.predict("vgg16", *query, dataset="imagenet")
+    space = paradl.predict("vgg16", *query, dataset="imagenet", system="abci")
     (worst,) = (row for row in paradl.regret(space, over="draws") if row["worst_loss"])
     name, value = worst["worst_at"].split(" (")[0].split(" ", 1)
     parameter = PARAMETERS[name]
     expected = worst["worst_at"].split("(expected ")[1].split(")")[0]
     assert parameter.read(value) != parameter.read(expected)
-    settled = paradl.predict("vgg16", *query, dataset="imagenet", parameters={name: expected})
+    settled = paradl.predict(
+        "vgg16", *query, dataset="imagenet", system="abci", parameters={name: expected}
+    )
     (less,) = (row for row in paradl.regret(settled, over="draws") if row["worst_loss"])
     assert less["worst_loss"] < worst["worst_loss"]
 

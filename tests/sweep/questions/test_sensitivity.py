@@ -18,7 +18,7 @@ STEP = 1e-4
 def ask(oracle, strategy, **parameters):
     """All elasticities of AlexNet on 16 PEs."""
     options = SpaceValues(
-        *("alexnet", 16, 32, "imagenet"),
+        *("alexnet", 16, 32, "imagenet", "abci"),
         strategy=strategy,
         parameters=parameters,
         settings={"oracle": oracle},
@@ -33,6 +33,7 @@ def predict(oracle, strategy, **parameters):
         16,
         32,
         dataset="imagenet",
+        system="abci",
         parameters={
             name: f"{value!r} {PARAMETERS[name].unit}".removesuffix(" 1")
             for name, value in parameters.items()
@@ -85,11 +86,12 @@ def test_only_the_paper_s_parameters_of_the_paper_s_oracle():
 
 
 def test_what_is_zero_has_no_row(cli):
-    place = ("--model", "alexnet", "--dataset", "imagenet", "--strategy", "data", "--pe", "8")
+    place = ("--model", "alexnet", "--dataset", "imagenet", "--system", "abci")
     named = {}
     for value in ("0", "1e-6"):
         code, out, err = cli(
-            *("sensitivity", *place, "--batch", "8", "--set", f"inter_latency={value}"),
+            *("sensitivity", *place, "--strategy", "data", "--pe", "8", "--batch", "8"),
+            *("--set", f"inter_latency={value}"),
             *("--calibration", "none", "--format", "json"),
         )
         assert (code, err) == (0, "")
@@ -101,7 +103,9 @@ def test_what_is_zero_has_no_row(cli):
 
 def test_too_many_cells():
     grid = make_grid(
-        SpaceValues("alexnet", pe="1..2000", dataset="imagenet", batch=8, strategy="data")
+        SpaceValues(
+            "alexnet", pe="1..2000", dataset="imagenet", system="abci", batch=8, strategy="data"
+        )
     )
     with pytest.raises(InputError, match="2,000 cells"):
         list_sensitivities(grid)
@@ -110,7 +114,7 @@ def test_too_many_cells():
 def test_rows_are_in_the_order_of_the_labels_and_then_of_the_axes():
     """As nested loops: models slowest, then strategies, PE counts, batches."""
     options = SpaceValues(
-        *(["vgg16", "alexnet"], [16, 8], [32, 16], "imagenet"),
+        *(["vgg16", "alexnet"], [16, 8], [32, 16], "imagenet", "abci"),
         strategy=["data+filter:group=4", "data"],
         settings={"oracle": "paper"},
     )

@@ -20,6 +20,11 @@ def test_a_prediction_is_the_same_each_time() -> None:
 
 def test_a_dataset_can_be_asked_for_its_best_as_often_as_one_likes() -> None:
     cells = paradl.compute_space(
-        "alexnet", dataset="imagenet", pe=[8], batch=[32], strategy=["data", "data+filter:group=2"]
+        "alexnet",
+        dataset="imagenet",
+        system="abci",
+        pe=[8],
+        batch=[32],
+        strategy=["data", "data+filter:group=2"],
     )
     assert len({repr(paradl.best(cells)) for _ in range(TIMES)}) == 1

@@ -158,6 +158,7 @@ def test_a_largest_batch_needs_no_law() -> None:
     answer = paradl.predict(
         *("resnet50", "data", 64, 32),
         dataset="imagenet",
+        system="abci",
         parameters={"max_global_batch": 2047},
     )
     assert answer["limit"] == ["no_convergence"]
@@ -397,7 +398,10 @@ def test_commands(url: str, cli: Any) -> None:
     _, out, _ = cli("schema", "limits")
     stated = json.loads(out)["items"]["properties"]
     assert {name for name in stated if "soonest" in name} == {n for n in row if "soonest" in n}
-    options = ("--model", "resnet50", "--dataset", "imagenet", "--strategy", "data", "--pe", 64)
+    options = (
+        *("--model", "resnet50", "--dataset", "imagenet", "--system", "abci"),
+        *("--strategy", "data", "--pe", 64),
+    )
     more = ("--batch", 32, "--convergence", "auto", "--target", "top1>=0.759", "--format", "json")
     code, out, _ = cli("predict", *options, *more)
     assert code == 0

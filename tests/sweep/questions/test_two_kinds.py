@@ -68,8 +68,9 @@ def test_networks_of_a_kind_each_are_ranked():
     "verb", ["best", "pareto", "best --worst-case system", "limits --crossovers pe"]
 )
 def test_the_command_line_says_what_to_do(verb, cli):
-    given = ("--model", "vit_b_16", "--dataset", "imagenet", "--pe", 8, "--batch", 64)
-    code, out, err = cli(*verb.split(), *given, "--strategy", "data,channel")
+    given = ("--model", "vit_b_16", "--dataset", "imagenet", "--system", "abci")
+    more = ("--pe", 8, "--batch", 64, "--strategy", "data,channel")
+    code, out, err = cli(*verb.split(), *given, *more)
     assert (code, out) == (2, "")
     assert "--strategy channel" in err.splitlines()[-1]
 
@@ -79,7 +80,7 @@ def test_the_command_line_says_what_to_do(verb, cli):
     [("data,pipeline", False), ("filter,pipeline", True), ("filter,channel", False)],
 )
 def test_rows_that_are_not_ranked_have_a_warning(strategies, mixed, cli):
-    given = ("--model", "llama2_7b", "--dataset", "pile", "--pe", 8, "--batch", 2)
-    _, out, err = cli("limits", *given, "--strategy", strategies)
+    given = ("--model", "llama2_7b", "--dataset", "pile", "--system", "abci", "--pe", 8)
+    _, out, err = cli("limits", *given, "--batch", 2, "--strategy", strategies)
     assert out
     assert ("do not compare" in err) == mixed

@@ -243,7 +243,8 @@ def test_command(url, tmp_path, cli):
 
 
 ALEXNET = (
-    *("--model", "alexnet", "--dataset", "imagenet", "--strategy", "data,spatial"),
+    *("--model", "alexnet", "--dataset", "imagenet", "--system", "abci"),
+    *("--strategy", "data,spatial"),
     *("--pe", "2,4", "--batch", "32", "--oracle", "paper"),
 )
 

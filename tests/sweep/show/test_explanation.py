@@ -3,7 +3,7 @@ import json
 import paradl
 from paradl.sweep.show.explanation import show_explanation
 
-EXPLAINED = paradl.explain("alexnet", "data+spatial", 8, 64, dataset="imagenet")
+EXPLAINED = paradl.explain("alexnet", "data+spatial", 8, 64, dataset="imagenet", system="abci")
 
 
 def test_an_explanation_has_its_parts(capsys):

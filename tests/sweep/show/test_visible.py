@@ -60,8 +60,8 @@ def test_names_are_text(model, cli) -> None:
     """Inside of files they are refused, and the message is clean, too."""
     definition = yaml.safe_load(model.read_text()) | {"name": EVIL}
     model.write_text(yaml.safe_dump(definition))
-    options = ("--dataset", "imagenet", "--strategy", "serial", "--batch", 8, "--pe", 1)
-    code, out, err = cli("predict", "--model", model, *options)
+    options = ("--dataset", "imagenet", "--system", "abci", "--strategy", "serial")
+    code, out, err = cli("predict", "--model", model, *options, "--batch", 8, "--pe", 1)
     assert (code, out) == (2, "")
     assert is_clean(err)
     assert "not a text character" in err
@@ -138,6 +138,8 @@ def test_one_configuration(command, model, cli) -> None:
     options = (
         "--dataset",
         "imagenet",
+        "--system",
+        "abci",
         "--strategy",
         "serial",
         "--batch",
@@ -164,10 +166,9 @@ def runs(model, tmp_path) -> Path:
     path = tmp_path / f"runs{RED}.csv"
     with path.open("w", newline="") as file:
         lines = csv.writer(file)
-        lines.writerow(
-            ["model", "dataset", "strategy", "p", "samples_per_replica", "total_s", "note"]
-        )
-        lines.writerow([model, "imagenet", "data", 4, 8, 0.3, EVIL])
+        names = ["model", "dataset", "system", "strategy", "p", "samples_per_replica"]
+        lines.writerow([*names, "total_s", "note"])
+        lines.writerow([model, "imagenet", "abci", "data", 4, 8, 0.3, EVIL])
     return path
 
 
