@@ -190,10 +190,13 @@ import paradl
 
 if __name__ == "__main__":
     with get_context("spawn").Pool(1) as pool:
-        answer = pool.apply(paradl.predict, ("alexnet", "data", 4, 32), {"dataset": "imagenet"})
+        space = {"dataset": "imagenet", "system": "abci"}
+        answer = pool.apply(paradl.predict, ("alexnet", "data", 4, 32), space)
     print(paradl.__file__, answer["pe"], grids.MINE, kernels.MINE, sweep.MINE)
 """
-PREDICT = "predict --model alexnet --dataset imagenet --strategy data --pe 4 --batch 32"
+PREDICT = (
+    "predict --model alexnet --dataset imagenet --system abci --strategy data --pe 4 --batch 32"
+)
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ alike does not count. Errors of the oracle itself are independent of each other.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from statistics import NormalDist, fmean
 from typing import Any
 
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
-from scipy.special import ndtr, stdtr, stdtrit
 
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import Grid
@@ -82,9 +82,8 @@ def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epo
     beside = all(case.uncertainty and case.uncertainty.beside is not None for case in cases)
     times = [draw_sample_times(case, beside=beside) for case in cases]
     (time, error), (other, error_of_other) = times
-    # numpy, since SciPy's ndtr cannot be compiled, and the numbers are few.
     apart = np.log(np.asarray(other / time)) / np.sqrt(error**2 + error_of_other**2 + unsure**2)
-    return float(np.mean(ndtr(apart)))
+    return fmean(map(NormalDist().cdf, np.ravel(apart).tolist()))
 
 
 def draw_seconds(grid: Grid, row: Row, objective: Objective) -> NDArray[np.float64]:
@@ -183,9 +182,13 @@ def _write(name: str, value: float) -> str:
 
 def find_odds(spreads: float) -> float:
     """Return the probability of a logarithm at most so many spreads above its expected value."""
+    from scipy.special import stdtr  # late: takes 0.1 s
+
     return float(stdtr(FREEDOM, spreads))
 
 
 def find_spreads(odds: float) -> float:
     """Return the number of spreads that is not exceeded with this probability."""
+    from scipy.special import stdtrit  # late: takes 0.1 s
+
     return float(stdtrit(FREEDOM, odds))
