@@ -89,15 +89,13 @@ def _show_limits(
             advice="write epoch-time or train-time, or add --crossovers pe",
         )
     by = options.TIMES[objective]
-    left_out = 0
+    found: Rows = []
 
     def answer(source: Any, selection: Any, max_global_batch: int | None) -> Rows:
-        nonlocal left_out
         scope = (selection, by, max_global_batch)
-        rows = found = list_limits(source, efficiency, *scope, intervals=False)
-        if form == "table" and not every:
-            rows = pick_furthest(found)[:SCREENFUL]
-        left_out = len(found) - len(rows)
+        found.extend(list_limits(source, efficiency, *scope, intervals=False))
+        whole = every or form != "table"
+        rows = found if whole else pick_furthest(found)[:SCREENFUL]
         # None: by default, if there are few rows.
         if not expects_intervals(len(rows), intervals or None):
             return rows
@@ -105,10 +103,11 @@ def _show_limits(
 
     subject.tell_kept_groups()
     rows = subject.ask(answer, form)
-    asked = ask_limits(rows) if rows else None
+    asked = ask_limits(found) if found else None
     if asked and page:
         write_page_of(subject, page, objective, price, asked)
-    show_limits(rows, form, asked.describe(asked.rows) if asked else "", left_out)
+    sentence = asked.describe(asked.rows) if asked else ""
+    show_limits(rows, form, sentence, len(found) - len(rows))
     subject.end_if_empty(rows)
 
 
