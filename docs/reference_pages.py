@@ -142,34 +142,32 @@ def describe_accessor() -> Iterator[str]:
 
 def describe_member(kind: str, name: str, member: Any) -> Iterator[str]:
     """Describe an object where other projects' pages can link to it (objects.inv)."""
-    form = "".join(write_signature(member, "")) if inspect.isfunction(member) else ""
-    form = form.replace("    self,", "")
-    arguments = re.sub(r",\s*\)", ")", re.sub(r"\s+", " ", form)).replace("( ", "(")
-    yield f"````{{py:{kind}}} {name}{arguments if kind in ('function', 'method') else ''}"
+    form = write_signature(member) if kind in ("function", "method") else ""
+    yield f"````{{py:{kind}}} {name}{form}"
     yield from (":module: paradl", "", "```text", inspect.getdoc(member) or "", "```", "````")
 
 
-def write_signature(function: Callable[..., Any], name: str) -> Iterator[str]:
-    """Write a signature, a parameter a line."""
+def write_signature(function: Callable[..., Any]) -> str:
+    """Return a signature: parameters but for `self`, and what is returned."""
     form = inspect.signature(function)
-    yield f"{name}("
-    starred = False
+    parameters, starred = list[str](), False
     for parameter in form.parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY and not starred:
-            yield "    *,"
+            parameters.append("*")
         starred = parameter.kind in (parameter.VAR_POSITIONAL, parameter.KEYWORD_ONLY)
-        yield from write_parameter(parameter)
-    yield f") -> {shorten_types(inspect.formatannotation(form.return_annotation))}"
+        parameters += write_parameter(parameter) if parameter.name != "self" else ()
+    returned = shorten_types(inspect.formatannotation(form.return_annotation))
+    return f"({', '.join(parameters)}) -> {returned}"
 
 
 def write_parameter(parameter: inspect.Parameter) -> Iterator[str]:
     """Write a parameter; keywords that stand together, one by one."""
     (words,) = get_args(parameter.annotation)[:1] or (None,)
     if parameter.kind is not parameter.VAR_KEYWORD or words is None:
-        yield f"    {shorten_types(str(parameter))},"
+        yield shorten_types(str(parameter))
         return
     for name, kind in get_type_hints(words).items():
-        yield f"    {name}: {shorten_types(inspect.formatannotation(kind))} = None,"
+        yield f"{name}: {shorten_types(inspect.formatannotation(kind))} = None"
 
 
 def shorten_types(text: str) -> str:

@@ -9,7 +9,6 @@
 """
 
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -36,8 +35,8 @@ def __getattr__(name: str) -> Any:
     except AttributeError:
         if name in __all__:  # its own import failed
             raise
-        meant = get_close_matches(name, __all__, 1)
-        advice = f"; did you mean {meant[0]!r}?" if meant else ""
+        meant = import_module("paradl.grids.reading.errors").find_meant(name, __all__)
+        advice = f"; did you mean {meant!r}?" if meant else ""
         raise AttributeError(f"paradl has no {name!r}{advice}") from None
 
 

@@ -15,7 +15,7 @@ from paradl.grids.library import look_up
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import find_longest
 from paradl.grids.reading.errors import InputError, find_meant
-from paradl.grids.reading.units import parse_quantity
+from paradl.grids.reading.units import AMOUNTS, parse_quantity
 from paradl.grids.reading.yamlfile import join_keys
 
 Values = str | int | float | Sequence[object] | Mapping[str, object]
@@ -37,9 +37,6 @@ class Words(TypedDict, total=False):
     sequence: Values | None
     tokens: float | str | None
     precision: str | None
-
-
-SIZES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1, ""))  # of data sets, as in 15T tokens
 
 
 def expect_system(system: Values | None) -> Values:
@@ -138,8 +135,8 @@ class Shorthands:
             raise InputError(f"expected at least 1, got {self.tokens}", where="tokens")
         text = {"title": "Text", "source": "--tokens", "tokens": int(tokens)}
         # Lengths are part of the name, as of other texts.
-        size, prefix = next((size, prefix) for size, prefix in SIZES if tokens >= size)
-        name = f"{tokens / size:.4g}{prefix}-tokens"
+        prefix = next((prefix for prefix in "TBM" if tokens >= AMOUNTS[prefix]), "")
+        name = f"{tokens / AMOUNTS.get(prefix, 1):.4g}{prefix}-tokens"
         return [{**text, "name": f"{name}:length={n}", "length": n} for n in lengths]
 
 

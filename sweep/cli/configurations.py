@@ -25,7 +25,7 @@ class ConfigurationOptions(options.SettingOptions):
     pe: options.PEs
     batch: options.Batch = None
     dataset: options.Dataset = None
-    system: options.SystemOrNone = None
+    system: options.System = None
     collectives: options.Collectives = None
     allreduce: options.AllReduce = None
     iterations: options.Iterations = None

@@ -45,7 +45,7 @@ class HybridOptions:
     convergence: options.Convergence = "auto"
     target: options.Target = None
     dataset: options.Dataset = None
-    system: options.SystemOrNone = None
+    system: options.System = None
     parameters: options.Set = None
     oracle: options.Oracle = None
     calibration: options.Calibration = None
@@ -138,7 +138,7 @@ class PlaceOptions:
         ),
     ]
     devices: Annotated[int, take_count("Number of devices, in one node.")]
-    system: options.SystemOrNone = None
+    system: options.System = None
     batch: Annotated[int | None, take_count("Samples per step; a graph states its own.")] = None
     dataset: options.Dataset = None
     optimizer: Annotated[

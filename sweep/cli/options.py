@@ -73,10 +73,6 @@ Model = Annotated[
 ]
 Dataset = Annotated[str | None, _name_entry("dataset", "Data set: a catalogue name or a file.")]
 System = Annotated[
-    str,
-    _name_entry("system", "Machine: a catalogue name or a file, such as dgx-h100:precision=tf32."),
-]
-SystemOrNone = Annotated[
     str | None,
     _name_entry("system", "Machine: a catalogue name or a file, such as dgx-h100:precision=tf32."),
 ]

@@ -16,7 +16,7 @@ from paradl.sweep.cli.commands import FAILED, INTERRUPTED, MISSED, PatientComman
 from paradl.sweep.cli.spaces import tell_missing
 from paradl.sweep.cli.values import take_share
 from paradl.sweep.cube.object_store import expect_parent
-from paradl.sweep.engine.progress import bar, hear_interrupts, is_watched, lines, silent
+from paradl.sweep.engine.progress import follow, hear_interrupts, silent
 from paradl.sweep.show.visible import escape_lines, tell
 
 app = Typer()
@@ -63,8 +63,7 @@ def sweep(
     if dry_run:
         print(escape_lines(preview_sweep(store, grid, processes, overwrite, extend)))
         return
-    progress_bar = bar if is_watched() else lines
-    announcement = silent if quiet else announce(grid, processes, progress_bar)
+    announcement = silent if quiet else announce(grid, processes, follow)
     try:
         with hear_interrupts(announcement) as progress:
             run(grid, store, overwrite, where, progress, extend)
@@ -92,9 +91,7 @@ def status(
     if not verify:
         show_one(read_status(store), form)
         return
-    # In a pipe, a bar would print a line per block.
-    shown = partial(bar if is_watched() else lines, what="verify")
-    verdict = verify_status(store, shown)
+    verdict = verify_status(store, partial(follow, what="verify"))
     show_verified(verdict, form)
     if verdict["damaged"]:
         end(advise_on_damage(verdict), FAILED, "damaged-store")

@@ -242,9 +242,13 @@ def bar(plan: "Plan", done: "Blocks", what: str = "sweep") -> Iterator[Advance]:
         yield advance
 
 
-def is_watched() -> bool:
-    """Return whether somebody sees a bar move: in a terminal, or in a notebook."""
-    return sys.stderr.isatty() or _is_notebook()
+def follow(plan: "Plan", done: "Blocks", what: str = "sweep") -> AbstractContextManager[Advance]:
+    """Show a bar where somebody sees it move, in a terminal or a notebook; else lines.
+
+    In a pipe, a bar would print a line per block.
+    """
+    shown = bar if sys.stderr.isatty() or _is_notebook() else lines
+    return shown(plan, done, what)
 
 
 def _is_notebook() -> bool:

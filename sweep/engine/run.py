@@ -15,7 +15,7 @@ import numpy as np
 
 from paradl.grids.grid import Grid, Source
 from paradl.grids.grid import read_grid as read_grid
-from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.errors import InputError, shorten
 from paradl.sweep.cube.checked_store import check_reads
 from paradl.sweep.cube.coordinates import index_rows
 from paradl.sweep.cube.creation import create_cube
@@ -26,7 +26,7 @@ from paradl.sweep.cube.object_store import locate_store
 from paradl.sweep.cube.root import remove_partial
 from paradl.sweep.cube.store import Cube, open_cube
 from paradl.sweep.engine.block import Execute, run_blocks
-from paradl.sweep.engine.progress import Progress, bar, is_watched, lines, silent
+from paradl.sweep.engine.progress import Progress, follow, silent
 from paradl.sweep.engine.resources import check_memory
 from paradl.sweep.engine.start import choose_plan, expect_same_code, find_start
 from paradl.sweep.errors import RunError
@@ -91,7 +91,9 @@ def run(
     url = locate_store(store)
     grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
     if isinstance(progress, bool):
-        progress = (bar if is_watched() else lines) if progress else silent
+        progress = follow if progress else silent
+    if not callable(progress):
+        raise InputError(f"expected True or False, got {shorten(progress)}", where="progress")
     sweep(grid, url, overwrite, Where(workers, scheduler), progress, extend)
     return open_dataset(url)
 

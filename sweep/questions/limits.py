@@ -23,8 +23,8 @@ from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import Aim, Goal
 from paradl.sweep.answers.reasons import write_each
 from paradl.sweep.answers.system_settings import complete_rows
-from paradl.sweep.cases.degrees import mark_cell
-from paradl.sweep.cases.rates import RATES, list_rates
+from paradl.sweep.cases.degrees import list_degrees, mark_cell
+from paradl.sweep.cases.rates import RATES, time_iteration
 from paradl.sweep.cells.parts import Table
 from paradl.sweep.cells.reader import Reader
 from paradl.sweep.cells.selection import Selection, join_selection, locate_row
@@ -93,9 +93,15 @@ def _list_rates(grid: Grid, row: Row, goal: Goal) -> Row:
     )
     if not pe:
         return dict.fromkeys(RATES)
-    index = locate_row(grid, row)
-    samples = grid.datasets[index[1]].samples
-    return list_rates(grid, index, row | {"pe": pe}, samples, time / epochs)
+    index, cell = locate_row(grid, row), row | {"pe": pe}
+    # Of whole and partial iterations together any batch gives the same rate; to find that of a
+    # cell may take the kernels.
+    is_exact = grid.spec.iterations == "exact"
+    batch = (
+        grid.datasets[index[1]].samples if is_exact else list_degrees(grid, cell)["global_batch"]
+    )
+    rates = time_iteration(grid, index, cell, batch, time / epochs)
+    return {name: rates[name] for name in RATES}
 
 
 def pick_furthest(rows: Sequence[Row]) -> list[Row]:

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from threading import Thread
 from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from cubes import SMALL
 
 import paradl
+from paradl.grids.reading.errors import InputError
 from paradl.sweep.cube.plan import make_plan
 from paradl.sweep.engine.progress import bar, lines, repeat_lines, report_state, silent
 
@@ -172,3 +174,9 @@ def test_a_sweep_from_python_shows_its_progress(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("IPython.get_ipython", lambda: SimpleNamespace(kernel=None))
     paradl.run({"axes": axes | {"strategy": "data"}}, tmp_path / "b.zarr", progress=True)
     assert "sweep" in capsys.readouterr().err
+
+
+def test_progress_that_is_none_is_refused_before_anything_is_made(tmp_path):
+    with pytest.raises(InputError, match=r"^progress: expected True or False, got 'bar'"):
+        paradl.run(SMALL, tmp_path / "a.zarr", progress=cast(Any, "bar"))
+    assert not (tmp_path / "a.zarr").exists()

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -67,3 +69,20 @@ def test_a_slice_that_cannot_exist_has_no_rows(mixed):
 def test_an_efficiency_that_cannot_be(mixed, efficiency):
     with pytest.raises(InputError, match=r"^efficiency: "):
         paradl.limits(mixed, efficiency)
+
+
+@pytest.mark.parametrize("rounding", ["exact", "ceil"])
+@pytest.mark.parametrize("strategy", ["data", "data+filter:group=best"])
+def test_every_question_states_the_same_rates(strategy, rounding):
+    """Of one configuration, also where the last iteration of an epoch is not full."""
+    named: dict[str, Any] = {"dataset": "imagenet", "system": "dgx-h100"}
+    named |= {"settings": {"iterations": rounding}}
+    cube = paradl.compute_space("resnet50", strategy=strategy, pe=[8, 96], batch=100, **named)
+    furthest = paradl.limits(cube).iloc[0]
+    at = {"pe": int(furthest["fastest_pe"])}
+    (taking,) = paradl.bottleneck(cube, at).to_dict("records")
+    best = paradl.best(cube, at).iloc[0]
+    predicted = paradl.predict("resnet50", strategy, at["pe"], 100, **named)
+    for name in ("samples_per_second", "samples_per_pe_second", "mfu"):
+        for row in (furthest, taking, best):
+            assert row[name] == pytest.approx(predicted[name], rel=1e-6)
