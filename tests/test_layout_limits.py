@@ -13,7 +13,7 @@ from paradl.grids.library import find
 from paradl.grids.models.transformers import read_transformer
 from paradl.kernels.oracle.block_times import COMPUTING, time_iteration
 from paradl.kernels.parallelism.layout import find_marks, find_reasons
-from paradl.kernels.search.candidates import list_candidates
+from paradl.kernels.search.candidates import find_candidates
 from paradl.kernels.work.schedules import list_chunks
 from paradl.kernels.work.transformer import Training
 from paradl.sweep.cells.design_space import Configuration
@@ -110,8 +110,8 @@ def test_meta_ran_llama_405b_with_ends_as_blocks():
 def test_searches_try_all_chunks_that_divide():
     gpt = read("gpt3_175b")  # 96 blocks
     training = Training(64, 2048, RECIPES["bf16"])
-    listed, _ = list_candidates(gpt, training, 64, 64, {"pipeline": (8,), "micro": (1,)})
-    assert {*listed.chunks.tolist()} == {1, 2, 3, 4, 6, 12}
+    found, *_ = find_candidates(gpt, training, 64, 64, {"pipeline": (8,), "micro": (1,)})
+    assert {*found.chunks.ravel().tolist()} == {1, 2, 3, 4, 6, 12}
 
 
 def test_a_context_costs_more_than_replicas():

@@ -25,7 +25,7 @@ from paradl.grids.models.transformers import read_transformer
 from paradl.kernels.columns import add, find_any
 from paradl.kernels.oracle.block_times import time_iteration
 from paradl.kernels.parallelism.layout import find_reasons
-from paradl.kernels.search.candidates import list_candidates
+from paradl.kernels.search.candidates import find_candidates
 from paradl.kernels.work.transformer import Block, Tensor, Training, Transformer, Weights
 
 P, BW, R, MOVES = 1e14, 1e12, 0.6, 1.5
@@ -173,7 +173,8 @@ def test_faster_devices_slow_no_answer(network, name, software, pes, length, fac
     system = system.with_settings({"software": software, "precision": precision})
     recipe = find_recipe(system)
     training = Training(batch, length, RECIPES[recipe])
-    layouts, _ = list_candidates(net, training, pes, batch, {"micro": (1, 4)})
+    found, allowed, _ = find_candidates(net, training, pes, batch, {"micro": (1, 4)})
+    layouts = found.list_rows(np.nonzero(allowed))
     is_ruled = find_any(find_reasons(net, layouts, training).values())
     layouts = layouts.select(np.flatnonzero(~np.broadcast_to(is_ruled, layouts.shape))[::7])
     rates, fabric = Stack(Machine(system), recipe).find_speeds()

@@ -25,7 +25,7 @@ from paradl.kernels.parallelism.transfers import Transfers
 from paradl.kernels.work.block_memory import measure_memory, measure_stages
 from paradl.kernels.work.block_work import BlockWork
 from paradl.kernels.work.layouts import Layouts
-from paradl.kernels.work.schedules import Stage, is_uneven, list_stages
+from paradl.kernels.work.schedules import is_uneven, list_stages
 from paradl.kernels.work.transformer import Training, Transformer
 
 COMPUTING = tuple(LAYOUT_TERMS[name].part == "compute" for name in TERMS)
@@ -98,38 +98,28 @@ def make_work(
 
     columns [cells]: those of `Layouts`. network: of the cells, whose spans are constant.
     """
-    spans = np.reshape(network.span, len(network.span))
-    levels = np.unique(spans).size  # others pad it
-    cells = np.broadcast_arrays(*columns.values())
-    layouts = Layouts(**dict(zip(columns, map(np.ravel, cells), strict=True)))
-
-    def spread(values: Column) -> Column:
-        """Return values [..., layouts] as [..., cells]."""
-        leading = values.shape[:-1]
-        whole = np.broadcast_to(values, (*leading, len(layouts)))
-        return _narrow(whole.reshape(*leading, *cells[0].shape), len(leading))
-
+    columns = {name: _narrow(column) for name, column in columns.items()}
+    layouts = Layouts(**columns)
     # More stages are forbidden: of as many as a machine has PEs, all pairs would be compared.
     most = net.blocks + 2
     pipeline, chunks = np.minimum(layouts.pipeline, most), np.minimum(layouts.chunks, most)
     staged = replace(layouts, pipeline=pipeline, chunks=chunks)
+    spans = np.reshape(network.span, len(network.span))
+    levels = np.unique(spans).size  # others pad it
     known = replace(take_levels(network, levels), span=spans[:levels])
     used = count_level_pes(replace(known, size=float(np.max(network.size))), layouts)
     is_partial = any(span.ndim for span in used)
     return BlockWork(
-        *(net, training, facts),
-        columns={name: _narrow(column, 0) for name, column in columns.items()},
-        stages=tuple(Stage(*map(spread, stage)) for stage in list_stages(net, staged, training)),
+        *(net, training, facts, columns),
+        stages=tuple(list_stages(net, staged, training)),
         levels=levels,
-        spans=spread(np.stack(np.broadcast_arrays(*used, layouts.pes)[:-1]))
-        if is_partial
-        else None,
+        spans=np.stack(np.broadcast_arrays(*used, layouts.pes)[:-1]) if is_partial else None,
     )
 
 
-def _narrow(values: Column, first: int) -> Column:
-    """Return values with size 1 along the dimensions, from `first` on, in which they are equal."""
-    for axis in range(first, values.ndim):
+def _narrow(values: Column) -> Column:
+    """Return values with size 1 along the dimensions in which they are equal."""
+    for axis in range(values.ndim):
         if values.size and np.all(values == (one := values.take([0], axis))):
             values = one
     return values

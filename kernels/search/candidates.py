@@ -27,32 +27,36 @@ _SHARED = [row.name for row in LAYOUT_COLUMNS.values() if row.search == "shared"
 SHARED = ("degrees", *sorted(_SHARED, key=lambda name: name == "micro"))
 
 
-def list_candidates(
+def find_candidates(
     net: Transformer, training: Training, pes: int, most: int, lists: Mapping[str, Sequence[int]]
-) -> tuple[Layouts, Tally]:
-    """List the candidates on this many PEs that break no rule, and count those that do.
+) -> tuple[Layouts, Column, Tally]:
+    """Find the candidates on this many PEs: a product of layouts, and the mask of those that break
+    no rule; count those that do.
 
     most: largest global batch [sequences]. lists: values of some columns, in place of the usual.
     Rules of the batch are not asked: each cell has its own.
     """
-    layouts, sensible = _find_candidates(net, pes, most, lists)
+    layouts, sensible = _multiply_sensible(net, pes, most, lists)
     # No batch breaks no rule of batches, whatever the micro-batch (0: not settled yet).
     settled = replace(layouts, micro=np.maximum(layouts.micro, 1))
     rules = list_rules(net, settled, replace(training, batch=0))
     broken = find_any(rule.mask for rule in rules.values())
     tally = Tally(int(np.count_nonzero(sensible & broken)))
     tally.count_rules(rules, sensible)
-    return list_product(layouts, sensible & ~broken), tally
+    allowed = sensible & ~broken
+    # A third of the last axis has none.
+    has_any = np.flatnonzero(allowed.any(axis=tuple(range(allowed.ndim - 1))))
+    return layouts.take(has_any), allowed[..., has_any], tally
 
 
 def count_candidates(
     net: Transformer, pes: int, most: int, lists: Mapping[str, Sequence[int]]
 ) -> int:
     """Count the candidates, without a list of them."""
-    return int(np.count_nonzero(_find_candidates(net, pes, most, lists)[1]))
+    return int(np.count_nonzero(_multiply_sensible(net, pes, most, lists)[1]))
 
 
-def _find_candidates(
+def _multiply_sensible(
     net: Transformer, pes: int, most: int, lists: Mapping[str, Sequence[int]]
 ) -> tuple[Layouts, Column]:
     """Return the product of all layouts, and the mask of those that are sensible, each once."""
@@ -74,7 +78,7 @@ def _find_candidates(
 
 def list_product(layouts: Layouts, mask: Column) -> Layouts:
     """List the masked layouts of a product."""
-    return layouts.list_rows(np.flatnonzero(np.broadcast_to(mask, layouts.shape)))
+    return layouts.list_rows(np.nonzero(np.broadcast_to(mask, layouts.shape)))
 
 
 def multiply(net: Transformer, pes: int, lists: Mapping[str, Iterable[int]]) -> Layouts:

@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 
-from paradl.kernels.columns import Column
+from paradl.kernels.columns import Column, find_distinct
 from paradl.kernels.names.flags import FORBIDS, Limit
 from paradl.kernels.parallelism.rules import Rules
 from paradl.kernels.work.layouts import COLUMNS
@@ -40,13 +40,6 @@ class Ranked:
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return Ranked(*map(np.concatenate, pairs))
 
-    def find_likely(self) -> Column:
-        """Mask of those that may be picked: what nothing forbids, or least in their cell."""
-        least = np.full(int(self.cell.max(initial=-1)) + 1, np.iinfo(int).max)
-        np.minimum.at(least, self.cell, self.forbidden)
-        likely: Column = self.forbidden <= np.maximum(least[self.cell], 1)
-        return likely
-
     def pick_best(self, most: int) -> "Ranked":
         """Take the best of each cell: those that least forbids, of these those of least value.
 
@@ -57,8 +50,8 @@ class Ranked:
         if most > 1:
             order = self._keep_first(order, most * MOST_MICRO)  # fewer to compare
             others = np.delete(self.rows[order], COLUMNS.index("micro"), axis=1)
-            keys = np.column_stack([self.cell[order], others])
-            _, first = np.unique(keys, axis=0, return_index=True)
+            _, place = find_distinct(self.cell[order], *others.T)
+            _, first = np.unique(place, return_index=True)
             order = order[np.sort(first)]
         return self.take(self._keep_first(order, most))
 
@@ -80,6 +73,18 @@ class Ranked:
         return self.take(order[self.memory[order] < np.concatenate(least)])
 
 
+def find_likely(forbidden: Column, allowed: Column, cell: Column) -> Column:
+    """Mask of candidates that may be picked: what nothing forbids, or least in their cell.
+
+    forbidden, allowed: of a list, or of a product, whose last axis has the cells.
+    """
+    least_of = np.where(allowed, forbidden, np.iinfo(int).max).reshape(-1, cell.size).min(axis=0)
+    least = np.full(int(cell.max(initial=-1)) + 1, np.iinfo(int).max)
+    np.minimum.at(least, cell, least_of)
+    likely: Column = allowed & (forbidden <= np.maximum(least[cell], 1))
+    return likely
+
+
 def _put_last(value: Column) -> Column:
     """Values with those that are undefined behind all others."""
     return np.where(np.isnan(value), inf, value)
@@ -99,13 +104,13 @@ class Tally:
     remedies: dict[str, str] = field(default_factory=dict)
     least: float = inf
 
-    def add(self, limit: Column, memory: Column, rules: Rules) -> None:
-        """Count a list of candidates by their flags, memory and broken rules."""
+    def add(self, limit: Column, memory: Column, rules: Rules, among: Column) -> None:
+        """Count candidates by their flags, memory and broken rules. among: mask of these."""
         forbids = limit & FORBIDS
-        large = forbids == Limit.MEMORY
-        self.candidates += limit.size
-        self.fitting += int(np.count_nonzero(forbids == 0))
-        self.count_rules(rules)
+        large = among & (forbids == Limit.MEMORY)
+        self.candidates += int(np.count_nonzero(among))
+        self.fitting += int(np.count_nonzero(among & (forbids == 0)))
+        self.count_rules(rules, among)
         self.reasons["memory"] += int(np.count_nonzero(large))
         self.least = min(self.least, float(np.min(memory, where=large, initial=inf)))
         self.remedies["memory"] = f"PEs of at least {self.least / 1e9:,.1f} GB, or more of them"

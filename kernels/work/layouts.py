@@ -74,18 +74,17 @@ class Layouts:
         """Select layouts of a list, by mask or by row number."""
         return self.map_columns(lambda column: column[rows])
 
-    def take(self, rows: Column | slice, axis: int) -> "Layouts":
-        """Select positions along one axis of a product."""
+    def take(self, rows: Column) -> "Layouts":
+        """Select positions along the last axis of a product."""
+        length = self.shape[-1]
         # A column of length 1 along a longer axis has that value at every position.
-        at, length = (*([slice(None)] * axis), rows), self.shape[axis]
         return self.map_columns(
-            lambda column: column[at] if column.shape[axis] == length else column
+            lambda column: column[..., rows] if column.shape[-1] == length else column
         )
 
-    def list_rows(self, numbers: Column) -> "Layouts":
-        """List the layouts at these flat positions of a product (C order)."""
+    def list_rows(self, at: tuple[Column, ...]) -> "Layouts":
+        """List the layouts at these positions along each axis of a product."""
         shape = self.shape
-        at = np.unravel_index(numbers, shape)
         return self.map_columns(lambda column: np.broadcast_to(column, shape)[at])
 
     def map_columns(self, change: Callable[[Column], Column]) -> "Layouts":
