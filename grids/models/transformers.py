@@ -74,7 +74,6 @@ def read_transformer(model: Architecture, samples: Dataset | None = None) -> Tra
     return find_blocks(model, samples).transformer
 
 
-@lru_cache(maxsize=64)  # a question reads a network several times: llama3_70b takes 70 ms of CPU
 def find_blocks(model: Architecture, samples: Dataset | None = None) -> "_Network":
     """Find the layers of each block; arguments and errors as of `read_transformer`."""
     shape, targets = (samples.shape, samples.targets) if samples else ((1, 1), None)
@@ -83,13 +82,18 @@ def find_blocks(model: Architecture, samples: Dataset | None = None) -> "_Networ
     # Of one token: what a longer sequence keeps is in proportion, but for scores.
     shape = (shape[0], 1) if model.rank == 1 else shape
     try:
-        network = _Network(model, model.layers_for(shape, targets))
+        network = _read_network(model, shape, targets)
     except ShapeError as error:
         # One token, of text without targets: networks of other sequences do not take it.
         raise _describe_other(model) if samples is None else InputError(str(error)) from error
     if not network.blocks or not network.list_parts("heads") or network.has_other_products:
         raise _describe_other(model)
     return network
+
+
+@lru_cache(maxsize=64)  # a question reads a network several times: llama3_70b takes 70 ms of CPU
+def _read_network(model: Architecture, shape: tuple[int, ...], targets: int | None) -> "_Network":
+    return _Network(model, model.layers_for(shape, targets))
 
 
 def _describe_other(model: Architecture) -> InputError:

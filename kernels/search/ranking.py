@@ -1,7 +1,7 @@
 """Ranked candidates: which layouts of each cell to keep, and why the others are none."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 import numpy as np
@@ -46,6 +46,14 @@ class Ranked:
         most: number per cell; of several, each layout is at its best micro-batch. Of equals the
         first are kept.
         """
+        return self.take(self._order_best(most))
+
+    def pick_together(self, most: int, weights: Column | int) -> "Ranked":
+        """Take the best of all cells together, by value times weight; each keeps its cell."""
+        of_one = replace(self, cell=np.zeros_like(self.cell), value=self.value * weights)
+        return self.take(of_one._order_best(most))
+
+    def _order_best(self, most: int) -> Column:
         order = np.lexsort((_put_last(self.value), self.forbidden, self.cell))
         if most > 1:
             order = self._keep_first(order, most * MOST_MICRO)  # fewer to compare
@@ -53,7 +61,7 @@ class Ranked:
             _, place = find_distinct(self.cell[order], *others.T)
             _, first = np.unique(place, return_index=True)
             order = order[np.sort(first)]
-        return self.take(self._keep_first(order, most))
+        return self._keep_first(order, most)
 
     def _keep_first(self, order: Column, most: int) -> Column:
         """Keep the first of each cell, at most this many, of rows that are sorted by their cell."""

@@ -25,7 +25,7 @@ from paradl.kernels.configuration.places import PLACES
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.statistics import Objective
 from paradl.kernels.names.stored import FREEDOM
-from paradl.kernels.oracle.uncertainty import draw_times
+from paradl.kernels.oracle.uncertainty import draw_times, percentiles
 from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import finite, name_percentiles, number
 from paradl.sweep.answers.objectives import Aim
@@ -62,6 +62,9 @@ def _list_percentiles(grid: Grid, row: Row, objective: Objective) -> Row:
     names = name_percentiles(objective)
     if not row["feasible"]:
         return dict.fromkeys(names)
+    if row["spread"] is not None:
+        known = percentiles(row[objective], row["spread"])
+        return {name: number(known[int(name[-2:])]) for name in names}
     values = compute_outputs(build_row_case(grid, row), names=names)
     return {name: finite(number(values[name])) for name in names}
 

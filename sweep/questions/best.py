@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from paradl.grids.grid import Grid
+from paradl.grids.grid import LABELS, Grid
 from paradl.grids.notes import has_old_layouts
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.flags import UNSUPPORTED
@@ -29,6 +30,7 @@ from paradl.sweep.cells.space import Space, list_given, look_up_capacity
 
 if TYPE_CHECKING:
     from paradl.sweep.cases.best_layouts import BestLayouts
+    from paradl.sweep.cases.layout_cells import LayoutCell
 
 # Most rows with intervals: each takes about 14 ms.
 MOST_RANGES = 1000
@@ -90,18 +92,13 @@ def rank_strategies(
         from paradl.sweep.cases.best_layouts import find_best_layouts  # late: imports JAX
 
         found = find_best_layouts(space, layouts, by_pe=aim.summarised is None)
-        reader = open_source(found.grid)
         # Their strategies are all asked about; values of other axes stay selected.
-        selection = {**(selection or {})}
-        selection.pop("strategy", None)
-        space = open_space(reader, selection)
-        max_global_batch = None
-    picks = list(pick_strategies(reader, selection, aim, max_global_batch))
-    if found:  # those of other places are no candidates
-        picks = [pick for pick in picks if pick["strategy"] in found.labels[_locate(pick)]]
-    if not picks:
-        return []
-    rows = [_describe_pick(space.grid, pick, aim) for pick in picks]
+        selection = {name: of for name, of in (selection or {}).items() if name != "strategy"}
+        space = open_space(found.grid, selection)
+        picks = _pick_layouts(found, selection, aim, intervals=intervals)
+    else:
+        picks = [(pick, None) for pick in pick_strategies(reader, selection, aim, max_global_batch)]
+    rows = [_describe_pick(space.grid, pick, aim, layout) for pick, layout in picks]
     # Intervals are computed anew, and would not hold what earlier formulas gave.
     is_old = has_old_layouts(space.grid, reader.versions)
     unsure = intervals and len(rows) <= MOST_RANGES and not is_old
@@ -122,16 +119,43 @@ def rank_strategies(
 best = tabulate("best", rank_strategies)
 
 
+def _pick_layouts(
+    found: "BestLayouts", selection: Selection, aim: Aim, *, intervals: bool
+) -> "list[tuple[Row, LayoutCell | None]]":
+    """List the best layouts, and the best cells of strategies that leave none open."""
+    grid = found.grid
+    draws = grid.draws if intervals else 0
+    layouts = (pick for of in found.found for pick in of.list_picks(aim, draws))
+    # Two strategies may have found the same.
+    given = list_given(grid, grid.axes)
+    distinct = {
+        tuple(pick[name] for name in (*LABELS, *given)): (pick, cell) for pick, cell in layouts
+    }
+    others = {*chain(*found.others.values())}
+    if not others:
+        return [*distinct.values()]
+    stated = tuple(strategy for strategy in grid.strategies if strategy.label in others)
+    picks = pick_strategies(replace(grid, strategies=stated), selection, aim)
+    return [
+        *distinct.values(),
+        # Those of other places are no candidates.
+        *((pick, None) for pick in picks if pick["strategy"] in found.others[_locate(pick)]),
+    ]
+
+
 def _locate(row: Row) -> tuple[str, str, str]:
     return row["model"], row["dataset"], row["system"]
 
 
-def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
-    """Row of a strategy's best cell; its values are None if nothing is allowed."""
+def _describe_pick(grid: Grid, pick: Row, aim: Aim, layout: "LayoutCell | None") -> Row:
+    """Row of a strategy's best cell; its values are None if nothing is allowed.
+
+    layout: of the cell, if already found.
+    """
     feasible = pick["pe"] is not None
     trains = pick["epochs"] is not None
     cell = {name: pick[name] for name in grid.dims if name in pick}
-    layout = find_layout(grid, cell) if feasible else None
+    layout = layout or (find_layout(grid, cell) if feasible else None)
     degrees = list_degrees(grid, cell, pick["chosen"], layout) if feasible else NO_DEGREES
     lacks = [UNSUPPORTED] if layout and layout.is_unsupported else []
     return {
@@ -150,6 +174,7 @@ def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
         if feasible
         else pick["limit"],
         "trains": trains,
+        "spread": pick.get("spread"),
     }
 
 
@@ -214,8 +239,9 @@ def _add_chances(grid: Grid, ranked: list[Row], aim: Aim, unsure: bool) -> list[
 
     unsure: compute them; else they are None.
     """
-    # `trains` is no key of the answer: only what follows needs it.
-    plain = [{name: value for name, value in row.items() if name != "trains"} for row in ranked]
+    # These are no keys of the answer: only what follows needs them.
+    inner = ("trains", "spread")
+    plain = [{name: value for name, value in row.items() if name not in inner} for row in ranked]
     if grid.spec.oracle != "machine":
         return plain
     from paradl.sweep.cases.probability import list_chances, list_nothing  # late: imports JAX

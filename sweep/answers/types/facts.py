@@ -7,6 +7,7 @@ answers are derived from both.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -83,6 +84,7 @@ def state_variable(name: str, unit: str = "1") -> Fact:
     return Fact((DERIVED | VARIABLES)[name].long_name, unit)
 
 
+@cache  # both sets of units of tables ask for all answers
 def list_fields(answer: type) -> dict[str, Field]:
     """Fields of an answer by name, each followed by its percentiles if it has some."""
     fields: dict[str, Field] = {}
