@@ -66,8 +66,12 @@ def _read_answer(answer: Answer, n: int) -> Row:
     """Read the quantities of a pick from an answer of several cells."""
     of_epoch = answer.spread.total if answer.spread else None
     spread = of_epoch if answer.train_spread is None else answer.train_spread
-    values = {"comp_time": answer.compute, "comm_time": answer.communication}
-    values |= {"memory": answer.memory, "epochs": answer.epochs}
+    values: dict[str, Cells | None] = {
+        "comp_time": answer.compute,
+        "comm_time": answer.communication,
+        "memory": answer.memory,
+        "epochs": answer.epochs,
+    }
     # In single precision, as cells are stored, so that all questions have the same number.
     return {
         **{
