@@ -110,8 +110,8 @@ def test_meta_ran_llama_405b_with_ends_as_blocks():
 def test_searches_try_all_chunks_that_divide():
     gpt = read("gpt3_175b")  # 96 blocks
     training = Training(64, 2048, RECIPES["bf16"])
-    found, *_ = find_candidates(gpt, training, 64, 64, {"pipeline": (8,), "micro": (1,)})
-    assert {*found.chunks.ravel().tolist()} == {1, 2, 3, 4, 6, 12}
+    found, _ = find_candidates(gpt, training, 64, 64, {"pipeline": (8,), "micro": (1,)})
+    assert {*found.layouts.chunks.ravel().tolist()} == {1, 2, 3, 4, 6, 12}
 
 
 def test_a_context_costs_more_than_replicas():

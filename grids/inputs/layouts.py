@@ -30,7 +30,12 @@ from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_PARTS, NODE
 from paradl.kernels.oracle.answer import answer_case, find_fit
 from paradl.kernels.parallelism.alignment import count_ranks_in_node
 from paradl.kernels.parallelism.layout import list_rules
-from paradl.kernels.search.candidates import count_candidates, find_candidates
+from paradl.kernels.search.candidates import (
+    Candidates,
+    count_candidates,
+    find_candidates,
+    join_candidates,
+)
 from paradl.kernels.search.ranking import Ranked, Tally, find_likely
 from paradl.kernels.search.stacks import find_unsupported
 from paradl.kernels.work.layouts import COLUMNS, Layouts
@@ -111,7 +116,7 @@ class LayoutSpace:
             return self._list_stated()
         # In parts: 4.5 million candidates at once took 2.1 instead of 0.3 GB, and 15.4 instead of
         # 8.0 s of CPU (2026-11).
-        likely = (self._find_likely(*part, tally) for part in self.list_candidates(MOST, tally))
+        likely = (self._find_likely(part, tally) for part in self.list_candidates(MOST, tally))
         parts = _join_lists(likely, MOST)
         answered = map(pick, parts if nearest else map(self._time, parts))
         # Candidates of one cell may be in several parts.
@@ -124,14 +129,13 @@ class LayoutSpace:
         own = np.full((1,) * values.rank, float(stated)) if isinstance(stated, int) else None
         return self.blocks.make_case(layouts, values, settings, own, exists)
 
-    def _find_likely(
-        self, layouts: Layouts, allowed: Flags, cell: Integers, tally: Tally | None
-    ) -> Ranked:
+    def _find_likely(self, candidates: Candidates, tally: Tally | None) -> Ranked:
         """List the candidates that may be picked, by limits and memory; their values are unknown.
 
         Over the product, which takes a third of the time of a list (2026-11).
         """
-        layouts, exists = self._complete(layouts, cell)
+        allowed, cell = candidates.allowed, candidates.cell
+        layouts, exists = self._complete(candidates.layouts, cell)
         case = self._make_rows_case(layouts, cell, exists)
         limit, memory, exists = (
             np.broadcast_to(part, allowed.shape) for part in (*find_fit(case), exists)
@@ -225,26 +229,21 @@ class LayoutSpace:
                 columns[name] = self._flatten(size)
         return columns
 
-    def list_candidates(
-        self, most: int, tally: Tally | None = None
-    ) -> Iterator[tuple[Layouts, Flags, Integers]]:
-        """Yield candidates, in parts of about `most`: a product of layouts, the mask of those that
-        break no rule, and the cell of each position of the last axis. tally: counts the others.
-        """
+    def list_candidates(self, most: int, tally: Tally | None = None) -> Iterator[Candidates]:
+        """Yield candidates, in parts of about `most`. tally: counts those that break a rule."""
+        return join_candidates(self._list_candidates(most, tally), most)
+
+    def _list_candidates(self, most: int, tally: Tally | None) -> Iterator[Candidates]:
         trained = self.blocks.net, self.blocks.training
         for pes, largest, lists, cells_of in self._list_sets():
-            layouts, allowed, broken = find_candidates(*trained, pes, largest, lists)
+            found, broken = find_candidates(*trained, pes, largest, lists)
             if tally:
                 tally.join(broken, cells_of.size)
-            if not allowed.any():  # the stated layout, so that its flags say what forbids it
-                layouts = Layouts.from_names([{name: of[0] for name, of in lists.items()}])
-                allowed = np.array([True])
-            *settings, width = allowed.shape
+            *settings, width = found.allowed.shape
             size = max(most // prod(settings), 1)
             for some in _cut(np.arange(width), size):
                 for part in _cut(cells_of, max(size // some.size, 1)):
-                    rows = np.tile(some, part.size)
-                    yield layouts.take(rows), allowed[..., rows], np.repeat(part, some.size)
+                    yield found.repeat(some, part)
 
     def _list_stated(self) -> Ranked:
         """List layouts that a strategy states, which nothing is to be chosen of."""

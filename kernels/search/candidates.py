@@ -1,7 +1,7 @@
 """Candidate layouts: every factorisation of the PEs with every combination of settings."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from operator import itemgetter
 
@@ -12,7 +12,7 @@ from paradl.kernels.divisors import factorise, list_divisors
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_DEGREES, RECOMPUTE
 from paradl.kernels.parallelism.layout import OF_BLOCKS, find_repeated, list_rules
 from paradl.kernels.search.ranking import Tally
-from paradl.kernels.work.layouts import Layouts
+from paradl.kernels.work.layouts import COLUMNS, Layouts
 from paradl.kernels.work.schedules import list_chunks
 from paradl.kernels.work.transformer import Training, Transformer
 
@@ -27,14 +27,67 @@ _SHARED = [row.name for row in LAYOUT_COLUMNS.values() if row.search == "shared"
 SHARED = ("degrees", *sorted(_SHARED, key=lambda name: name == "micro"))
 
 
+@dataclass(frozen=True)
+class Candidates:
+    """Candidate layouts: a product of settings, and of degrees and SHARED along its last axis.
+
+    allowed: mask of those that break no rule. cell: of each position of the last axis, the cell
+    that they may be chosen for.
+    """
+
+    layouts: Layouts
+    allowed: Column
+    cell: Column
+
+    def repeat(self, some: Column, cells: Column) -> "Candidates":
+        """Return some positions of the last axis for each of several cells."""
+        rows = np.tile(some, cells.size)
+        cell = np.repeat(cells, some.size)
+        return Candidates(self.layouts.take(rows), self.allowed[..., rows], cell)
+
+
+def join_candidates(parts: Iterable[Candidates], most: int) -> Iterator[Candidates]:
+    """Join consecutive products of equal settings as long as these are at most `most`.
+
+    Of a thousand PE counts each has a few: one by one, a formula takes four times as long.
+    """
+    held, size = list[Candidates](), 0
+    for part in parts:
+        is_other = held and held[0].allowed.shape[:-1] != part.allowed.shape[:-1]
+        if held and (is_other or size + part.allowed.size > most):
+            yield _join(held)
+            held, size = [], 0
+        held.append(part)
+        size += part.allowed.size
+    yield _join(held)
+
+
+def _join(parts: list[Candidates]) -> Candidates:
+    if len(parts) == 1:
+        return parts[0]
+    columns = {}
+    for name in COLUMNS:
+        first, *others = (getattr(part.layouts, name) for part in parts)
+        is_setting = first.shape[-1] == 1 and all(np.array_equal(first, of) for of in others)
+        columns[name] = first if is_setting else _append([first, *others], parts)
+    allowed = np.concatenate([part.allowed for part in parts], axis=-1)
+    return Candidates(Layouts(**columns), allowed, np.concatenate([part.cell for part in parts]))
+
+
+def _append(columns: list[Column], parts: list[Candidates]) -> Column:
+    """Append columns along the last axis."""
+    sizes = ((*of.shape[:-1], part.cell.size) for of, part in zip(columns, parts, strict=True))
+    return np.concatenate(list(map(np.broadcast_to, columns, sizes)), axis=-1)
+
+
 def find_candidates(
     net: Transformer, training: Training, pes: int, most: int, lists: Mapping[str, Sequence[int]]
-) -> tuple[Layouts, Column, Tally]:
-    """Find the candidates on this many PEs: a product of layouts, and the mask of those that break
-    no rule; count those that do.
+) -> tuple[Candidates, Tally]:
+    """Find the candidates on this many PEs for a first cell, and count those that break a rule.
 
     most: largest global batch [sequences]. lists: values of some columns, in place of the usual.
-    Rules of the batch are not asked: each cell has its own.
+    Rules of the batch are not asked: each cell has its own. If all break a rule, the first of each
+    list is a candidate, so that its flags say what forbids it.
     """
     layouts, sensible = _multiply_sensible(net, pes, most, lists)
     # No batch breaks no rule of batches, whatever the micro-batch (0: not settled yet).
@@ -46,7 +99,14 @@ def find_candidates(
     allowed = sensible & ~broken
     # A third of the last axis has none.
     has_any = np.flatnonzero(allowed.any(axis=tuple(range(allowed.ndim - 1))))
-    return layouts.take(has_any), allowed[..., has_any], tally
+    layouts, allowed = layouts.take(has_any), allowed[..., has_any]
+    if not has_any.size:
+        first = Layouts.from_names([{name: values[0] for name, values in lists.items()}])
+        shape, empty = (1,) * allowed.ndim, [n for n in COLUMNS if not getattr(layouts, n).size]
+        layouts = replace(layouts, **{n: getattr(first, n).reshape(shape) for n in empty})
+        allowed = np.zeros((*allowed.shape[:-1], 1), bool)
+        allowed.flat[0] = True
+    return Candidates(layouts, allowed, np.zeros(allowed.shape[-1], int)), tally
 
 
 def count_candidates(
