@@ -7,6 +7,7 @@ bit of a program gave a wrong cube without a word.
 import os
 import stat
 import sys
+from collections.abc import Iterable
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +15,18 @@ from shlex import quote
 
 DIGEST_BYTES = sha256().digest_size
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def digest_sources(folders: Iterable[Path]) -> str:
+    """Return a digest of the Python files of packages."""
+    digest = sha256()
+    for folder in folders:
+        # Sorted, since `rglob` has the file system's order.
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(f"{folder.name}/{path.relative_to(folder).as_posix()}\n".encode())
+            digest.update(path.read_bytes())
+    # 64 bits protect against mistakes, not against malice.
+    return digest.hexdigest()[:16]
 
 
 def read_file(path: Path) -> bytes | None:

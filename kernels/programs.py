@@ -20,8 +20,7 @@ from typing import Any
 import jax
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
-from paradl.kernels.cache_files import read_file, write_file
-from paradl.kernels.source_digest import digest_sources
+from paradl.kernels.cache_files import digest_sources, read_file, write_file
 
 PACKAGE = Path(__file__).parent
 # Where Linux tells which instructions a CPU has: XLA compiles for them.
@@ -94,12 +93,10 @@ def _find(name: str) -> Path | None:
 @cache
 def _identify_process() -> str:
     """Return what programs depend on besides their arguments: this code, XLA and the device."""
-    folder = find_folder()
-    sources = digest_sources([PACKAGE], folder and folder.with_name("digests"))
     device = jax.devices()[0]
     cpu = CPU.read_text().split("\n\n")[0].splitlines() if CPU.exists() else []
     # Its speed changes all the time.
     features = [line for line in cpu if not line.startswith(("cpu MHz", "bogomips"))]
     versions = jax.__version__, version("jaxlib"), device.client.platform_version
     machine = platform.machine(), device.device_kind, len(jax.devices()), features
-    return f"{sources} {versions} {machine} {os.environ.get('XLA_FLAGS')}"
+    return f"{digest_sources([PACKAGE])} {versions} {machine} {os.environ.get('XLA_FLAGS')}"

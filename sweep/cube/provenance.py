@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from platformdirs import user_cache_path
-
+from paradl.kernels.cache_files import digest_sources
 from paradl.kernels.names.layout_terms import LAYOUT_FORMULAS
-from paradl.kernels.source_digest import digest_sources
 
 if TYPE_CHECKING:
     from paradl.grids.grid import Grid
@@ -84,8 +82,7 @@ def list_versions() -> dict[str, str]:
 @cache
 def digest_code() -> str:
     """Return a digest of the sources that compute answers."""
-    folders = [Path(str(resources.files(package))) for package in COMPUTING]
-    return digest_sources(folders, user_cache_path("paradl") / "digests")
+    return digest_sources(Path(str(resources.files(package))) for package in COMPUTING)
 
 
 def check_code(began: Mapping[str, object]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paradl.kernels.cache_files import read_file, write_file
+from paradl.kernels.cache_files import digest_sources, read_file, write_file
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="modes say nothing of who may write")
 ROOT = pytest.mark.skipif(
@@ -103,3 +103,15 @@ def test_a_shared_cache_may_be_read_only(path: Path) -> None:
         assert read_file(path) == b"content"
     finally:
         path.parent.chmod(0o755)
+
+
+def test_a_digest_of_sources_depends_on_their_text_and_names(tmp_path: Path) -> None:
+    law = tmp_path / "laws" / "law.py"
+    law.parent.mkdir()
+    law.write_text("SPEED = 2.0\n")
+    first = digest_sources([law.parent])
+    assert digest_sources([law.parent]) == first
+    law.write_text("SPEED = 2\n")
+    second = digest_sources([law.parent])
+    law.rename(law.with_name("speed.py"))
+    assert len({first, second, digest_sources([law.parent])}) == 3

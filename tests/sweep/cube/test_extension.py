@@ -4,7 +4,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -286,18 +286,14 @@ def formula(tmp_path, monkeypatch) -> Iterator[Path]:
     sys.modules.pop("formulas", None)
 
 
-@pytest.mark.parametrize(
-    ("text", "grows"),
-    [("# Measured.\n\nSPEED = 2.0\n", True), ('"""Words."""\n\nSPEED = 2.5\n', False)],
-)
-def test_a_comment_does_not_stop_a_store_from_growing(text, grows, formula, data_spec, tmp_path):
+def test_other_formulas_add_nothing_to_a_store(formula, data_spec, tmp_path):
     url = tmp_path / "cube.zarr"
     paradl.run(data_spec, url)
-    formula.write_text(text)
+    formula.write_text("SPEED = 2.5\n")
     provenance.digest_code.cache_clear()
-    with nullcontext() if grows else pytest.raises(InputError, match="other code: code "):
+    with pytest.raises(InputError, match="other code: code "):
         paradl.run(longer(data_spec, LONGER["pe"]), url, extend=True)
-    assert (paradl.open_dataset(url).sizes["pe"] == 5) == grows
+    assert paradl.open_dataset(url).sizes["pe"] < 5
 
 
 class Cut(BaseException):
