@@ -79,6 +79,11 @@ PREFIXES = (
     *((1e-3, "m"), (1e-6, "u"), (1e-9, "n")),
 )
 
+# Of input without pint.
+PLAIN = {prefix: Decimal(str(size)) for size, prefix in PREFIXES} | {
+    f"{prefix}i": Decimal(1024**n) for n, prefix in enumerate("KMGTP", 1)
+}
+
 # Of durations from seconds on.
 TIMES = ("s", "s/epoch")
 LONG_TIMES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
@@ -219,6 +224,11 @@ def _multiply(number: str, factor: Decimal) -> float:
 @lru_cache(maxsize=1024)  # a list of 30,000 quantities has few units
 def _find_factor(suffix: str, unit: str) -> Decimal | None:
     """Return the size of `suffix` in `unit`; None if it is no unit or of another dimension."""
+    # To import pint takes a tenth of a cold answer, which has little but GB, GiB, Gbit/s and us.
+    in_bytes = suffix.replace("bit", "B")
+    prefix = in_bytes.removesuffix(unit)
+    if in_bytes.endswith(unit) and prefix in PLAIN:
+        return PLAIN[prefix] / (8 if "bit" in suffix else 1)
     import pint
 
     try:
