@@ -66,8 +66,8 @@ HEAD = """# Scoreboard: published runs of transformers
 <!-- python -m benchmarks.scoreboard -->
 
 Seconds per iteration of published runs, stated or derived (`grids/catalogue/measured/README.md`),
-beside the prediction of a fit that has not seen the run's stack: eleven numbers shared by all
-stacks, devices and networks. The 80 % interval is {} times
+compared with the prediction of a fit that has not seen the run's stack: eleven numbers shared by
+all stacks, devices and networks. The 80 % interval is {} times
 the prediction on V100, A100 and H100 in 16 bits and {} on the others, for mixtures of experts
 {} and {} (docs/transformers.md, Intervals, has the rule).
 
@@ -76,17 +76,18 @@ software (of any device where it has no other); *6 P*, six FLOPs per parameter t
 (C = 6 P x tokens, Hoffmann et al. 2022) at {fixed:.0%} of the peak. Accuracy is that of
 [accuracy.md](accuracy.md#what-accuracy-means).
 
-Others state, on runs of their choice: Calculon 96.35 % on 8 rows of one paper; SimuMax 94.4 % on 43
-rows of one machine that it had measured; learned operator models 95.0 and 90.6 % on two machines
-(arXiv 2509.22832). None of these is of runs left out by stack: the figures do not compare.
+Other tools report accuracy on runs of their own choice: Calculon 96.35 % on 8 rows of one paper;
+SimuMax 94.4 % on 43 rows of one machine that it had measured; learned operator models 95.0 and
+90.6 % on two machines (arXiv 2509.22832). Their runs were not left out by stack, so these figures
+are not comparable.
 """
 
 
 UNSEEN = """
 ## Runs that no fit has seen
 
-`grids/catalogue/measured/layouts_unseen.csv`, by the rates as shipped, beside the median MFU of all
-fitted runs on the same device; int8 counts as fp8. Parts of a collection overlap.
+`grids/catalogue/measured/layouts_unseen.csv`, predicted with the shipped rates, and by the median
+MFU of all fitted runs on the same device; int8 counts as fp8. Parts of a collection overlap.
 """
 
 
