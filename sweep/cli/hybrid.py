@@ -144,13 +144,7 @@ class PlaceOptions:
     optimizer: Annotated[
         Literal["sgd", "adam", "none"], Option(help="Optimizer whose state takes memory.")
     ] = "sgd"
-    micro_batches: Annotated[
-        str | None,
-        Option(
-            metavar="S|B,B[,B]",
-            help="Number of micro-batches, or the samples of each; they overlap as in GPipe.",
-        ),
-    ] = None
+    micro_batches: Annotated[int, take_count("Micro-batches, which overlap as in GPipe.")] = 1
     effort: Annotated[
         float,
         Option(help="How much to search: about a second of an idle core per unit, on any machine."),
@@ -167,17 +161,14 @@ def place(
     form: options.Form = "table",
 ) -> None:
     """Place operators on devices for the shortest step, with a bound."""
-    given = {**vars(context.obj)}
+    given = vars(context.obj)
     options.check_names(given, several=False)
     from paradl.sweep.questions.place.timed_graph import expect_graph
 
     expect_graph(given["what"])  # importing the solver takes a second
     from paradl.sweep.questions.place.question import place as ask
-    from paradl.sweep.show.place import show_placement
+    from paradl.sweep.show.hybrid import show_placement
 
-    if given["micro_batches"] is not None:
-        counts = options.parse_counts(given["micro_batches"], "--micro-batches")
-        given["micro_batches"] = counts
     with report_state("searching", silent=quiet) as report:
 
         def report_gap(best: float | None, bound: float) -> None:
@@ -187,7 +178,7 @@ def place(
         answer = ask(**given, tell=report_gap)
     if plot is not None and answer["feasible"]:
         from paradl.sweep.plots.figures import save_figure
-        from paradl.sweep.plots.timeline import draw_placement
+        from paradl.sweep.plots.hybrid import draw_placement
 
         save_figure(draw_placement(answer, size, dark), plot)
     show_placement(answer, form)

@@ -41,7 +41,7 @@ def probe_machine(
 ) -> None:
     """Measure this device through JAX: products, convolutions, memory, launches."""
     from paradl.sweep.importing.machines.device_times import describe_device, probe_device
-    from paradl.sweep.show.rows import show
+    from paradl.sweep.show.tables import show
 
     with report_state("starting", silent=quiet) as report:
         times = probe_device(precision, report, budget=seconds)
@@ -65,7 +65,7 @@ def probe_model(
     check_name("model", model)
     options.check_names({"dataset": dataset}, several=False)
     from paradl.sweep.importing.networks.profile import profile_model, write_model
-    from paradl.sweep.show.rows import show_rows
+    from paradl.sweep.show.tables import show_rows
 
     expect_output(output, [Path(model)])
     with report_state("starting", silent=quiet) as report:
@@ -120,7 +120,7 @@ def check_model(
     check_name("model", model)
     from paradl.sweep.importing.networks.safetensors_file import count_parameters
     from paradl.sweep.questions.catalogue import list_models
-    from paradl.sweep.show.rows import show_one
+    from paradl.sweep.show.tables import show_one
 
     stored = count_parameters(weights)
     (row,) = list_models(model)

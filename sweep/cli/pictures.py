@@ -94,12 +94,6 @@ def sensitivity(context: Context) -> None:
     _draw(context, "sensitivity")
 
 
-@app.command(cls=PictureCommand)
-def timeline(context: Context) -> None:
-    """The schedule of a pipeline: what its stages do in an iteration of one configuration."""
-    _draw(context, "timeline")
-
-
 def _draw(context: Context, kind: str, **settings: object) -> None:
     """Draw a picture into a file; stderr says if the store's sweep is unfinished."""
     given: PictureOptions = context.obj

@@ -32,7 +32,6 @@ from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.terms import TERMS
-from paradl.sweep.plots.passes import BACKWARD, FORWARD, REST, WEIGHTS
 
 Size = Literal["paper", "page", "slide"]
 SIZES = get_args(Size)
@@ -129,7 +128,7 @@ class Look:
         return {"facecolor": self.colour, "hatch": self.hatch, "edgecolor": ink}
 
 
-# Okabe and Ito's, for compute and communication, or forward and backward.
+# Okabe and Ito's, for compute and communication, or forward and backward passes.
 BLUE, ORANGE = "#0072B2", "#E69F00"
 
 DOTTED: Dash = (0, (1, 1.2))
@@ -170,7 +169,7 @@ VARIANTS: tuple[tuple[str, Dash, str], ...] = (
 )
 
 # Parts of a bar: light and dark alternate, so that neighbours in a stack differ. Compute is blue
-# and plain, communication orange and hatched, as forward and backward are in timelines.
+# and plain, communication orange and hatched.
 BLUES = (BLUE, "#8CC4E6", "#00476F", "#5FA9D3", "#B9DDF1", "#2E8BC0", "#1A5F8A", "#DCEEF8")
 ORANGES = (ORANGE, "#FBE0A8", "#A87300", "#F2C45A", "#FFF0D0", "#C98B00", "#7A5400", "#F7D086")
 # Memory that grows with the batch is green and plain, the model's own purple and hatched.
@@ -210,13 +209,6 @@ MEMORY_LOOKS = {
     **_pair(["parameters"], PURPLES, HATCHES),
     "reserved": {"facecolor": "#FFFFFF", "hatch": ""},
 }
-PASS_LOOKS: dict[str, dict[str, Any]] = {
-    FORWARD: {"facecolor": BLUE},
-    BACKWARD: {"facecolor": ORANGE},
-    WEIGHTS: {"facecolor": "#CC79A7"},
-    REST: {"facecolor": "#DEDEDE", "hatch": "///"},
-}
-MESSAGE = "#D55E00"  # Okabe and Ito's vermilion
 MORE, LESS = "more is better", "less is better"
 SLOPE_LOOKS: PartLooks = {MORE: {"facecolor": BLUE}, LESS: {"facecolor": ORANGE, "hatch": "//"}}
 WORDS = {"forward_backward": "forward and backward", "pass_overhead": "reading weights"}

@@ -9,7 +9,6 @@ from paradl.sweep.plots.front import Against, describe_front, draw_front
 from paradl.sweep.plots.looks import Size
 from paradl.sweep.plots.memory import describe_memory, draw_memory
 from paradl.sweep.plots.scaling import Quantity, describe_scaling, draw_scaling
-from paradl.sweep.plots.timeline import describe_timeline, draw_timeline
 from paradl.sweep.plots.tornado import describe_tornado, draw_tornado
 from paradl.sweep.plots.winners import describe_map, draw_map
 
@@ -72,9 +71,3 @@ class Plots:
     ) -> Figure:
         """Draw the elasticities of one configuration's time as a tornado."""
         return draw_tornado(describe_tornado(self._source, selection), size, dark)
-
-    def timeline(
-        self, selection: Selection | None = None, size: Size = "page", dark: bool = False
-    ) -> Figure:
-        """Draw the passes of a pipeline's stages in an iteration [s], of one configuration."""
-        return draw_timeline(describe_timeline(self._source, selection), size, dark)

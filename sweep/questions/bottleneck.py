@@ -9,8 +9,7 @@ from paradl.grids.grid import Grid, Index
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.names.layout_terms import EVERY_TERM
-from paradl.sweep.answers.frames import tabulate
-from paradl.sweep.answers.mapping import Row
+from paradl.sweep.answers.mapping import Row, tabulate
 from paradl.sweep.answers.numbers import find_range, name_percentiles, name_range
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.degrees import list_degrees

@@ -10,8 +10,7 @@ from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.statistics import BEST, EFFICIENCY, Objective
-from paradl.sweep.answers.frames import name_arguments
-from paradl.sweep.answers.mapping import Row
+from paradl.sweep.answers.mapping import Row, name_arguments
 from paradl.sweep.answers.objectives import expect_objective
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.picks import PLACE
@@ -45,10 +44,10 @@ def regret(
     `draws` of uncertain machine parameters the configuration is fixed: the best for the expected
     machine.
 
-    A row: rank, labels, worst_loss, worst_at (the system, the value, or the parameters of a draw
-    that slow it most), mean_loss, and `infeasible_at`; a strategy that is infeasible somewhere has
-    neither rank nor loss. Answers come from summaries if the store has them; draws need a cube of
-    the machine oracle. InputError: an unknown axis, or one along which strategies choose.
+    A row: rank, labels, worst_loss, worst_at (the system or the value; None over draws), mean_loss,
+    and `infeasible_at`; a strategy that is infeasible somewhere has neither rank nor loss. Answers
+    come from summaries if the store has them; draws need a cube of the machine oracle. InputError:
+    an unknown axis, or one along which strategies choose.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
@@ -172,29 +171,14 @@ def _regret_draws(reader: Reader, selection: Selection | None, objective: Object
 
 def _rank_draws(grid: "Grid", labels: Row, rows: list[Row], objective: Objective) -> list[Row]:
     """Rows of one place, from the strategies' best configurations."""
-    from paradl.sweep.cases.probability import describe_draw, draw_seconds  # late: imports JAX
+    from paradl.sweep.cases.probability import draw_seconds  # late: imports JAX
 
     drawn = [draw_seconds(grid, row, objective) if row["feasible"] else None for row in rows]
     count = next(len(times) for times in drawn if times is not None)
     table = np.array([np.full(count, np.inf) if times is None else times for times in drawn])
     strategies = np.array([row["strategy"] for row in rows], object)
-    ranked = rank_losses(labels, strategies, np.arange(count), table)
-    # A loss is against the fastest of its own draw.
-    fastest = [rows[at] for at in table.argmin(axis=0)]
-    by_label = {row["strategy"]: row for row in rows}
-
-    def describe(row: Row) -> str | None:
-        draw = row["worst_at"]
-        if draw is None:
-            return None
-        return describe_draw(grid, by_label[row["strategy"]], fastest[draw], draw)
-
-    # Feasibility does not depend on the draw: say so instead of listing all draws.
+    # A draw has no name, and feasibility does not depend on it.
     return [
-        {
-            **row,
-            "worst_at": describe(row),
-            "infeasible_at": ["all draws"] if row["infeasible_at"] else [],
-        }
-        for row in ranked
+        row | {"worst_at": None, "infeasible_at": ["all draws"] if row["infeasible_at"] else []}
+        for row in rank_losses(labels, strategies, np.arange(count), table)
     ]

@@ -11,8 +11,8 @@ from paradl.sweep.questions.limits import END, pick_furthest, weigh_reach
 from paradl.sweep.questions.pareto import find_knee
 from paradl.sweep.report.names import write_stop
 from paradl.sweep.report.sentences import brief, name_row, write_time
-from paradl.sweep.show.columns import format_cell, format_value
-from paradl.sweep.show.rows import shorten_label
+from paradl.sweep.show.columns import format_cell
+from paradl.sweep.show.tables import shorten_label
 
 # What is minimised, in a sentence and on an axis.
 TRADED = {
@@ -171,39 +171,4 @@ def ask_provision(rows: Sequence[Row], seconds: float, epochs: float | None) -> 
             "reason": "why not",
         },
         opening=rows[0],  # the fewest PEs come first
-    )
-
-
-def ask_need(rows: Sequence[Row], parameter: str) -> Asked:
-    """Make the question which value of a parameter a goal needs; rows: of `list_needs`."""
-
-    def write(value: float | None) -> str:
-        return "unknown" if value is None else format_value(parameter, value)
-
-    words = parameter.replace("_", " ")
-    kept = [
-        row | {"wanted": row["reason"] or write(row["needed"]), "today": write(row["own"])}
-        for row in rows
-    ]
-
-    def describe(rows: Sequence[Row]) -> str:
-        return " ".join(
-            f"{row['strategy']} on {row['pe']:,.0f} PEs needs {words} {row['wanted']}; "
-            f"the system has {row['today']}."
-            for row in [row for row in rows if not row["reason"]] or rows[:1]
-        )
-
-    return Asked(
-        title=f"The {words} that the goal needs",
-        meaning="One row per strategy and number of PEs.",
-        rows=kept,
-        describe=describe,
-        x=("needed", words),
-        columns={
-            "strategy": "strategy",
-            "pe": "PEs",
-            "batch": "batch",
-            "today": "this system",
-            "wanted": "needed",
-        },
     )

@@ -11,8 +11,6 @@ Row = Mapping[str, Any]
 
 DIGITS = 2  # of numbers in sentences
 FULL = 0.95  # of the memory: a little more than predicted, and the configuration does not run
-SPARE = 0.9  # of the memory, at most, of a configuration that is named as the safer one
-SLIGHTLY = 1.1  # times the winner's value, at most, of the safer one
 # Samples: the largest batch for which Goyal et al. (2017) show that ImageNet loses no accuracy.
 PROVEN_BATCH = 8192
 
@@ -69,8 +67,8 @@ def describe_best(ranking: Sequence[Row], goal: Goal, precision: str, bottleneck
             losers.setdefault(row["reason"], []).append(row["strategy"])
     parts = []
     if feasible:
-        best, *others = feasible
-        parts = [_describe_winner(best, goal, precision), bottleneck, *_warn(best, others)]
+        best = feasible[0]
+        parts = [_describe_winner(best, goal, precision), bottleneck, *_warn(best)]
     else:
         row = ranking[0]
         parts = [f"Nothing is feasible for {row['model']} on {row['system']}."]
@@ -88,22 +86,12 @@ def _describe_winner(best: Row, goal: Goal, precision: str) -> str:
     return f"{name_row(best)} of {best['system']} ({precision}){batch} {what}{memory}."
 
 
-def _warn(best: Row, others: Sequence[Row]) -> list[str]:
+def _warn(best: Row) -> list[str]:
     """List what speaks against the winner."""
     warnings = []
     if best["capacity"] and best["memory"] > FULL * best["capacity"]:
-        spare = (
-            row
-            for row in others
-            if row["memory"] <= SPARE * row["capacity"] and row["value"] <= SLIGHTLY * best["value"]
-        )
-        text = f"Caution: it fills {best['memory'] / best['capacity']:.0%} of the memory"
-        if safer := next(spare, None):
-            more = safer["value"] / best["value"] - 1
-            text += (
-                f"; {name_row(safer)} needs {brief(safer['memory'] / 1e9)} GB and {more:.1%} more"
-            )
-        warnings.append(f"{text}.")
+        filled = best["memory"] / best["capacity"]
+        warnings.append(f"Caution: it fills {filled:.0%} of the memory.")
     if not best.get("epochs") and (best.get("global_batch") or 0) > PROVEN_BATCH:
         warnings.append(
             f"Caution: whether a global batch of {best['global_batch']:,.0f} converges is not "

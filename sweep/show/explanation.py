@@ -11,11 +11,9 @@ from paradl.grids.reading.errors import format_count
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.sweep.answers.reasons import keep_reasons
 from paradl.sweep.explanation.launch import note_last_node
-from paradl.sweep.show.columns import format_cell
+from paradl.sweep.show.columns import format_cell, write_summary
 from paradl.sweep.show.data import Format, Row
-from paradl.sweep.show.rows import show, show_sections
-from paradl.sweep.show.summary import write_summary
-from paradl.sweep.show.tables import print_record, print_table, print_text
+from paradl.sweep.show.tables import print_record, print_table, print_text, show, show_sections
 
 RECORD = (
     *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments"),

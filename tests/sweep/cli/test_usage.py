@@ -54,8 +54,6 @@ def test_a_share_is_a_number(cli):
 @pytest.mark.parametrize(
     ("question", "option"),
     [
-        (("limits", "--price", "3"), "--price"),
-        (("limits", "--crossovers", "pe", "--price", "3"), "--price"),
         (("limits", "--crossovers", "pe", "--intervals"), "--intervals"),
         (("limits", "--crossovers", "pe", "--efficiency", "0.8"), "--efficiency"),
         (
