@@ -51,17 +51,18 @@ def test_a_setting_is_an_axis(name: str) -> None:
 
 
 def test_slopes_are_differences() -> None:
-    slopes = paradl.grad(NETWORK, STRATEGY, PE, BATCH, list(SLOPED), **PLACE).squeeze()
+    stored = [f"elasticity_epoch_time_{name}" for name in SLOPED]
+    settings = {"outputs": ["comp_time", "comm_time", "memory", "limit", *stored]}
+    # In a list: one configuration is no Dataset.
+    slopes = paradl.predict(NETWORK, STRATEGY, [PE], BATCH, settings=settings, **PLACE).squeeze()
     for name in SLOPED:
         more, less = (
             ask(**{name: USUAL[name] * (1 + step)})["epoch_time"] for step in (STEP, -STEP)
         )
-        expected = (more - less) / (2 * STEP) / float(slopes.epoch_time)
+        expected = (more - less) / (2 * STEP) / ask()["epoch_time"]
         elasticity = float(slopes[f"elasticity_epoch_time_{name}"])
         assert elasticity == pytest.approx(expected, abs=2e-5)
         assert (abs(elasticity) > 1e-7) == (name not in {*IDLE, "memory_capacity"})
-        derivative = float(slopes[f"d_epoch_time_d_{name}"])
-        assert derivative * USUAL[name] == pytest.approx(elasticity * float(slopes.epoch_time))
 
 
 def test_sensitivity_lists_what_moves_the_time() -> None:

@@ -22,7 +22,6 @@ from .sweep.questions.catalogue import systems as systems
 from .sweep.questions.crossovers import crossovers as crossovers
 from .sweep.questions.diff import diff as diff
 from .sweep.questions.explain import explain as explain
-from .sweep.questions.grad import grad as grad
 from .sweep.questions.hybrid.question import hybrid as hybrid
 from .sweep.questions.limits import limits as limits
 from .sweep.questions.needs import needs as needs

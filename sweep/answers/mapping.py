@@ -26,10 +26,6 @@ class AnswerMapping(dict[str, Any]):
     183236640.0
     """
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a plain copy."""
-        return dict(self)
-
     def to_frame(self) -> "pd.DataFrame":
         """Return the rows of an answer that has rows, else a row for each field, by its name."""
         import pandas as pd  # late: it takes long to import

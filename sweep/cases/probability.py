@@ -9,7 +9,6 @@ from statistics import NormalDist, fmean
 
 import numpy as np
 from jax import Array
-from numpy.typing import NDArray
 
 from paradl.grids.grid import Grid
 from paradl.kernels.arrays import xp
@@ -78,15 +77,6 @@ def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epo
     (time, error), (other, error_of_other) = times
     apart = np.log(np.asarray(other / time)) / np.sqrt(error**2 + error_of_other**2 + unsure**2)
     return fmean(map(NormalDist().cdf, np.ravel(apart).tolist()))
-
-
-def draw_seconds(grid: Grid, row: Row, objective: Objective) -> NDArray[np.float64]:
-    """Time of a row of `best` in each draw [s], per epoch or to the target."""
-    case = build_row_case(grid.ask_intervals(), row)
-    if objective == "epoch_time":
-        case = replace(case, training=None)
-    seconds, _ = draw_sample_times(case)
-    return np.asarray(seconds) * number(case.run.samples)
 
 
 @compiled("beside", numpy=True)

@@ -44,17 +44,6 @@ ELSEWHERE = {
     "--latency": "--set 'inter_latency=5 us'",
 }
 
-# Typer takes these texts from pydantic.
-PLAINER = {
-    "Input should be a valid integer, unable to parse string as an integer": "expected a whole "
-    "number, such as 32",
-    "Input should be a valid number, unable to parse string as a number": "expected a number, "
-    "such as 0.5",
-    "Input should be less than or equal to ": "expected at most ",
-    "Input should be greater than or equal to ": "expected at least ",
-    "Value error, ": "",
-}
-
 
 def end(message: str, code: int, page: ErrorPage = "") -> NoReturn:
     """Exit with a message on stderr, and the page of the documentation that says more."""
@@ -127,8 +116,7 @@ def explain_usage(error: Any) -> None:
     if instead is not None:
         error.message = f"{error.message}; write {instead}"
         error.possibilities = None  # typer's guesses by spelling
-    for theirs, ours in PLAINER.items():
-        error.message = error.message.replace(theirs, ours)
+    error.message = error.message.replace("Value error, ", "")  # pydantic's words
 
 
 # Verbs by what they are for, in the order of `paradl --help`.

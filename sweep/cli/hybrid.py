@@ -1,8 +1,7 @@
 """Commands of Pal et al. (IEEE Micro 2019): hybrid or data parallelism, placement of operators."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from typer import Argument, Context, Option, Typer
 
@@ -64,7 +63,6 @@ def hybrid(
     context: Context,
     plot: options.Plot = None,
     size: options.Size = "page",
-    dark: options.Dark = False,
     form: options.Form = "table",
 ) -> None:
     """When hybrids reach a target before data parallelism."""
@@ -95,24 +93,10 @@ def hybrid(
         from paradl.sweep.plots.figures import save_figure
         from paradl.sweep.plots.hybrid import draw_hybrid
 
-        save_figure(draw_hybrid(answer, size, dark), plot)
+        save_figure(draw_hybrid(answer, size), plot)
     show_hybrid(answer, form)
     if not trained:
-        end(
-            "no hybrid, or no data parallelism, can train on any of these PE counts: "
-            f"{_explain_gap(answer['rows'])}",
-            NOTHING_FEASIBLE,
-        )
-
-
-def _explain_gap(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return why some contenders can train on none of the PE counts."""
-    trained = {row["strategy"] for row in rows if row["speedup"] is not None}
-    stuck = [row for row in rows if row["strategy"] not in trained]
-    if not stuck:  # a hybrid without rows
-        return "group_does_not_divide"
-    limits = dict.fromkeys(limit for row in stuck for limit in row["limit"])
-    return ", ".join(limits) or "no batch converges"
+        end("no hybrid, or no data parallelism, can train on these PE counts", NOTHING_FEASIBLE)
 
 
 def _parse_speedups(items: list[str] | None) -> dict[int, float]:
@@ -156,7 +140,6 @@ def place(
     context: Context,
     plot: options.Plot = None,
     size: options.Size = "page",
-    dark: options.Dark = False,
     quiet: options.Quiet = False,
     form: options.Form = "table",
 ) -> None:
@@ -180,7 +163,7 @@ def place(
         from paradl.sweep.plots.figures import save_figure
         from paradl.sweep.plots.hybrid import draw_placement
 
-        save_figure(draw_placement(answer, size, dark), plot)
+        save_figure(draw_placement(answer, size), plot)
     show_placement(answer, form)
     if not answer["feasible"]:
         count = answer["smallest_devices"]

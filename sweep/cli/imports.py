@@ -156,7 +156,6 @@ def import_machine_logs(
         int | None, take_count("Network adapters per node that PEs use.", least=1)
     ] = None,
     size: Annotated[int | None, take_count("PEs of the whole machine.", least=1)] = None,
-    plot: options.Plot = None,
     form: options.Form = "table",
 ) -> None:
     """Fit a machine to logs of benchmarks, and write it as a file to edit."""
@@ -173,11 +172,6 @@ def import_machine_logs(
     machine = find("system", like, Path()) if like else None
     given = Given(name or output.stem, machine, pes_per_node, links_per_node, size)
     imported = import_machine(read_evidence(files, pe), given)
-    if plot is not None:
-        from paradl.sweep.plots.collectives import draw_collectives
-        from paradl.sweep.plots.figures import save_figure
-
-        save_figure(draw_collectives(imported.rows), plot)
     write_machine(imported, output)
     show_machine(imported, form)
     tell(f"paradl: wrote {output}")

@@ -171,7 +171,6 @@ Size = Annotated[
     Literal["paper", "page", "slide"],
     Option("--size", help="Width: a paper's column (3.3 in), page (6.6 in) or slide (10 in)."),
 ]
-Dark = Annotated[bool, Option("--dark", help="Draw on a black background.")]
 Force = Annotated[bool, Option("--force", help="Replace an existing output.")]
 
 # The objective of a ranking.

@@ -128,7 +128,7 @@ def best(
         Option(
             "--worst-case",
             metavar="OVER",
-            help="Rank by the worst slowdown over system, draws, or any axis except pe.",
+            help="Rank by the worst slowdown over system, or any axis except pe.",
         ),
     ] = None,
 ) -> None:

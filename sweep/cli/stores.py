@@ -4,12 +4,11 @@ import signal
 from functools import partial
 from math import inf, prod
 from pathlib import Path
-from shlex import quote
 from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-from paradl.grids.reading.errors import InputError, format_count
+from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import FAILED, INTERRUPTED, MISSED, PatientCommand, end
@@ -41,14 +40,6 @@ def sweep(
     """Sweep a design space into a Zarr store, or resume a sweep."""
     from paradl.grids.grid import read_grid
 
-    endings = (".yaml", ".yml")
-    # Both are paths: without this the spec would be called no cube, and the cube no spec.
-    if store.endswith(endings) and spec.suffix not in endings:
-        raise InputError(
-            "the spec comes first, then the store",
-            where=str(spec),
-            advice=f"swap them: paradl sweep {quote(store)} {quote(str(spec))}",
-        )
     expect_parent(store)
     grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
 

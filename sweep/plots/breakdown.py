@@ -8,15 +8,17 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from paradl.grids.grid import LABELS
 from paradl.grids.reading.units import format_quantity
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.sweep.cases.row_cases import answer_expected
-from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.selection import Selection, locate_row
 from paradl.sweep.cells.source import Source
 from paradl.sweep.cells.space import thin_axis
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import find_allowed
+from paradl.sweep.engine.compile_cache import keep_programs
 from paradl.sweep.plots.figures import (
     MOST_BARS,
     add_legend,
@@ -28,7 +30,6 @@ from paradl.sweep.plots.figures import (
 from paradl.sweep.plots.looks import TERM_LOOKS, styled
 from paradl.sweep.plots.slices import (
     BEYOND,
-    build_case,
     expect_any,
     find_beyond,
     name_reasons,
@@ -99,8 +100,12 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
 
 def _compute_terms(line: "xr.Dataset") -> dict[str, Floats]:
     grid = Paradl(line).grid
-    answer = answer_expected(build_case(grid, line))
-    shape = tuple(line[name].size for name in grid.axes)
+    keep_programs()
+    index = locate_row(grid, {dim: str(line[dim].item()) for dim in LABELS})
+    axes = {name: line[name].values.astype(float).reshape(-1) for name in grid.axes}
+    case = grid.case(index, axes)
+    assert case is not None  # pictures show cells that exist
+    answer, shape = answer_expected(case), tuple(values.size for values in axes.values())
 
     def spread(values: object) -> Floats:
         # The kernels leave out dimensions along which nothing varies.

@@ -9,14 +9,12 @@ from numpy.typing import NDArray
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import format_quantity
-from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.flags import FORBIDS, STOPS, Limit
 from paradl.sweep.answers.reasons import rank_limits
 from paradl.sweep.cases.degrees import find_layout
 from paradl.sweep.cells.selection import (
     SHOWN,
     Selection,
-    locate_row,
     look_up_parameter,
     read_columns,
     write_value,
@@ -25,7 +23,6 @@ from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cells.space import list_given
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import name_limits
-from paradl.sweep.engine.compile_cache import keep_programs
 from paradl.sweep.errors import NothingFeasibleError
 
 if TYPE_CHECKING:
@@ -91,16 +88,6 @@ def expect_single(cells: "xr.Dataset", kept: Collection[str]) -> None:
             where="selection",
             advice=f"add such as {todo} (known: {known})",
         )
-
-
-def build_case(grid: Grid, cells: "xr.Dataset") -> Case:
-    """Build the case of cells with one value per label, to compute what the cube does not store."""
-    keep_programs()
-    index = locate_row(grid, {dim: str(cells[dim].item()) for dim in LABELS})
-    axes = {name: cells[name].values.astype(float).reshape(-1) for name in grid.axes}
-    case = grid.case(index, axes)
-    assert case is not None  # pictures show cells that exist
-    return case
 
 
 def _drop_misfits(cells: "xr.Dataset") -> "xr.Dataset":

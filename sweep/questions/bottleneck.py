@@ -41,8 +41,7 @@ def list_bottlenecks(
     and the degrees: replicas, group_size, segment_count, global_batch. The machine oracle
     adds 10th and 90th percentiles over draws of uncertain parameters (`share_p10`,
     `computing_p10`, `shares_p10` ...), and `binds_probability`: the fraction of draws in which that
-    term is the largest. Other axes are thinned to four values, rows of layouts to the
-    four that are fastest.
+    term is the largest. Other axes are thinned to four values.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
@@ -64,7 +63,10 @@ bottleneck = tabulate("bottleneck", list_bottlenecks)
 
 def _list_rows(space: Space, index: Index) -> list[Row]:
     """Rows of a strategy, for cells that can exist."""
-    axes = _thin_axes(space, index)
+    axes = {
+        name: thin_axis(values, COUNTS if name == "pe" else OTHERS)
+        for name, values in space.axes.items()
+    }
     case = space.build_case(index, axes)
     answer = answer_expected(case)
     drawn = None if case.uncertainty is None else draw_terms(case)
@@ -88,33 +90,6 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
             rows.append(row)
     exist = [row for row in rows if row["binds"] is not None]
     return [row | _list_parts(space.grid, row) for row in exist]
-
-
-def _thin_axes(space: Space, index: Index) -> dict[str, Floats]:
-    """The axes with few values each; of a layout's rows those that are fastest somewhere."""
-    grid = space.grid
-    # A planner chooses among layouts, so the slow ones matter less.
-    layouts = [name for name in space.axes if name in grid.rows and grid.parameters[name].chosen]
-    axes = {
-        name: values if name in layouts else thin_axis(values, COUNTS if name == "pe" else OTHERS)
-        for name, values in space.axes.items()
-    }
-    for name in layouts:
-        if axes[name].size > OTHERS:
-            axes[name] = _take_fastest(space, index, axes, name)
-    return axes
-
-
-def _take_fastest(space: Space, index: Index, axes: Mapping[str, Floats], name: str) -> Floats:
-    """The values of an axis, in their order, that rank first among those allowed in some cell."""
-    answer = answer_expected(space.build_case(index, axes))
-    times = np.where((answer.limit & FORBIDS) == 0, answer.epoch_time, np.inf)
-    shape = tuple(values.size for values in axes.values())
-    of_values = np.moveaxis(np.broadcast_to(times, shape), [*axes].index(name), 0)
-    # The rank of a value in a cell is its place in the order of that cell.
-    ranks = of_values.reshape(axes[name].size, -1).argsort(axis=0).argsort(axis=0)
-    first = ranks.min(axis=1).argsort(kind="stable")[:OTHERS]
-    return np.asarray(axes[name][np.sort(first)])
 
 
 def _describe_cell(seconds: dict[str, float], flags: int, memory: float) -> Row:

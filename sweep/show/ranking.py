@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 from paradl.grids.entries.parameters import GIVEN, PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import format_count
@@ -49,7 +51,6 @@ WORDS = {
     "cost": "Cheapest",
 }
 REGRETS = {"worst_loss": "worst slowdown", "mean_loss": "mean slowdown"}
-FRONT = 12  # rows of a long front
 LISTED = 3  # scenarios in a cell of a regret; of more values only the ends
 
 
@@ -164,7 +165,7 @@ def _write_headline(rows: Sequence[Row], goal: str) -> str:
 def show_front(
     rows: Sequence[Row], form: Format, every: bool, describe: Callable[[list[Any]], str]
 ) -> None:
-    """Print a front of `pareto`, thinned unless `every`. describe: its sentence."""
+    """Print a front of `pareto`, of a long one some rows unless `every`. describe: its sentence."""
     if form != "table":
         show(rows, form)
         return
@@ -173,19 +174,11 @@ def show_front(
     for front in fronts:
         name = f"{front[0]['model']}: " if len(fronts) > 1 else ""
         print_text(f"{name}{describe(front)}")
-        kept += front if every else [front[at] for at in _thin(len(front), FRONT)]
+        # Evenly, with both ends: the sentence names the knee.
+        most = len(front) if every else min(len(front), SCREENFUL)
+        kept += [front[at] for at in np.linspace(0, len(front) - 1, most).round().astype(int)]
     print_table([{**row, "strategy": _shorten(row)} for row in kept])
     tell_more(len(rows) - len(kept))
-
-
-def _thin(count: int, most: int) -> list[int]:
-    """List positions of at most so many rows of a front: both ends, and what lies between them by
-    equal factors, since PE counts double.
-    """
-    if count <= SCREENFUL:
-        return [*range(count)]
-    steps = (count ** (n / (most - 1)) for n in range(most))
-    return sorted({min(count - round(step), count - 1) for step in steps})
 
 
 def describe_losers(rows: Sequence[Row]) -> str:

@@ -99,9 +99,7 @@ class RegretRow(TypedDict):
     dataset: words.Dataset
     strategy: words.Strategy
     worst_loss: Annotated[float, "worst slowdown against the best strategy, as a fraction"] | None
-    worst_at: (
-        Annotated[float | str, Fact("where; null: nowhere, or in draws", words.OF_AXIS)] | None
-    )
+    worst_at: Annotated[float | str, Fact("where; null: nowhere", words.OF_AXIS)] | None
     mean_loss: Annotated[float, "mean slowdown, as a fraction"] | None
     infeasible_at: Annotated[list[float | str], Fact("where it is not feasible", words.OF_AXIS)]
     system: NotRequired[words.System]  # unless systems are what is uncertain

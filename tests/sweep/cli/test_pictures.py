@@ -16,7 +16,7 @@ SIGNATURES = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
     ("kind", "more", "suffix"),
     [
         ("breakdown", (*SEL, "--sel", "strategy=data+channel", "--size", "slide"), "pdf"),
-        ("pareto", (*SEL, "--against", "memory", "--dark"), "svg"),
+        ("pareto", (*SEL, "--against", "memory"), "svg"),
     ],
 )
 def test_pictures_are_files(kind, more, suffix, cli, small_url, tmp_path):

@@ -93,7 +93,7 @@ def test_micro_batches(diamond, cli):
 
 def test_the_picture(pair, cli, tmp_path):
     path = tmp_path / "slide.svg"
-    options = ("--plot", path, "--size", "slide", "--dark", "--quiet")
+    options = ("--plot", path, "--size", "slide", "--quiet")
     assert cli("place", pair, *ASKED, *options)[0] == 0
     # 10 inches.
     assert re.findall(r'<svg [^>]*\bwidth="([\d.]+)pt"', path.read_text()) == ["720"]

@@ -1,7 +1,6 @@
 """Slips on the command line: one message that says what to write."""
 
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import pytest
@@ -207,15 +206,6 @@ def test_thousands_have_no_comma(cli):
     assert "without a comma" in fail(cli, "best", *ASK, "--pe", "1,024")
 
 
-def test_the_spec_stands_first(tmp_path, cli):
-    folder = tmp_path / ("a long name " * 12)  # a command to copy is never cut short
-    folder.mkdir()
-    spec, store = folder / "week.yaml", folder / "out.zarr"
-    err = fail(cli, "sweep", store, spec)
-    assert f"paradl sweep {quote(str(spec))} {quote(str(store))}" in err
-    assert list(folder.iterdir()) == []
-
-
 def test_an_unknown_model_may_be_written(cli):
     err = fail(cli, "best", "--model", "mobilenetv3", "--dataset", "imagenet")
     assert "'mobilenet_v2'" in err
@@ -260,7 +250,6 @@ RUNS = Path(__file__).parents[3] / "grids" / "catalogue" / "measured" / "abci.cs
         *((verb, *ONE) for verb in ("predict", "explain")),
         *((verb, *SPACE) for verb in ("best", "limits", "pareto", "bottleneck", "sensitivity")),
         ("best", *NET),  # whose numbers of PEs are the machine's
-        ("best", *SPACE, "--worst-case", "draws"),
         ("limits", *SPACE, "--crossovers", "pe"),
         ("provision", *SPACE, "--deadline", "1 h", "--epochs", 1),
         ("provision", *SPACE, "--need", "memory_capacity"),
@@ -291,7 +280,6 @@ ALEXNET: dict[str, Any] = {"model": "alexnet", "dataset": "imagenet", "batch": 3
         lambda: paradl.predict(**ALEXNET, strategy="data", pe=8),
         lambda: paradl.predict(**ALEXNET, strategy="data", pe=[4, 8]),
         lambda: paradl.explain(**ALEXNET, strategy="data", pe=8),
-        lambda: paradl.grad(**ALEXNET, strategy="data", pe=8, wrt="inter_bandwidth"),
         lambda: paradl.compute_space(**ALEXNET),
         lambda: paradl.compute_space(**ALEXNET, pe=8),
         lambda: paradl.hybrid(**ALEXNET, pe=8),
