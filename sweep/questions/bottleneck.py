@@ -41,7 +41,8 @@ def list_bottlenecks(
     and the degrees: replicas, group_size, segment_count, global_batch. The machine oracle
     adds 10th and 90th percentiles over draws of uncertain parameters (`share_p10`,
     `computing_p10`, `shares_p10` ...), and `binds_probability`: the fraction of draws in which that
-    term is the largest. Other axes are thinned to four values.
+    term is the largest. Other axes are thinned to four values, rows of layouts to
+    those that are the fastest somewhere.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
@@ -63,10 +64,7 @@ bottleneck = tabulate("bottleneck", list_bottlenecks)
 
 def _list_rows(space: Space, index: Index) -> list[Row]:
     """Rows of a strategy, for cells that can exist."""
-    axes = {
-        name: thin_axis(values, COUNTS if name == "pe" else OTHERS)
-        for name, values in space.axes.items()
-    }
+    axes = _thin_axes(space, index)
     case = space.build_case(index, axes)
     answer = answer_expected(case)
     drawn = None if case.uncertainty is None else draw_terms(case)
@@ -90,6 +88,24 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
             rows.append(row)
     exist = [row for row in rows if row["binds"] is not None]
     return [row | _list_parts(space.grid, row) for row in exist]
+
+
+def _thin_axes(space: Space, index: Index) -> dict[str, Floats]:
+    """The axes with few values each; of a layout's rows those that are the fastest somewhere."""
+    grid = space.grid
+    # A planner chooses among layouts, so the slow ones do not matter.
+    layouts = [name for name in space.axes if name in grid.rows and grid.parameters[name].chosen]
+    axes = {
+        name: values if name in layouts else thin_axis(values, COUNTS if name == "pe" else OTHERS)
+        for name, values in space.axes.items()
+    }
+    for name in layouts:
+        answer = answer_expected(space.build_case(index, axes))
+        times = np.where((answer.limit & FORBIDS) == 0, answer.epoch_time, np.inf)
+        of_cells = np.broadcast_to(times, tuple(values.size for values in axes.values()))
+        fastest = of_cells.argmin(axis=[*axes].index(name))
+        axes[name] = axes[name][np.unique(fastest)]
+    return axes
 
 
 def _describe_cell(seconds: dict[str, float], flags: int, memory: float) -> Row:

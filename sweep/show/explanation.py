@@ -238,18 +238,10 @@ def _fit_memory(answer: dict[str, Any]) -> list[str]:
 
 def _list_group_sizes(answer: dict[str, Any]) -> list[str]:
     pe, group = answer["pe"], answer["group"]
-    problem = (
-        f"a group of {format_count(group, 'PE')} is larger than all {pe:,}"
-        if group > pe
-        else f"{group} does not divide {pe:,} PEs"
-    )
     # Without 1: a group of one PE is plain data parallelism.
     sizes = divisors(pe)[1:]
-    if not sizes:
-        return [problem]
-    listed = ", ".join(map(str, sizes[:MOST_GROUPS]))
-    rest = " ..." if len(sizes) > MOST_GROUPS else ""
-    return [f"{problem}: valid group sizes are {listed}{rest}"]
+    listed = ", ".join(map(str, sizes[:MOST_GROUPS])) + " ..." * (len(sizes) > MOST_GROUPS)
+    return [f"{group} does not divide {pe:,} PEs; sizes that do: {listed or 'none'}"]
 
 
 def _state_limits(answer: dict[str, Any]) -> list[str]:

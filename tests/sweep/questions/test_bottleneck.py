@@ -5,6 +5,7 @@ from paradl.grids.inputs.draws import DRAWS
 from paradl.sweep.cases.draws import draw_terms
 from paradl.sweep.cases.row_cases import build_row_case
 from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.engine.run import read_grid
 from paradl.sweep.questions.bottleneck import list_bottlenecks
 from paradl.sweep.show.planning import settle_label
 
@@ -81,3 +82,22 @@ def test_what_was_left_to_a_cell_is_stated():
     assert "best" not in settled
     again = paradl.predict("alexnet", settled, 16, 32, dataset="imagenet", system="abci")
     assert again["epoch_time"] == pytest.approx(row["epoch_time"])
+
+
+def test_of_many_layouts_the_best_of_each_cell_has_a_row():
+    """Even where it cannot exist at the other PE count."""
+    axes = {
+        "model": "llama2_7b",
+        "dataset": "pile:length=4096",
+        "system": "dgx-h100:precision=bf16",
+        "strategy": "data+tensor+pipeline",
+        "pe": [8, 1024],
+        "batch": 128,
+        "layout": {"product": {"tensor": [1, 2, 4, 8], "pipeline": [1, 2, 4, 8], "micro": [1, 2]}},
+    }
+    grid = read_grid({"scaling": "strong", "axes": axes})
+    rows = paradl.bottleneck(grid)
+    for pe in (8, 1024):
+        best = paradl.best(grid, {"pe": pe}).iloc[0]
+        listed = rows[rows["pe"] == pe].set_index("layout")["epoch_time"]
+        assert listed[best["layout"]] == listed.min() == pytest.approx(best["epoch_time"])
