@@ -88,7 +88,7 @@ def _show_limits(
         list_limits,
         pick_furthest,
     )
-    from paradl.sweep.report.asked import ask_limits
+    from paradl.sweep.report.sentences import ask_limits
     from paradl.sweep.show.ranking import show_limits
     from paradl.sweep.show.tables import SCREENFUL
 
@@ -200,7 +200,7 @@ def pareto(
     goals: dict[str, Any] = {"against": against, "objective": goal}
     subject = given.read(objective)
     from paradl.sweep.questions.pareto import pareto as question
-    from paradl.sweep.report.asked import ask_pareto
+    from paradl.sweep.report.sentences import ask_pareto
     from paradl.sweep.show.ranking import show_front
 
     # A store has one layout per cell, and so no others that need less memory.
@@ -297,7 +297,7 @@ def provision(
             end(f"no value of {need} will do", NOTHING_FEASIBLE)
         return
     from paradl.sweep.questions.provision import list_provisions
-    from paradl.sweep.report.asked import ask_provision
+    from paradl.sweep.report.sentences import ask_provision
 
     assert deadline is not None  # one of both is given
     ask = partial(list_provisions, epochs=epochs, holds=holds)

@@ -21,7 +21,6 @@ from paradl.sweep.plots.looks import (
     choose_looks,
     name_part,
 )
-from paradl.sweep.report.asked import Asked
 from paradl.sweep.report.chart import (
     BYTES,
     EPOCH,
@@ -38,6 +37,7 @@ from paradl.sweep.report.chart import (
     show_fields,
 )
 from paradl.sweep.report.report import Report
+from paradl.sweep.report.sentences import Asked
 
 
 def make_charts(report: Report) -> list[Chart]:

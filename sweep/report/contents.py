@@ -24,7 +24,6 @@ from paradl.sweep.questions.best import rank_strategies
 from paradl.sweep.questions.bottleneck import list_bottlenecks
 from paradl.sweep.questions.limits import list_limits
 from paradl.sweep.questions.sensitivity import list_sensitivities
-from paradl.sweep.report.asked import Asked
 from paradl.sweep.report.names import (
     ROWS_OF_LAYOUTS,
     name_cell,
@@ -33,7 +32,7 @@ from paradl.sweep.report.names import (
 )
 from paradl.sweep.report.points import list_points
 from paradl.sweep.report.report import Report
-from paradl.sweep.report.sentences import describe_best
+from paradl.sweep.report.sentences import Asked, describe_best
 
 if TYPE_CHECKING:
     from paradl.sweep.cells.reader import Reader
