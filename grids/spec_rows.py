@@ -22,7 +22,7 @@ RESERVED = {
     *("along", "at", "binds", "change", "computing", "cost", "degrees", "elasticity"),
     *("epoch_time", "faster_than_next", "feasible", "first", "forbidden_by", "global_batch"),
     *("hfu", "holds", "infeasible_at", "iteration_time", "kind", "largest_pe", "losers", "marks"),
-    *("mean_loss", "memory_parts", "mfu", "needed", "notes", "over", "over_system", "own"),
+    *("mean_loss", "memory_parts", "mfu", "needed", "notes", "over", "own"),
     *("parameter", "pe_hours", "pe_part", "precision", "progress", "rank", "reason", "rejection"),
     *("remarks", "runs_with", "samples_per_pe_second", "samples_per_second", "sentence"),
     *("serial_time", "share", "shares", "software"),

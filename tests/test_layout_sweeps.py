@@ -206,7 +206,6 @@ def test_bottlenecks_are_those_of_the_fastest_rows(store):
     for pe in (16, 32):
         first = rank_strategies(store, selection | {"pe": pe})[0]
         assert (pe, first["layout"]) in best
-    assert len({row["layout"] for row in rows}) == 4
     # Draws of parameters move terms apart.
     assert all(row["share_p10"] < row["share_p90"] for row in rows)
 

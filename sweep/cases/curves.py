@@ -18,7 +18,7 @@ from paradl.grids.reading.errors import InputError
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
-from paradl.sweep.answers.objectives import Aim, look_up_price
+from paradl.sweep.answers.objectives import Aim
 from paradl.sweep.cases.draws import draw_both_times, draw_epochs
 from paradl.sweep.cases.row_cases import UPGRADABLE, answer_expected, read_value
 from paradl.sweep.cells.space import Space
@@ -41,7 +41,7 @@ class TimeCurve:
 
 
 class Curves:
-    """Curves of all strategies along one parameter: times, or costs if that is the aim.
+    """Times of all strategies along one parameter.
 
     cell: values of all other axes.
     """
@@ -134,14 +134,12 @@ class Curves:
         return self.aim.trains(self.space.grid, labels["model"], labels["dataset"])
 
     def _weigh(self, index: Index, values: Floats) -> Floats:
-        """Factor on the time per epoch [value]: the price of a PE-hour and the epochs."""
-        price = look_up_price(self.aim.price, self.space.name(index)["system"])
-        factor = np.full(values.shape, 1.0 if self.aim.goal != "cost" else price)
-        if self._trains(index):
-            answer = answer_expected(self._build(index, values))
-            assert answer.epochs is not None  # the case has a convergence law
-            factor = factor * np.ravel(answer.epochs)
-        return factor
+        """Factor on the time per epoch [value]: the epochs to a target, or 1."""
+        if not self._trains(index):
+            return np.ones(values.shape)
+        answer = answer_expected(self._build(index, values))
+        assert answer.epochs is not None  # the case has a convergence law
+        return np.broadcast_to(np.ravel(answer.epochs), values.shape)
 
     def _read_value(self, index: Index) -> float:
         """Value of the parameter that the spec or the system states. InputError: none."""

@@ -4,25 +4,18 @@ Both configurations are evaluated with the same draws of uncertain parameters, s
 alike does not count. Errors of the oracle itself are independent of each other.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from statistics import NormalDist, fmean
-from typing import Any
 
 import numpy as np
 from jax import Array
-from numpy.typing import NDArray
 
-from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import Grid
-from paradl.grids.reading.units import format_quantity
 from paradl.kernels.arrays import xp
 from paradl.kernels.blocks.outputs import compute_outputs
 from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.convergence import spread_ratio
-from paradl.kernels.configuration.places import PLACES
-from paradl.kernels.machine.software import Software
 from paradl.kernels.names.statistics import Objective
 from paradl.kernels.names.stored import FREEDOM
 from paradl.kernels.oracle.uncertainty import draw_times, percentiles
@@ -89,15 +82,6 @@ def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epo
     return fmean(map(NormalDist().cdf, np.ravel(apart).tolist()))
 
 
-def draw_seconds(grid: Grid, row: Row, objective: Objective) -> NDArray[np.float64]:
-    """Time of a row of `best` in each draw [s], per epoch or to the target."""
-    case = build_row_case(grid.ask_intervals(), row)
-    if objective == "epoch_time":
-        case = replace(case, training=None)
-    seconds, _ = draw_sample_times(case)
-    return np.asarray(seconds) * number(case.run.samples)
-
-
 @compiled("beside", numpy=True)
 def draw_sample_times(case: Case, *, beside: bool = False) -> tuple[Array, Array]:
     """Time per sample over all epochs [draw], and the spread of the oracle's own error.
@@ -109,78 +93,6 @@ def draw_sample_times(case: Case, *, beside: bool = False) -> tuple[Array, Array
     epochs = 1.0 if case.training is None else case.training.count_epochs(samples)
     seconds = xp.ravel(times) / samples * xp.ravel(xp.asarray(epochs))
     return seconds, xp.reshape(error, ())
-
-
-SOFTWARE = tuple(field.name for field in fields(Software))
-SERIAL = "time on one PE"
-# Most parameters that are named; each needs at least this fraction of the largest effect.
-MOST, LEAST = 2, 0.25
-
-
-def describe_draw(grid: Grid, row: Row, other: Row, draw: int) -> str:
-    """Name the parameters that slow `row` most against `other` in a draw, with their values.
-
-    The effect of a parameter is found by setting it alone to its value in the draw. row, other:
-    rows of `best`.
-    """
-    case, rival = (build_row_case(grid.ask_intervals(), pick) for pick in (row, other))
-    kernels = {**_list_kernels(rival), **_list_kernels(case)}
-    names = (*SOFTWARE, *kernels, SERIAL)
-    effects = _move_one_by_one(case, names, draw) - _move_one_by_one(rival, names, draw)
-    effects = effects[:-1] - effects[-1]
-    order = np.argsort(-effects)[:MOST]
-    named = [names[at] for at in order if effects[at] > LEAST * effects[order[0]]]
-    return ", ".join(_write_parameter(case, rival, name, draw) for name in named) or "as expected"
-
-
-def _list_kernels(case: Case) -> Mapping[str, Any]:
-    """Factors [draw, cells] on fields of a PE."""
-    assert case.uncertainty is not None  # intervals were asked for
-    return case.uncertainty.kernels
-
-
-def _move_one_by_one(case: Case, names: Sequence[str], draw: int) -> NDArray[np.float64]:
-    """Log time per sample with each parameter alone set to its draw; the last with none."""
-    drawn = case.uncertainty
-    assert drawn is not None
-
-    def move(values: Any, name: str) -> NDArray[np.float64]:
-        moved = np.ones((len(names) + 1, *np.shape(values)[1:]))
-        moved[names.index(name)] = np.asarray(values)[draw]
-        return moved
-
-    alone = replace(
-        drawn,
-        factors=Software(**{name: move(getattr(drawn.factors, name), name) for name in SOFTWARE}),
-        kernels={name: move(values, name) for name, values in drawn.kernels.items()},
-        serial=move(drawn.serial, SERIAL),
-    )
-    times, _ = draw_sample_times(replace(case, uncertainty=alone, training=None))
-    logarithms: NDArray[np.float64] = np.log(np.asarray(times, float))
-    return logarithms
-
-
-def _write_parameter(case: Case, rival: Case, field: str, draw: int) -> str:
-    """Write a parameter's value in a draw, and its expected value."""
-    has = case if field in (*SOFTWARE, SERIAL, *_list_kernels(case)) else rival
-    drawn = has.uncertainty
-    assert drawn is not None
-    if field == SERIAL:
-        return f"{SERIAL} x {float(np.ravel(drawn.serial[draw])[0]):.2g}"
-    part, factors = (
-        (has.software, getattr(drawn.factors, field))
-        if field in SOFTWARE
-        else (has.pe, drawn.kernels[field])
-    )
-    factor, expected = float(np.ravel(factors[draw])[0]), number(getattr(part, field))
-    name = next(name for name, place in PLACES.items() if place.field == field)
-    values = (_write(name, value) for value in (expected * factor, expected))
-    return "{} {} (expected {})".format(name, *values)
-
-
-def _write(name: str, value: float) -> str:
-    unit = PARAMETERS[name].unit
-    return f"{value:.2g}" if unit == "1" else format_quantity(value, unit, digits=3)
 
 
 def find_odds(spreads: float) -> float:

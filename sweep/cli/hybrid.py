@@ -1,8 +1,7 @@
 """Commands of Pal et al. (IEEE Micro 2019): hybrid or data parallelism, placement of operators."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from typer import Argument, Context, Option, Typer
 
@@ -64,7 +63,6 @@ def hybrid(
     context: Context,
     plot: options.Plot = None,
     size: options.Size = "page",
-    dark: options.Dark = False,
     form: options.Form = "table",
 ) -> None:
     """When hybrids reach a target before data parallelism."""
@@ -95,24 +93,10 @@ def hybrid(
         from paradl.sweep.plots.figures import save_figure
         from paradl.sweep.plots.hybrid import draw_hybrid
 
-        save_figure(draw_hybrid(answer, size, dark), plot)
+        save_figure(draw_hybrid(answer, size), plot)
     show_hybrid(answer, form)
     if not trained:
-        end(
-            "no hybrid, or no data parallelism, can train on any of these PE counts: "
-            f"{_explain_gap(answer['rows'])}",
-            NOTHING_FEASIBLE,
-        )
-
-
-def _explain_gap(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return why some contenders can train on none of the PE counts."""
-    trained = {row["strategy"] for row in rows if row["speedup"] is not None}
-    stuck = [row for row in rows if row["strategy"] not in trained]
-    if not stuck:  # a hybrid without rows
-        return "group_does_not_divide"
-    limits = dict.fromkeys(limit for row in stuck for limit in row["limit"])
-    return ", ".join(limits) or "no batch converges"
+        end("no hybrid, or no data parallelism, can train on these PE counts", NOTHING_FEASIBLE)
 
 
 def _parse_speedups(items: list[str] | None) -> dict[int, float]:
@@ -144,13 +128,7 @@ class PlaceOptions:
     optimizer: Annotated[
         Literal["sgd", "adam", "none"], Option(help="Optimizer whose state takes memory.")
     ] = "sgd"
-    micro_batches: Annotated[
-        str | None,
-        Option(
-            metavar="S|B,B[,B]",
-            help="Number of micro-batches, or the samples of each; they overlap as in GPipe.",
-        ),
-    ] = None
+    micro_batches: Annotated[int, take_count("Micro-batches, which overlap as in GPipe.")] = 1
     effort: Annotated[
         float,
         Option(help="How much to search: about a second of an idle core per unit, on any machine."),
@@ -162,22 +140,18 @@ def place(
     context: Context,
     plot: options.Plot = None,
     size: options.Size = "page",
-    dark: options.Dark = False,
     quiet: options.Quiet = False,
     form: options.Form = "table",
 ) -> None:
     """Place operators on devices for the shortest step, with a bound."""
-    given = {**vars(context.obj)}
+    given = vars(context.obj)
     options.check_names(given, several=False)
     from paradl.sweep.questions.place.timed_graph import expect_graph
 
     expect_graph(given["what"])  # importing the solver takes a second
     from paradl.sweep.questions.place.question import place as ask
-    from paradl.sweep.show.place import show_placement
+    from paradl.sweep.show.hybrid import show_placement
 
-    if given["micro_batches"] is not None:
-        counts = options.parse_counts(given["micro_batches"], "--micro-batches")
-        given["micro_batches"] = counts
     with report_state("searching", silent=quiet) as report:
 
         def report_gap(best: float | None, bound: float) -> None:
@@ -187,9 +161,9 @@ def place(
         answer = ask(**given, tell=report_gap)
     if plot is not None and answer["feasible"]:
         from paradl.sweep.plots.figures import save_figure
-        from paradl.sweep.plots.timeline import draw_placement
+        from paradl.sweep.plots.hybrid import draw_placement
 
-        save_figure(draw_placement(answer, size, dark), plot)
+        save_figure(draw_placement(answer, size), plot)
     show_placement(answer, form)
     if not answer["feasible"]:
         count = answer["smallest_devices"]

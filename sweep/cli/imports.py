@@ -41,7 +41,7 @@ def probe_machine(
 ) -> None:
     """Measure this device through JAX: products, convolutions, memory, launches."""
     from paradl.sweep.importing.machines.device_times import describe_device, probe_device
-    from paradl.sweep.show.rows import show
+    from paradl.sweep.show.tables import show
 
     with report_state("starting", silent=quiet) as report:
         times = probe_device(precision, report, budget=seconds)
@@ -65,7 +65,7 @@ def probe_model(
     check_name("model", model)
     options.check_names({"dataset": dataset}, several=False)
     from paradl.sweep.importing.networks.profile import profile_model, write_model
-    from paradl.sweep.show.rows import show_rows
+    from paradl.sweep.show.tables import show_rows
 
     expect_output(output, [Path(model)])
     with report_state("starting", silent=quiet) as report:
@@ -120,7 +120,7 @@ def check_model(
     check_name("model", model)
     from paradl.sweep.importing.networks.safetensors_file import count_parameters
     from paradl.sweep.questions.catalogue import list_models
-    from paradl.sweep.show.rows import show_one
+    from paradl.sweep.show.tables import show_one
 
     stored = count_parameters(weights)
     (row,) = list_models(model)
@@ -156,7 +156,6 @@ def import_machine_logs(
         int | None, take_count("Network adapters per node that PEs use.", least=1)
     ] = None,
     size: Annotated[int | None, take_count("PEs of the whole machine.", least=1)] = None,
-    plot: options.Plot = None,
     form: options.Form = "table",
 ) -> None:
     """Fit a machine to logs of benchmarks, and write it as a file to edit."""
@@ -173,11 +172,6 @@ def import_machine_logs(
     machine = find("system", like, Path()) if like else None
     given = Given(name or output.stem, machine, pes_per_node, links_per_node, size)
     imported = import_machine(read_evidence(files, pe), given)
-    if plot is not None:
-        from paradl.sweep.plots.collectives import draw_collectives
-        from paradl.sweep.plots.figures import save_figure
-
-        save_figure(draw_collectives(imported.rows), plot)
     write_machine(imported, output)
     show_machine(imported, form)
     tell(f"paradl: wrote {output}")

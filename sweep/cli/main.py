@@ -17,14 +17,12 @@ from paradl.sweep.cli import (
     configurations,
     hybrid,
     imports,
+    learning,
     measured,
     pictures,
-    plans,
-    rankings,
+    questions,
     report,
-    samples,
     stores,
-    surrogates,
 )
 from paradl.sweep.cli.commands import (
     BAD_INPUT,
@@ -72,10 +70,10 @@ def _common(version: Version = False) -> None:
     """Predict how a network trains at scale under every parallelism, and what stops it."""
 
 
-for part in (stores, rankings, plans, report, configurations, hybrid, catalogue, samples, measured):
+for part in (stores, questions, report, configurations, hybrid, catalogue, learning, measured):
     app.add_typer(part.app)
 for name, group in (
-    *(("plot", pictures.app), ("surrogate", surrogates.app), ("list", catalogue.listing)),
+    *(("plot", pictures.app), ("surrogate", learning.surrogates), ("list", catalogue.listing)),
     *(("import", imports.importing), ("probe", imports.probing)),
 ):
     app.add_typer(group, name=name)

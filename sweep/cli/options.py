@@ -112,12 +112,6 @@ Oracle = Annotated[
     Literal["paper", "machine"] | None,
     Option(help="Table III verbatim, or a model of the machine as it is (default)."),
 ]
-Conventions = Annotated[
-    Literal["table", "authors"] | None,
-    Option(
-        help="With --oracle paper: sums and bounds of Table III (default) or the authors' code."
-    ),
-]
 Collectives = Annotated[
     Literal["auto", "ring", "tree", "two-level", "best"] | None,
     Option(
@@ -131,26 +125,6 @@ AllReduce = Annotated[
 Iterations = Annotated[
     Literal["exact", "ceil"] | None,
     Option(help="Iterations per epoch: D/B (default), or rounded up as data loaders do."),
-]
-Optimizer = Annotated[
-    Literal["sgd", "adam", "none"] | None,
-    Option(help="Optimizer whose weight update is counted (default sgd)."),
-]
-Recompute = Annotated[
-    Literal["none", "full"] | None,
-    Option(help="Rerun the forward pass during the backward pass, to keep less in memory."),
-]
-AttentionOf = Annotated[
-    Literal["fused", "unfused"] | None,
-    Option("--attention", help="Of blocks: fused (default) keeps no scores in memory."),
-]
-ContextOf = Annotated[
-    Literal["ring", "all_gather", "all_to_all"] | None,
-    Option("--context", help="How PEs that share a sequence exchange keys and values."),
-]
-LossOf = Annotated[
-    Literal["auto", "whole", "plain", "chunked", "fused"] | None,
-    Option("--loss", help="Logits that blocks' loss keeps: all (whole, plain), an eighth, none."),
 ]
 Times = Annotated[
     Literal["measured", "roofline"] | None,
@@ -166,7 +140,6 @@ Convergence = Annotated[
 Target = Annotated[
     str | None, Option(help="Target such as top1>=0.759, where epochs to several are known.")
 ]
-MaxGlobalBatch = Annotated[int | None, take_count("Largest global batch assumed to converge.")]
 
 # Files and stores. Located while options are parsed, so that a mistake is reported before slow
 # imports.
@@ -198,7 +171,6 @@ Size = Annotated[
     Literal["paper", "page", "slide"],
     Option("--size", help="Width: a paper's column (3.3 in), page (6.6 in) or slide (10 in)."),
 ]
-Dark = Annotated[bool, Option("--dark", help="Draw on a black background.")]
 Force = Annotated[bool, Option("--force", help="Replace an existing output.")]
 
 # The objective of a ranking.
@@ -216,18 +188,7 @@ Prices = Annotated[
 ]
 
 # Words of planners.
-GlobalBatch = Annotated[
-    str | None, Option(help="Samples per iteration, such as 2048, in place of --batch.")
-]
 Sequence = Annotated[str | None, Option(help="Tokens per sequence of a text, such as 8k.")]
-Tokens = Annotated[
-    float | None,
-    take_number("amount", "Tokens of the whole training, such as 15T, in place of --dataset."),
-]
-PrecisionOf = Annotated[str | None, Option("--precision", help="Precision of every system.")]
-Headroom = Annotated[
-    float | None, take_share("Share of each PE's memory to keep free, such as 10%.", most=0.999)
-]
 
 # How an answer is printed, and how it is computed.
 Form = Annotated[
@@ -253,20 +214,49 @@ SETTINGS = (
 class SettingOptions:
     """Options that are keys of a spec, or parameters of the oracle; None: not given."""
 
-    global_batch: GlobalBatch = None
+    global_batch: Annotated[
+        str | None, Option(help="Samples per iteration, such as 2048, in place of --batch.")
+    ] = None
     sequence: Sequence = None
-    tokens: Tokens = None
-    precision: PrecisionOf = None
-    headroom: Headroom = None
+    tokens: Annotated[
+        float | None,
+        take_number("amount", "Tokens of the whole training, such as 15T, in place of --dataset."),
+    ] = None
+    precision: Annotated[str | None, Option(help="Precision of every system.")] = None
+    headroom: Annotated[
+        float | None, take_share("Share of each PE's memory to keep free, such as 10%.", most=0.999)
+    ] = None
     parameters: Set = None
-    max_global_batch: MaxGlobalBatch = None
+    max_global_batch: Annotated[
+        int | None, take_count("Largest global batch assumed to converge.")
+    ] = None
     oracle: Oracle = None
-    conventions: Conventions = None
-    optimizer: Optimizer = None
-    recompute: Recompute = None
-    attention: AttentionOf = None
-    context: ContextOf = None
-    loss: LossOf = None
+    conventions: Annotated[
+        Literal["table", "authors"] | None,
+        Option(
+            help="With --oracle paper: sums and bounds of Table III (default) or the authors' code."
+        ),
+    ] = None
+    optimizer: Annotated[
+        Literal["sgd", "adam", "none"] | None,
+        Option(help="Optimizer whose weight update is counted (default sgd)."),
+    ] = None
+    recompute: Annotated[
+        Literal["none", "full"] | None,
+        Option(help="Rerun the forward pass during the backward pass, to keep less in memory."),
+    ] = None
+    attention: Annotated[
+        Literal["fused", "unfused"] | None,
+        Option(help="Of blocks: fused (default) keeps no scores in memory."),
+    ] = None
+    context: Annotated[
+        Literal["ring", "all_gather", "all_to_all"] | None,
+        Option(help="How PEs that share a sequence exchange keys and values."),
+    ] = None
+    loss: Annotated[
+        Literal["auto", "whole", "plain", "chunked", "fused"] | None,
+        Option(help="Logits that blocks' loss keeps: all (whole, plain), an eighth, none."),
+    ] = None
     calibration: Calibration = None
     convergence: Convergence = None
     target: Target = None
@@ -369,7 +359,7 @@ def parse_counts(text: str, option: str) -> int | list[int]:
                 if several
                 else [parse_count(part, "")]
             )
-    # A single number has a meaning of its own: powers of two up to it, or equal micro-batches.
+    # A single number has a meaning of its own: powers of two up to it.
     return counts if len(counts) > 1 else counts[0]
 
 

@@ -25,22 +25,19 @@ class PictureOptions(SpaceOptions):
 
     output: Output
     size: options.Size = "page"
-    dark: options.Dark = False
 
 
 PictureCommand = take_options(PictureOptions)
 
 
 @app.command(cls=RunCommand)
-def accuracy(
-    context: Context, output: Output, size: options.Size = "page", dark: options.Dark = False
-) -> None:
+def accuracy(context: Context, output: Output, size: options.Size = "page") -> None:
     """Predicted over measured time of each run, by model and strategy, over p."""
     comparison = context.obj.compare()
     from paradl.sweep.plots.accuracy import draw_accuracy
     from paradl.sweep.plots.figures import save_figure
 
-    save_figure(draw_accuracy(comparison["rows"], size, dark), output)
+    save_figure(draw_accuracy(comparison["rows"], size), output)
 
 
 @app.command(cls=PictureCommand)
@@ -94,12 +91,6 @@ def sensitivity(context: Context) -> None:
     _draw(context, "sensitivity")
 
 
-@app.command(cls=PictureCommand)
-def timeline(context: Context) -> None:
-    """The schedule of a pipeline: what its stages do in an iteration of one configuration."""
-    _draw(context, "timeline")
-
-
 def _draw(context: Context, kind: str, **settings: object) -> None:
     """Draw a picture into a file; stderr says if the store's sweep is unfinished."""
     given: PictureOptions = context.obj
@@ -107,9 +98,8 @@ def _draw(context: Context, kind: str, **settings: object) -> None:
     from paradl.sweep.plots.figures import save_figure
     from paradl.sweep.plots.plots import Plots
 
-    look = {"size": given.size, "dark": given.dark}
     picture = getattr(Plots(subject.source), kind)
-    draw = partial(picture, selection=subject.selection, **look, **settings)
+    draw = partial(picture, selection=subject.selection, size=given.size, **settings)
     # Asked as a question is, which tells if the store's sweep is unfinished.
     (row,) = subject.ask(lambda *_, **__: [{"figure": draw()}], "table")
     save_figure(row["figure"], given.output)

@@ -25,7 +25,7 @@ from paradl.sweep.engine.progress import report_waiting
 from paradl.sweep.report import expect_report_libraries
 
 if TYPE_CHECKING:
-    from paradl.sweep.report.asked import Asked
+    from paradl.sweep.report.sentences import Asked
 
 app = Typer()
 
@@ -35,14 +35,9 @@ PageOption = Annotated[
         PAGES,
         "--report",
         help="Also write a page with charts, such as report.html (paradl report).",
+        expect=expect_report_libraries,
     ),
 ]
-
-
-def expect_page(path: Path | None) -> None:
-    """Check that a page can be written, before slow questions. RunError: a library is missing."""
-    if path is not None:
-        expect_report_libraries()
 
 
 def write_page_of(

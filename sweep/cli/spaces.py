@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from paradl.grids.reading.errors import InputError, format_count
 from paradl.sweep.cli import options
-from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
+from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end
 from paradl.sweep.errors import RunError
 from paradl.sweep.show.visible import tell
 
@@ -262,9 +262,6 @@ class SpaceOptions(options.SettingOptions):
                 "train-time"
             )
         return subject
-
-
-SpaceCommand = take_options(SpaceOptions)
 
 
 def _locate_values(grid: "Grid", selection: "cells.Selection", nearest: bool) -> "cells.Selection":

@@ -86,7 +86,7 @@ def status(
     """Show how much of a cube is done."""
     from paradl.sweep.questions.status import read_status, verify_status
     from paradl.sweep.show.cubes import advise_on_damage, show_verified
-    from paradl.sweep.show.rows import show_one
+    from paradl.sweep.show.tables import show_one
 
     if not verify:
         show_one(read_status(store), form)

@@ -50,13 +50,23 @@ def take_number(
     return Option(*names, parser=parse, metavar=f"<{kind}>", help=help)
 
 
-def take_output(endings: tuple[str, ...], *names: str, help: str, metavar: str = "FILE") -> Any:
-    """Make an option for a file to write, with one of these endings, in a folder that exists."""
+def take_output(
+    endings: tuple[str, ...],
+    *names: str,
+    help: str,
+    metavar: str = "FILE",
+    expect: Callable[[], None] = lambda: None,
+) -> Any:
+    """Make an option for a file to write, with one of these endings, in a folder that exists.
+
+    expect: raises an error if what writes it is missing, before slow questions.
+    """
 
     def check(path: Path | None) -> Path | None:
         if path is not None:
             expect_folder(path)
             expect_ending(path, endings)
+            expect()
         return path
 
     return Option(*names, callback=check, metavar=metavar, help=help)

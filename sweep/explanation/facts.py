@@ -1,6 +1,6 @@
 """Facts of a configuration from which its explanation is written, the same for layers and blocks.
 
-`group_facts` finds those of groups that divide layers, `block_facts` those of layouts.
+`group_facts` finds those of groups that divide layers, `blocks` those of layouts.
 """
 
 from collections.abc import Mapping, Sequence

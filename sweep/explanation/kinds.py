@@ -6,15 +6,14 @@ from paradl.sweep.answers.mapping import Row
 from paradl.sweep.cases.layout_cells import find_cell
 from paradl.sweep.cases.row_cases import build_row_case
 from paradl.sweep.cells.selection import locate_row
-from paradl.sweep.explanation import block_memory, group_memory
-from paradl.sweep.explanation.block_facts import find_block_facts
+from paradl.sweep.explanation import blocks, group_memory
 from paradl.sweep.explanation.facts import WorkFacts
 from paradl.sweep.explanation.group_facts import find_group_facts
 
 
 def find_facts(grid: Grid, case: Case, predicted: Row) -> WorkFacts:
     """Find the facts of the one configuration of a grid. predicted: the answer for it."""
-    find = find_block_facts if case.of_blocks else find_group_facts
+    find = blocks.find_block_facts if case.of_blocks else find_group_facts
     return find(grid, case, predicted)
 
 
@@ -24,7 +23,7 @@ def list_memory_parts(grid: Grid, case: Case, index: Index) -> Row:
     """
     if case.of_blocks:
         cell = find_cell(grid, case, index)
-        parts = block_memory.measure_parts(cell.net, cell.layout, cell.training)
+        parts = blocks.measure_parts(cell.net, cell.layout, cell.training)
         return {"memory_parts": parts, "largest_batch": None}
     parts, largest = group_memory.measure_parts(grid, case, index[2])
     return {"memory_parts": parts, "largest_batch": largest}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import InputError, format_count, shorten
-from paradl.sweep.answers.frames import name_arguments
+from paradl.sweep.answers.mapping import name_arguments
 from paradl.sweep.cells.reader import Reader
 from paradl.sweep.cells.selection import Selection, join_selection, select
 from paradl.sweep.cells.source import Source, open_source

@@ -5,24 +5,31 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from paradl.grids.grid import LABELS
 from paradl.grids.reading.units import format_quantity
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.sweep.cases.row_cases import answer_expected
-from paradl.sweep.cells.selection import Selection
+from paradl.sweep.cells.selection import Selection, locate_row
 from paradl.sweep.cells.source import Source
+from paradl.sweep.cells.space import thin_axis
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import find_allowed
-from paradl.sweep.plots.bars import MOST_BARS, draw_bars, make_keys, split_parts, write_totals
-from paradl.sweep.plots.figures import add_legend, make_axes, scale_counts, scale_unit
-from paradl.sweep.plots.looks import EDGE, TERM_LOOKS, styled
+from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.plots.figures import (
+    MOST_BARS,
+    add_legend,
+    draw_bars,
+    make_keys,
+    split_parts,
+    write_totals,
+)
+from paradl.sweep.plots.looks import TERM_LOOKS, styled
 from paradl.sweep.plots.slices import (
     BEYOND,
-    build_case,
     expect_any,
     find_beyond,
     name_reasons,
@@ -40,8 +47,8 @@ if TYPE_CHECKING:
 class Breakdown:
     """Seconds per iteration of each term [pe], at the allowed PE counts; terms of zero left out.
 
-    beyond [pe]: where the global batch is larger than the data set. cause: the limit that forbids
-    the next PE count; None: the axis ends.
+    beyond [pe]: where the global batch is larger than the data set. notes: where a limit ends the
+    axis, and which of many counts are shown.
     """
 
     title: str
@@ -49,7 +56,7 @@ class Breakdown:
     pe: Floats
     terms: Mapping[str, Floats]
     beyond: NDArray[np.bool_]
-    cause: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def total(self) -> Floats:
@@ -68,26 +75,37 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
     allowed = np.flatnonzero(find_allowed(limit))
     title, strategy = write_title(cells, shown=("pe", "strategy")), str(cells["strategy"].item())
     expect_any(allowed, name_reasons(limit))
-    line = cells.isel(pe=allowed)
+    counts = cells["pe"].values[allowed].astype(float)
+    shown = allowed[np.isin(counts, thin_axis(counts, MOST_BARS))]
+    line = cells.isel(pe=shown)
     # Each PE count may have a layout of its own.
     varies = any("pe" in line[dim].dims for dim in Paradl(line).grid.rows)
     parts = [line.isel(pe=[at]) for at in range(line.sizes["pe"])] if varies else [line]
     computed = list(map(_compute_terms, parts))
     terms = {name: np.concatenate([part[name] for part in computed]) for name in computed[0]}
+    notes = []
+    if cause := name_stop(limit, int(allowed[-1])):
+        notes.append(f"ends at {counts[-1]:,.0f}: {cause}")
+    if shown.size < allowed.size:
+        notes.append(f"{shown.size} of {allowed.size:,} PE counts")
     return Breakdown(
         title,
         strategy,
         line["pe"].values.astype(float),
         {name: seconds for name, seconds in terms.items() if (seconds > 0).any()},
-        find_beyond(limit[allowed]),
-        name_stop(limit, int(allowed[-1])),
+        find_beyond(limit[shown]),
+        tuple(notes),
     )
 
 
 def _compute_terms(line: "xr.Dataset") -> dict[str, Floats]:
     grid = Paradl(line).grid
-    answer = answer_expected(build_case(grid, line))
-    shape = tuple(line[name].size for name in grid.axes)
+    keep_programs()
+    index = locate_row(grid, {dim: str(line[dim].item()) for dim in LABELS})
+    axes = {name: line[name].values.astype(float).reshape(-1) for name in grid.axes}
+    case = grid.case(index, axes)
+    assert case is not None  # pictures show cells that exist
+    answer, shape = answer_expected(case), tuple(values.size for values in axes.values())
 
     def spread(values: object) -> Floats:
         # The kernels leave out dimensions along which nothing varies.
@@ -101,25 +119,18 @@ def _compute_terms(line: "xr.Dataset") -> dict[str, Floats]:
     }
 
 
-MOST_OUTLINED = 64  # PE counts of areas with outlines
 QUANTITY = ("time of an iteration", "s")
 
 
 @styled
 def draw_breakdown(breakdown: Breakdown) -> Figure:
-    """Draw one strategy's terms: a bar for each of few PE counts, areas for many."""
+    """Draw one strategy's terms, a bar for each PE count."""
     terms, thin = split_parts(breakdown.terms)
     title = f"time of an iteration: {breakdown.strategy}, {breakdown.title}"
-    notes = [f"ends at {breakdown.pe[-1]:,.0f}: {breakdown.cause}"] if breakdown.cause else []
+    notes = [*breakdown.notes, *thin]
     if breakdown.beyond.any():
         notes.append(f"{BEYOND} from {breakdown.pe[breakdown.beyond][0]:,.0f}")
-    note = "; ".join([*notes, *thin])
-    if len(breakdown.pe) > MOST_BARS:
-        figure, axes = make_axes(title, note)
-        _draw_areas(axes, breakdown, terms)
-        # In the order of the stack, the last on top.
-        add_legend(figure, make_keys([*terms][::-1], TERM_LOOKS))
-        return figure
+    note = "; ".join(notes)
     counts = [f"{count:,.0f}" for count in breakdown.pe]
     figure, axes = draw_bars(title, note, counts, terms, TERM_LOOKS, QUANTITY)
     axes.set_ylabel("PEs, p")
@@ -135,15 +146,3 @@ def _write_totals(breakdown: Breakdown) -> Iterator[str]:
         communication = communication + seconds * (EVERY_TERM[name].part == "communication")
     for seconds, waiting in zip(breakdown.total, communication, strict=True):
         yield f"{format_quantity(seconds, 's', digits=3)}, {waiting / seconds:.0%} comm."
-
-
-def _draw_areas(axes: Axes, breakdown: Breakdown, terms: Mapping[str, Floats]) -> None:
-    below = np.zeros(len(breakdown.pe))
-    # Where group sizes change from count to count, outlines of many counts would be all one sees.
-    edge = EDGE if len(breakdown.pe) <= MOST_OUTLINED else {**EDGE, "linewidth": 0}
-    for name, seconds in terms.items():
-        axes.fill_between(breakdown.pe, below, below + seconds, **TERM_LOOKS[name], **edge)
-        below = below + seconds
-    scale_counts(axes, breakdown.pe)
-    axes.set(xlim=breakdown.pe[[0, -1]], ylim=(0, 1.03 * below.max()))
-    scale_unit(axes.yaxis, QUANTITY[0], float(below.max()), QUANTITY[1])

@@ -6,7 +6,6 @@ Hues are those of Okabe and Ito (Color Universal Design, 2008), one for each way
 blue spatial, vermilion pipeline, purple channel, green filter, yellow placement; dark alone, bright
 with data. Their lightness differs by at least 6.5 of L*, so that they survive grey print and stay
 distinct under simulated protanopia, deuteranopia and tritanopia (Machado et al., 2009; the tests).
-On a dark background lightness is mirrored (L* becomes 100 - 0.86 L*), and hues stay.
 """
 
 import re
@@ -32,7 +31,6 @@ from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.terms import TERMS
-from paradl.sweep.plots.passes import BACKWARD, FORWARD, REST, WEIGHTS
 
 Size = Literal["paper", "page", "slide"]
 SIZES = get_args(Size)
@@ -78,23 +76,21 @@ STYLE: dict[str, Any] = {
 }
 
 
-def use_style(size: Size, dark: bool = False) -> AbstractContextManager[None]:
+def use_style(size: Size) -> AbstractContextManager[None]:
     """Return a context that sets up matplotlib for a size. InputError: an unknown size."""
     if size not in SCALES:
         raise InputError(
             f"unknown size {shorten(size)}", where="size", advice=suggest_name(str(size), SIZES)
         )
-    settings = STYLE | SCALES[size]
-    # Settings come last, so that they hold on a dark background, too.
-    return mpl.style.context(["dark_background", settings] if dark else settings)
+    return mpl.style.context(STYLE | SCALES[size])
 
 
 def styled(draw: Callable[[Any], Figure]) -> Callable[..., Figure]:
-    """Let a function that draws with the current style take a size, and a dark background."""
+    """Let a function that draws with the current style take a size."""
 
     @wraps(draw)
-    def draw_styled(data: Any, size: Size = "page", dark: bool = False) -> Figure:
-        with use_style(size, dark):
+    def draw_styled(data: Any, size: Size = "page") -> Figure:
+        with use_style(size):
             return draw(data)
 
     return draw_styled
@@ -105,13 +101,12 @@ Dash = str | tuple[int, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Look:
-    """A colour, on a white and on a black background, with marker, dashes, hatch and name.
+    """A colour, with marker, dashes, hatch and name.
 
     Dashes mark a strategy alone, and solid lines its hybrid with data; a hatch is denser alone.
     """
 
     colour: str
-    dark: str
     marker: str
     dash: Dash = "-"
     hatch: str = ""
@@ -129,7 +124,7 @@ class Look:
         return {"facecolor": self.colour, "hatch": self.hatch, "edgecolor": ink}
 
 
-# Okabe and Ito's, for compute and communication, or forward and backward.
+# Okabe and Ito's, for compute and communication, or forward and backward passes.
 BLUE, ORANGE = "#0072B2", "#E69F00"
 
 DOTTED: Dash = (0, (1, 1.2))
@@ -137,27 +132,27 @@ DASHED: Dash = (0, (4, 1.5))
 BROKEN: Dash = (0, (5, 1.2, 1, 1.2))
 
 LOOKS = {
-    "serial": Look("#C8C8C8", "#484848", "*", DOTTED),
-    "data": Look("#000000", "#FFFFFF", "o"),
-    "spatial": Look("#023661", "#AECAFF", "s", DASHED, "///"),
-    "pipeline": Look("#753000", "#FFA26C", "v", DASHED, "\\\\\\"),
-    "filter": Look("#07744E", "#1FAD78", "D", DASHED, "..."),
-    "channel": Look("#922D6A", "#FF7BC5", "^", DASHED, "xxx"),
-    "data+spatial": Look("#097FBD", "#028FD5", "s", hatch="/"),
-    "data+pipeline": Look("#E56506", "#C55502", "v", hatch="\\"),
-    "data+filter": Look("#19CC8C", "#016542", "D", hatch="."),
-    "data+channel": Look("#E879C2", "#BA2191", "^", hatch="x"),
-    "placement": Look("#2B2400", "#ECDBA8", "p", DASHED, "oo"),
-    "data+placement": Look("#F0E442", "#3C3901", "p", hatch="o"),
+    "serial": Look("#C8C8C8", "*", DOTTED),
+    "data": Look("#000000", "o"),
+    "spatial": Look("#023661", "s", DASHED, "///"),
+    "pipeline": Look("#753000", "v", DASHED, "\\\\\\"),
+    "filter": Look("#07744E", "D", DASHED, "..."),
+    "channel": Look("#922D6A", "^", DASHED, "xxx"),
+    "data+spatial": Look("#097FBD", "s", hatch="/"),
+    "data+pipeline": Look("#E56506", "v", hatch="\\"),
+    "data+filter": Look("#19CC8C", "D", hatch="."),
+    "data+channel": Look("#E879C2", "^", hatch="x"),
+    "placement": Look("#2B2400", "p", DASHED, "oo"),
+    "data+placement": Look("#F0E442", "p", hatch="o"),
 }
 # For labels that name no strategy, such as `2-way` of `paradl hybrid`.
-UNKNOWN = Look("#6E6E6E", "#919191", "s")
+UNKNOWN = Look("#6E6E6E", "s")
 # Further ways to split a replica, such as layouts of transformers, by their order in the cube.
 FURTHER = (
     UNKNOWN,
-    Look("#009AA8", "#038490", "D"),
-    Look("#B8860B", "#986D03", "^"),
-    Look("#5B3FA0", "#BD9AFE", "v"),
+    Look("#009AA8", "D"),
+    Look("#B8860B", "^"),
+    Look("#5B3FA0", "v"),
 )
 # Marker, dashes and further hatch of further settings of the same strategy; every other is paler.
 VARIANTS: tuple[tuple[str, Dash, str], ...] = (
@@ -170,7 +165,7 @@ VARIANTS: tuple[tuple[str, Dash, str], ...] = (
 )
 
 # Parts of a bar: light and dark alternate, so that neighbours in a stack differ. Compute is blue
-# and plain, communication orange and hatched, as forward and backward are in timelines.
+# and plain, communication orange and hatched.
 BLUES = (BLUE, "#8CC4E6", "#00476F", "#5FA9D3", "#B9DDF1", "#2E8BC0", "#1A5F8A", "#DCEEF8")
 ORANGES = (ORANGE, "#FBE0A8", "#A87300", "#F2C45A", "#FFF0D0", "#C98B00", "#7A5400", "#F7D086")
 # Memory that grows with the batch is green and plain, the model's own purple and hatched.
@@ -210,13 +205,6 @@ MEMORY_LOOKS = {
     **_pair(["parameters"], PURPLES, HATCHES),
     "reserved": {"facecolor": "#FFFFFF", "hatch": ""},
 }
-PASS_LOOKS: dict[str, dict[str, Any]] = {
-    FORWARD: {"facecolor": BLUE},
-    BACKWARD: {"facecolor": ORANGE},
-    WEIGHTS: {"facecolor": "#CC79A7"},
-    REST: {"facecolor": "#DEDEDE", "hatch": "///"},
-}
-MESSAGE = "#D55E00"  # Okabe and Ito's vermilion
 MORE, LESS = "more is better", "less is better"
 SLOPE_LOOKS: PartLooks = {MORE: {"facecolor": BLUE}, LESS: {"facecolor": ORANGE, "hatch": "//"}}
 WORDS = {"forward_backward": "forward and backward", "pass_overhead": "reading weights"}
@@ -227,24 +215,14 @@ def name_part(name: str) -> str:
     return WORDS.get(name, name.replace("_", " "))
 
 
-def mix(
-    colour: str,
-    share: float = 0.65,
-    other: Literal["axes.facecolor", "text.color"] = "axes.facecolor",
-) -> str:
-    """Mix a colour with a share of the background's, or of another one of the current style."""
-    own, added = np.array(to_rgb(colour)), np.array(to_rgb(mpl.rcParams[other]))
-    red, green, blue = (1 - share) * own + share * added
+def mix(colour: str, share: float) -> str:
+    """Mix a colour with a share of white."""
+    red, green, blue = (1 - share) * np.array(to_rgb(colour)) + share
     return to_hex((red, green, blue))
 
 
-def is_dark() -> bool:
-    """Return whether the current style draws on a dark background."""
-    return sum(to_rgb(mpl.rcParams["axes.facecolor"])) < 1.5
-
-
 def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
-    """Choose the look of each strategy in the current style; its settings do not change the hue.
+    """Choose the look of each strategy; its settings do not change the hue.
 
     strategies: all of the cube's, in its order, so that all of its pictures agree.
     """
@@ -258,13 +236,10 @@ def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
         number = seen.get(base, 0)
         seen[base] = number + 1
         look = known[base]
-        look = replace(look, colour=look.dark) if is_dark() else look
         if number:
             marker, dash, hatch = VARIANTS[(number - 1) % len(VARIANTS)]
-            # Brighter on a dark background: a darker one could not be seen.
-            paler = mix(look.colour, 0.4, "text.color" if is_dark() else "axes.facecolor")
-            colour = paler if number % 2 else look.colour
-            look = Look(colour, colour, marker, dash, look.hatch + hatch)
+            colour = mix(look.colour, 0.4) if number % 2 else look.colour
+            look = Look(colour, marker, dash, look.hatch + hatch)
         looks[label] = replace(look, name=wrap_name(names[label]))
     return looks
 

@@ -20,8 +20,14 @@ from paradl.sweep.cells.space import look_up_capacity, thin_axis
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.engine.compile_cache import keep_programs
 from paradl.sweep.explanation.kinds import measure_row_parts
-from paradl.sweep.plots.bars import MOST_BARS, draw_bars, make_keys, split_parts, write_totals
-from paradl.sweep.plots.figures import add_legend
+from paradl.sweep.plots.figures import (
+    MOST_BARS,
+    add_legend,
+    draw_bars,
+    make_keys,
+    split_parts,
+    write_totals,
+)
 from paradl.sweep.plots.looks import MEMORY_LOOKS, shorten_names, styled
 from paradl.sweep.plots.slices import (
     BEYOND,

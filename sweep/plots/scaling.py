@@ -11,12 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from paradl.grids.entries.strategies import Strategy
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.kernels.names.arrays import Floats
-from paradl.kernels.oracle.answer import settle_choices
-from paradl.sweep.answers.numbers import SHARES
-from paradl.sweep.cases.draws import draw_times
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source
 from paradl.sweep.cube.derived_quantities import Paradl
@@ -25,7 +21,6 @@ from paradl.sweep.plots.figures import add_legend, make_axes, scale_amounts, sca
 from paradl.sweep.plots.looks import Look, choose_looks, draw_curve, make_hollow_key, styled
 from paradl.sweep.plots.slices import (
     BEYOND_KEY,
-    build_case,
     expect_any,
     find_beyond,
     list_by_cause,
@@ -48,8 +43,6 @@ QUANTITIES = {
 }
 ENDS = ("epoch_time_p10", "epoch_time_p90")
 Band = tuple[Floats, Floats]
-MOST_COUNTS = 64  # PE counts at which the interval of an efficiency is computed
-SERIAL = Strategy("serial")
 
 
 @dataclass(frozen=True)
@@ -140,38 +133,15 @@ def _make_curve(line: "xr.Dataset", allowed: NDArray[np.bool_], quantity: Quanti
 
 
 def _find_band(line: "xr.Dataset", quantity: Quantity) -> Band | None:
-    """Compute the ends of the 80 % interval [pe]."""
+    """Compute the ends of the 80 % interval [pe]; None of an efficiency, a ratio of two times."""
     if quantity == "efficiency":
-        return _draw_efficiencies(line)
+        return None
     early, late = (line[name].values.astype(float) for name in ENDS)
     if quantity == "time":
         return early, late
     # The longest time has the lowest throughput.
     value, time = (line[name].values.astype(float) for name in ("value", "time"))
     return value * time / late, value * time / early
-
-
-def _draw_efficiencies(line: "xr.Dataset") -> Band | None:
-    """Compute the interval of efficiency, a ratio of two times, from draws of the same machine.
-
-    Computed at no more than 64 PE counts; logarithms are interpolated between them.
-    """
-    grid = Paradl(line).grid.ask_intervals()
-    if not grid.has_intervals:  # Table III
-        return None
-    pe, value = line["pe"].values.astype(float), line["value"].values.astype(float)
-    kept = np.unique(np.linspace(0, pe.size - 1, min(pe.size, MOST_COUNTS)).round().astype(int))
-    together = draw_times(settle_choices(build_case(grid, line.isel(pe=kept))))
-    # The same draws on one PE: their ratio is less uncertain than either time.
-    alone = draw_times(build_case(grid, line.isel(pe=[0]).assign_coords(pe=[1]), SERIAL))
-    draws = together.shape[-1]
-    shares = alone.reshape(1, draws) / together.reshape(kept.size, draws) / pe[kept, None]
-    shares[pe[kept] == 1] = 1.0  # a single PE is its own reference
-    ends = np.quantile(shares, SHARES, axis=1) / value[kept]
-    low, high = (
-        value * np.exp(np.interp(np.log(pe), np.log(pe[kept]), np.log(end))) for end in ends
-    )
-    return low, high
 
 
 MOST_BANDS = 6  # more bands hide each other

@@ -6,18 +6,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import format_quantity
-from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.flags import FORBIDS, STOPS, Limit
 from paradl.sweep.answers.reasons import rank_limits
 from paradl.sweep.cases.degrees import find_layout
 from paradl.sweep.cells.selection import (
     SHOWN,
     Selection,
-    locate_row,
     look_up_parameter,
     read_columns,
     write_value,
@@ -26,7 +23,6 @@ from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cells.space import list_given
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import name_limits
-from paradl.sweep.engine.compile_cache import keep_programs
 from paradl.sweep.errors import NothingFeasibleError
 
 if TYPE_CHECKING:
@@ -64,10 +60,15 @@ def read_fastest(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":
     rows = _list_layout_rows(cells)
     cells = read_slice(cells, (*kept, *rows))
     for dim in rows:
-        times = Paradl(cells).epoch_time.where((cells["limit"] & FORBIDS) == 0)
-        # Columns of the rows would vary along other axes now.
-        cells = cells.drop_vars(read_columns(cells)).isel({dim: times.fillna(np.inf).argmin(dim)})
+        cells = take_fastest(cells, dim)
     return cells
+
+
+def take_fastest(cells: "xr.Dataset", dim: str) -> "xr.Dataset":
+    """Take the fastest allowed position along a dimension, whose number stays; else the first."""
+    times = Paradl(cells).epoch_time.where((cells["limit"] & FORBIDS) == 0)
+    # Columns of the rows would vary along other axes now.
+    return cells.drop_vars(read_columns(cells)).isel({dim: times.fillna(np.inf).argmin(dim)})
 
 
 def _list_layout_rows(cells: "xr.Dataset") -> list[str]:
@@ -87,19 +88,6 @@ def expect_single(cells: "xr.Dataset", kept: Collection[str]) -> None:
             where="selection",
             advice=f"add such as {todo} (known: {known})",
         )
-
-
-def build_case(grid: Grid, cells: "xr.Dataset", strategy: Strategy | None = None) -> Case:
-    """Build the case of cells with one value per label, to compute what the cube does not store.
-
-    strategy: replaces that of the cells.
-    """
-    keep_programs()
-    index = locate_row(grid, {dim: str(cells[dim].item()) for dim in LABELS})
-    axes = {name: cells[name].values.astype(float).reshape(-1) for name in grid.axes}
-    case = grid.case(index, axes, strategy)
-    assert case is not None  # pictures show cells that exist
-    return case
 
 
 def _drop_misfits(cells: "xr.Dataset") -> "xr.Dataset":

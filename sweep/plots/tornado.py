@@ -8,8 +8,7 @@ from matplotlib.figure import Figure
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source
 from paradl.sweep.cube.derived_quantities import Paradl
-from paradl.sweep.plots.bars import draw_bars, make_keys, write_totals
-from paradl.sweep.plots.figures import add_legend
+from paradl.sweep.plots.figures import add_legend, draw_bars, make_keys, write_totals
 from paradl.sweep.plots.looks import LESS, MORE, SLOPE_LOOKS, styled
 from paradl.sweep.plots.slices import expect_any, open_slice, read_fastest, write_axis, write_title
 from paradl.sweep.questions.sensitivity import list_sensitivities

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import InputError, suggest_name
-from paradl.grids.reading.units import format_quantity
 from paradl.kernels.names.arrays import Floats
-from paradl.sweep.cells.selection import Selection, look_up_parameter
+from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import list_given, thin_axis
 from paradl.sweep.cube.derived_quantities import Paradl
@@ -28,6 +27,7 @@ from paradl.sweep.plots.slices import (
     BEYOND_KEY,
     expect_any,
     find_beyond,
+    format_number,
     name_axis,
     name_reasons,
     open_slice,
@@ -180,14 +180,6 @@ def _choose_axes(cells: "xr.Dataset", over: str | None) -> tuple[str, str, list[
     return x, y, [dim for dim in wide if dim not in (x, y)]
 
 
-def _write_ticks(axis: str, values: Floats) -> tuple[str, ...]:
-    unit = look_up_parameter(axis).unit
-    return tuple(
-        f"{value:,.6g}" if unit == "1" else format_quantity(value, unit, digits=3)
-        for value in values.tolist()
-    )
-
-
 def _label_axis(cells: "xr.Dataset", axis: str) -> str:
     weak = Paradl(cells).grid.spec.scaling == "weak"
     batch = "samples per replica, b" if weak else "global batch, B"
@@ -220,7 +212,7 @@ def draw_map(shown: Map) -> Figure:
         keys.append(Patch(label=INFEASIBLE, facecolor="none", edgecolor="grey", linewidth=0.4))
     if shown.beyond.any():
         keys += axes.plot(*np.nonzero(shown.beyond)[::-1], "o", **DOTS, label=BEYOND_KEY)
-    axes.set_yticks(range(len(shown.rows)), _write_ticks(shown.y, shown.rows))
+    axes.set_yticks(range(len(shown.rows)), [format_number(shown.y, row) for row in shown.rows])
     axes.set(xlabel=shown.labels[0], ylabel=shown.labels[1])
     axes.set(xlim=(-0.5, len(shown.columns) - 0.5), ylim=(-0.5, len(shown.rows) - 0.5))
     axes.tick_params(length=0)
@@ -235,7 +227,7 @@ def _fill_cells(figure: Figure, axes: Axes, shown: Map, looks: Mapping[str, Look
     box, small = axes.get_window_extent(), mpl.rcParams["font.size"] * figure.dpi / 72
     letters = int(box.width / len(shown.columns) / small / LETTER)
     lines = int(box.height / len(shown.rows) / small / LINE)
-    ticks = _write_ticks(shown.x, shown.columns)
+    ticks = [format_number(shown.x, column) for column in shown.columns]
     # As many are left out as the longest needs room, with a blank behind it.
     step = -(-(max(map(len, ticks)) + 1) // max(letters, 1))
     axes.set_xticks(range(0, len(ticks), step), ticks[::step])

@@ -5,12 +5,12 @@ To add a verb: three files, and a line each in three lists.
 1. sweep/questions/VERB.py: a function VERB that takes a `Source` named `cube` (a store, a Dataset
    or slice, a design space) and a selection, reads cells by `open_source` (a `Reader`) or calls the
    kernels by `open_space`, both of `sweep.cells.source`, and returns plain data; `tabulate` of
-   `sweep.answers.frames` makes a DataFrame of rows.
+   `sweep.answers.mapping` makes a DataFrame of rows.
 2. The type of its answer, in a file of sweep/answers/types/ with a row of `ANSWERS`: the JSON
    schema and the heads of tables follow.
-3. Its command, in sweep/cli/rankings.py or plans.py: `@app.command(cls=SpaceCommand)` puts the
+3. Its command, in sweep/cli/questions.py: `@app.command(cls=QuestionCommand)` puts the
    options of a space into `context.obj`; its `read` returns a `Subject`, whose `ask` calls VERB;
-   `show_rows` of `sweep.show.rows` prints. Heavy imports stand inside. Options have the names of
+   `show_rows` of `sweep.show.tables` prints. Heavy imports stand inside. Options have the names of
    the arguments that they become, so that messages fit both.
 
 The lists: src/paradl/__init__.pyi, `QUESTIONS` in sweep/accessor.py for `ds.paradl`, and `GROUPS`

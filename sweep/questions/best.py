@@ -11,8 +11,7 @@ from paradl.grids.grid import LABELS, Grid
 from paradl.grids.notes import has_old_layouts
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.flags import UNSUPPORTED
-from paradl.sweep.answers.frames import tabulate
-from paradl.sweep.answers.mapping import Row
+from paradl.sweep.answers.mapping import Row, tabulate
 from paradl.sweep.answers.objectives import Aim, Goal, Price, count_hours, look_up_price
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.degrees import (

@@ -9,8 +9,7 @@ from paradl.grids.grid import Grid, Index
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.names.layout_terms import EVERY_TERM
-from paradl.sweep.answers.frames import tabulate
-from paradl.sweep.answers.mapping import Row
+from paradl.sweep.answers.mapping import Row, tabulate
 from paradl.sweep.answers.numbers import find_range, name_percentiles, name_range
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.degrees import list_degrees
@@ -42,8 +41,8 @@ def list_bottlenecks(
     and the degrees: replicas, group_size, segment_count, global_batch. The machine oracle
     adds 10th and 90th percentiles over draws of uncertain parameters (`share_p10`,
     `computing_p10`, `shares_p10` ...), and `binds_probability`: the fraction of draws in which that
-    term is the largest. Other axes are thinned to four values, rows of layouts to the
-    four that are fastest.
+    term is the largest. Other axes are thinned to four values, rows of layouts to
+    those that are the fastest somewhere.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
@@ -92,30 +91,21 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
 
 
 def _thin_axes(space: Space, index: Index) -> dict[str, Floats]:
-    """The axes with few values each; of a layout's rows those that are fastest somewhere."""
+    """The axes with few values each; of a layout's rows those that are the fastest somewhere."""
     grid = space.grid
-    # A planner chooses among layouts, so the slow ones matter less.
+    # A planner chooses among layouts, so the slow ones do not matter.
     layouts = [name for name in space.axes if name in grid.rows and grid.parameters[name].chosen]
     axes = {
         name: values if name in layouts else thin_axis(values, COUNTS if name == "pe" else OTHERS)
         for name, values in space.axes.items()
     }
     for name in layouts:
-        if axes[name].size > OTHERS:
-            axes[name] = _take_fastest(space, index, axes, name)
+        answer = answer_expected(space.build_case(index, axes))
+        times = np.where((answer.limit & FORBIDS) == 0, answer.epoch_time, np.inf)
+        of_cells = np.broadcast_to(times, tuple(values.size for values in axes.values()))
+        fastest = of_cells.argmin(axis=[*axes].index(name))
+        axes[name] = axes[name][np.unique(fastest)]
     return axes
-
-
-def _take_fastest(space: Space, index: Index, axes: Mapping[str, Floats], name: str) -> Floats:
-    """The values of an axis, in their order, that rank first among those allowed in some cell."""
-    answer = answer_expected(space.build_case(index, axes))
-    times = np.where((answer.limit & FORBIDS) == 0, answer.epoch_time, np.inf)
-    shape = tuple(values.size for values in axes.values())
-    of_values = np.moveaxis(np.broadcast_to(times, shape), [*axes].index(name), 0)
-    # The rank of a value in a cell is its place in the order of that cell.
-    ranks = of_values.reshape(axes[name].size, -1).argsort(axis=0).argsort(axis=0)
-    first = ranks.min(axis=1).argsort(kind="stable")[:OTHERS]
-    return np.asarray(axes[name][np.sort(first)])
 
 
 def _describe_cell(seconds: dict[str, float], flags: int, memory: float) -> Row:

@@ -15,8 +15,7 @@ from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import cut_text
 from paradl.grids.reading.errors import InputError, ShapeError
 from paradl.kernels.names.parallelisms import NAMED, WRITTEN, explain_conflict
-from paradl.sweep.answers.frames import tabulate
-from paradl.sweep.answers.mapping import Row
+from paradl.sweep.answers.mapping import Row, tabulate
 
 HERE = Path()
 

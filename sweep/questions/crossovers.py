@@ -3,13 +3,10 @@
 PE counts and batches are compared at every whole number. Bandwidths, latencies and other continuous
 parameters are compared on a geometric grid, and each crossover is then refined to a relative 1e-9;
 two crossovers within one step of the grid (a factor of 1.06) go unnoticed.
-
-At a fixed PE count, PE-hours and cost rank the strategies of one system as their times do. So
-crossovers of PE-hours are those of the time, and crossovers of a cost compare systems.
 """
 
 from collections.abc import Iterator
-from itertools import permutations, product
+from itertools import groupby, permutations, product
 from math import prod
 
 import numpy as np
@@ -19,10 +16,10 @@ from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import Index
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.arrays import Floats
-from paradl.sweep.answers.frames import tabulate
-from paradl.sweep.answers.mapping import Row
+from paradl.kernels.names.statistics import Objective
+from paradl.sweep.answers.mapping import Row, tabulate
 from paradl.sweep.answers.numbers import pick_range
-from paradl.sweep.answers.objectives import Aim, Goal, Price
+from paradl.sweep.answers.objectives import Aim, expect_objective
 from paradl.sweep.answers.reasons import write_commonest
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.curves import Curves, TimeCurve, is_ahead
@@ -44,8 +41,7 @@ def list_crossovers(
     along: str = "pe",
     selection: Selection | None = None,
     *,
-    objective: Goal = "epoch_time",
-    price: Price = None,
+    objective: Objective = "epoch_time",
     max_global_batch: int | None = None,
     **axes: object,
 ) -> list[Row]:
@@ -56,13 +52,12 @@ def list_crossovers(
     tried from the least to the most of the slice, or from 1 if it has only one; other parameters
     along the slice's axis, or from a thousandth to a thousand times the system's value.
 
-    objective: train_time compares times to the target; pe_hours have the same crossovers as the
-    time; cost, with a `price`, compares systems (`over_system`). For the machine oracle, if there
-    are at most 16,384 times to draw, rows also have `first_p10` and `first_p90` over draws of
-    uncertain parameters, None if there is no crossover, and `crosses_probability`: the fraction of
-    draws with a crossover.
+    objective: train_time compares times to the target. For the machine oracle, if there are at most
+    16,384 times to draw, rows also have `first_p10` and `first_p90` over draws of uncertain
+    parameters, None if there is no crossover, and `crosses_probability`: the fraction of draws with
+    a crossover.
 
-    InputError: an unknown parameter or objective, too many counts, no convergence law, no price.
+    InputError: an unknown parameter or objective, too many counts, no convergence law.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
@@ -75,19 +70,20 @@ def list_crossovers(
     """
     selection = join_selection(selection, axes)
     _check_parameter(along)
-    aim = Aim(objective, price)
+    expect_objective(objective)
     space = open_space(cube, selection, max_global_batch).ask_intervals()
     space.expect_few(MOST_CELLS, along)
     space.expect_one_kind()
     if objective == "train_time":
         expect_laws(space.grid, "objective")
-    if not compares_systems(space, aim.goal) and len(space.places["strategy"]) < 2:
+    if len(space.places["strategy"]) < 2:
         raise InputError(
             "crossovers need two strategies or more, got one",
             where="strategy",
             advice="add another, such as data,data+filter",
         )
-    rows = [row for pairs in _list_pairs(space, aim) for row in _compare(space, pairs, along, aim)]
+    aim = Aim(objective)
+    rows = [row for pairs in _list_pairs(space) for row in _compare(space, pairs, along, aim)]
     # Crossovers first, and strategies that are feasible nowhere last.
     rows.sort(key=lambda row: (row["first"] is None, "infeasible" in str(row["reason"])))
     completed = complete_rows(space, rows)
@@ -109,34 +105,11 @@ def _check_parameter(along: str) -> None:
         )
 
 
-def compares_systems(space: Space, goal: Goal) -> bool:
-    """True if systems are compared: by cost, if there are several."""
-    return goal == "cost" and len(space.places["system"]) > 1
-
-
-def tell_same(source: Source, selection: Selection | None, goal: Goal) -> str | None:
-    """A note if crossovers are those of a time: for PE-hours, and for a cost on one system."""
-    if goal not in ("pe_hours", "cost"):
-        return None
-    space = open_space(source, selection)
-    if compares_systems(space, goal):
-        return None
-    words = "PE-hours order" if goal == "pe_hours" else "costs on one system order"
-    time = "train-time" if space.grid.convergences else "epoch-time"
-    return f"at one PE count {words} strategies as times do: see also --objective {time}"
-
-
-def _list_pairs(space: Space, aim: Aim) -> list[list[Pair]]:
-    """Ordered pairs to compare, by model, data set and, unless systems are compared, system."""
-    fixed = 2 if compares_systems(space, aim.goal) else 3
-    places: dict[tuple[int, ...], list[Index]] = {}
-    for index in space.list_indices():
-        places.setdefault(index[:fixed], []).append(index)
-    # Where systems are compared, pairs are of two: on one, costs cross where times do.
-    return [
-        [pair for pair in permutations(indices, 2) if fixed == 3 or pair[0][2] != pair[1][2]]
-        for indices in places.values()
-    ]
+def _list_pairs(space: Space) -> list[list[Pair]]:
+    """Ordered pairs to compare, by model, data set and system."""
+    # Strategies vary fastest, so those of a place follow each other.
+    places = groupby(space.list_indices(), lambda index: index[:3])
+    return [[*permutations(indices, 2)] for _, indices in places]
 
 
 def _compare(space: Space, pairs: list[Pair], along: str, aim: Aim) -> Iterator[Row]:
@@ -148,10 +121,7 @@ def _compare(space: Space, pairs: list[Pair], along: str, aim: Aim) -> Iterator[
         curves = Curves(space, cell, along, aim)
         axes = write_cell(cell)
         for first, second in pairs:
-            over = space.name(second)
-            names = space.name(first) | {"over": over["strategy"]}
-            if compares_systems(space, aim.goal):
-                names["over_system"] = over["system"]
+            names = space.name(first) | {"over": space.name(second)["strategy"]}
             row = names | axes | {"along": along} | _find_crossovers(curves, first, second)
             yield row | _find_ranges(curves, first, second, cells)
 
@@ -186,12 +156,10 @@ def _explain_never(
     # As it would be printed: "1 times as long" reads like a mistake.
     if f"{ratio.min():.3g}" == "1":
         return f"never: at best equal, at {place}"
-    cost = curves.aim.goal == "cost"
-    times = "times the cost" if cost else "times as long"
-    reason = f"never: at best {ratio.min():.3g} {times}, at {place}"
+    reason = f"never: at best {ratio.min():.3g} times as long, at {place}"
     if ours.communication[at] <= theirs.time[at]:
         return reason
-    return f"{reason}; its communication alone {'costs more' if cost else 'takes longer'}"
+    return f"{reason}; its communication alone takes longer"
 
 
 def _find_ranges(curves: Curves, first: Index, second: Index, cells: int) -> Row:

@@ -13,8 +13,7 @@ import numpy as np
 
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.answers.frames import name_arguments
-from paradl.sweep.answers.mapping import AnswerMapping, Row
+from paradl.sweep.answers.mapping import AnswerMapping, Row, name_arguments
 from paradl.sweep.cells.changes import Changes, Flips, Winners, list_changed_winners
 from paradl.sweep.cells.parts import Part, find_positions
 from paradl.sweep.cells.reader import Places, Reader

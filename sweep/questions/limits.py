@@ -18,8 +18,7 @@ from paradl.grids.notes import has_old_layouts
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import parse_quantity
 from paradl.kernels.names.statistics import BEST, EFFICIENCY
-from paradl.sweep.answers.frames import tabulate
-from paradl.sweep.answers.mapping import Row
+from paradl.sweep.answers.mapping import Row, tabulate
 from paradl.sweep.answers.objectives import Aim, Goal
 from paradl.sweep.answers.reasons import write_each
 from paradl.sweep.answers.system_settings import complete_rows

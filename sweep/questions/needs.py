@@ -20,8 +20,7 @@ from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.layout_terms import EVERY_TERM
-from paradl.sweep.answers.frames import tabulate
-from paradl.sweep.answers.mapping import Row
+from paradl.sweep.answers.mapping import Row, tabulate
 from paradl.sweep.answers.numbers import name_percentiles, name_range, number, pick_range
 from paradl.sweep.answers.reasons import list_reasons
 from paradl.sweep.answers.system_settings import complete_rows

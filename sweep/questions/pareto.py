@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.answers.frames import name_arguments
-from paradl.sweep.answers.mapping import Row
+from paradl.sweep.answers.mapping import Row, name_arguments
 from paradl.sweep.answers.objectives import (
     HOUR,
     Price,

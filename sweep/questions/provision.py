@@ -13,8 +13,7 @@ from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.answer import answer_case
-from paradl.sweep.answers.frames import tabulate
-from paradl.sweep.answers.mapping import Row
+from paradl.sweep.answers.mapping import Row, tabulate
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.objectives import Aim, Price, count_hours, look_up_price
 from paradl.sweep.answers.reasons import write_commonest

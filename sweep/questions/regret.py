@@ -10,22 +10,16 @@ from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.statistics import BEST, EFFICIENCY, Objective
-from paradl.sweep.answers.frames import name_arguments
-from paradl.sweep.answers.mapping import Row
+from paradl.sweep.answers.mapping import Row, name_arguments
 from paradl.sweep.answers.objectives import expect_objective
 from paradl.sweep.answers.system_settings import complete_rows
-from paradl.sweep.cases.picks import PLACE
 from paradl.sweep.cells.parts import Lines
-from paradl.sweep.cells.reader import Reader
 from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import list_given
-from paradl.sweep.questions.best import rank_strategies, split_places
 
 if TYPE_CHECKING:
     from paradl.grids.grid import Grid
-
-DRAWS = "draws"
 
 
 @name_arguments
@@ -41,14 +35,12 @@ def regret(
 
     A place is a model, a data set, a system and a value of each machine parameter that is an axis,
     except for `over`. The loss of a strategy on a system, or at a value of another axis (`over`),
-    is the time of its best configuration over that of the best strategy there, minus 1. Over
-    `draws` of uncertain machine parameters the configuration is fixed: the best for the expected
-    machine.
+    is the time of its best configuration over that of the best strategy there, minus 1.
 
-    A row: rank, labels, worst_loss, worst_at (the system, the value, or the parameters of a draw
-    that slow it most), mean_loss, and `infeasible_at`; a strategy that is infeasible somewhere has
-    neither rank nor loss. Answers come from summaries if the store has them; draws need a cube of
-    the machine oracle. InputError: an unknown axis, or one along which strategies choose.
+    A row: rank, labels, worst_loss, worst_at (the system or the value), mean_loss, and
+    `infeasible_at`; a strategy that is infeasible somewhere has neither rank nor loss. Answers come
+    from summaries if the store has them. InputError: an unknown axis, or one along which strategies
+    choose.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
@@ -65,8 +57,6 @@ def regret(
     reader = open_source(cube)
     space = open_space(reader, selection)
     space.expect_one_kind()
-    if over == DRAWS:
-        return complete_rows(space, _regret_draws(reader, selection, objective))
     lines = reader.summarise(selection or {}, EFFICIENCY, objective)
     _check_axis(lines, over)
     return complete_rows(space, _regret_values(space.grid, lines, over, objective))
@@ -76,9 +66,9 @@ def _check_axis(lines: Lines, over: str) -> None:
     known = [dim for dim in lines.coordinates if dim not in ("model", "dataset", "strategy")]
     if over not in known:
         raise InputError(
-            f"expected a system or machine axis, or {DRAWS!r}, got {shorten(over)}",
+            f"expected a system or machine axis, got {shorten(over)}",
             where="over",
-            advice=suggest_name(over, [*known, DRAWS]),
+            advice=suggest_name(over, known),
         )
 
 
@@ -149,52 +139,3 @@ def rank_losses(
 def _plain(value: Any) -> Any:
     """Convert a value to a Python number or text."""
     return value.item() if hasattr(value, "item") else str(value)
-
-
-def _regret_draws(reader: Reader, selection: Selection | None, objective: Objective) -> list[Row]:
-    """Rows of all places, over draws of uncertain machine parameters."""
-    grid = reader.grid
-    if grid.spec.oracle != "machine":
-        raise InputError(
-            "only the machine oracle has draws",
-            where="over",
-            advice="sweep with 'oracle: machine', or ask over 'system'",
-        )
-    ranked = rank_strategies(reader, selection, objective, intervals=False)
-    given = [dim for dim in list_given(grid, grid.axes) if len({row[dim] for row in ranked}) > 1]
-    rows: list[Row] = []
-    for rivals in split_places(ranked, (*PLACE, *given)):
-        if any(row["feasible"] for row in rivals):
-            labels = {dim: rivals[0][dim] for dim in (*PLACE, *given)}
-            rows += _rank_draws(grid, labels, rivals, objective)
-    return rows
-
-
-def _rank_draws(grid: "Grid", labels: Row, rows: list[Row], objective: Objective) -> list[Row]:
-    """Rows of one place, from the strategies' best configurations."""
-    from paradl.sweep.cases.probability import describe_draw, draw_seconds  # late: imports JAX
-
-    drawn = [draw_seconds(grid, row, objective) if row["feasible"] else None for row in rows]
-    count = next(len(times) for times in drawn if times is not None)
-    table = np.array([np.full(count, np.inf) if times is None else times for times in drawn])
-    strategies = np.array([row["strategy"] for row in rows], object)
-    ranked = rank_losses(labels, strategies, np.arange(count), table)
-    # A loss is against the fastest of its own draw.
-    fastest = [rows[at] for at in table.argmin(axis=0)]
-    by_label = {row["strategy"]: row for row in rows}
-
-    def describe(row: Row) -> str | None:
-        draw = row["worst_at"]
-        if draw is None:
-            return None
-        return describe_draw(grid, by_label[row["strategy"]], fastest[draw], draw)
-
-    # Feasibility does not depend on the draw: say so instead of listing all draws.
-    return [
-        {
-            **row,
-            "worst_at": describe(row),
-            "infeasible_at": ["all draws"] if row["infeasible_at"] else [],
-        }
-        for row in ranked
-    ]

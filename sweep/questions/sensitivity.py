@@ -26,8 +26,7 @@ from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.answer import answer_case
 from paradl.kernels.work.division import Division
-from paradl.sweep.answers.frames import tabulate
-from paradl.sweep.answers.mapping import Row
+from paradl.sweep.answers.mapping import Row, tabulate
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.cases.degrees import list_degrees

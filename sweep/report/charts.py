@@ -21,21 +21,23 @@ from paradl.sweep.plots.looks import (
     choose_looks,
     name_part,
 )
-from paradl.sweep.report.asked import Asked
-from paradl.sweep.report.chart import ROWS, Chart, finish
-from paradl.sweep.report.chart_axes import (
+from paradl.sweep.report.chart import (
     BYTES,
     EPOCH,
     GOALS,
     LEGEND,
     NUMBERS,
+    ROWS,
     SHARES,
     TIMES,
     USUAL,
+    Chart,
     colour_strategies,
+    finish,
     show_fields,
 )
-from paradl.sweep.report.tables import Report
+from paradl.sweep.report.report import Report
+from paradl.sweep.report.sentences import Asked
 
 
 def make_charts(report: Report) -> list[Chart]:
@@ -57,7 +59,6 @@ def make_charts(report: Report) -> list[Chart]:
             _fill(),
             _upgrade(),
             _trade(strategies),
-            *([_lay(strategies)] if report.settings else []),
         ]
     return [chart for chart in charts if chart.name != replaced]
 
@@ -81,9 +82,9 @@ def _ask(question: Asked, strategies: Sequence[str]) -> Chart:
     if y:
         line = base.mark_line(color="gray", interpolate="step-before", aria=False)
         chart = line.encode(x=across, y=along, order=f"{y[0]}:Q") + chart
-    size = (340, "") if y else (24, "strategy")
-    spec = finish(chart, title, meaning)
-    return Chart("asked", title, meaning, "asked", columns, spec, {}, *size, list(strategies))
+    more = {"height": 340} if y else {"height": 24, "bands": "strategy"}
+    order = list(strategies)
+    return finish(chart, "asked", title, meaning, "asked", columns, order=order, **more)
 
 
 def _rank(strategies: Sequence[str], goal: Goal, ranged: bool) -> Chart:
@@ -119,10 +120,9 @@ def _rank(strategies: Sequence[str], goal: Goal, ranged: bool) -> Chart:
         "memory": "bytes per PE",
         "pe_hours": "PE-hours",
     }
+    more: Any = {"where": {"feasible": True}, "height": 24, "bands": "strategy"}
     chart = whiskers + dots if ranged else dots
-    spec = finish(chart, title, f"{words}. {meaning}")
-    where = {"feasible": True}
-    return Chart("ranking", title, meaning, "ranking", columns, spec, where, 24, "strategy")
+    return finish(chart, "ranking", title, meaning, "ranking", columns, **more)
 
 
 def _list_losers() -> Chart:
@@ -162,10 +162,8 @@ def _scale(strategies: Sequence[str], counts: Sequence[float]) -> Chart:
         "pe_hours": "PE-hours",
         "reason": "infeasible because",
     }
-    spec = finish(lines, title, meaning)
-    where = {"choice": "chosen"}
-    order = list(strategies)
-    return Chart("scaling", title, meaning, "points", columns, spec, where, 380, order=order)
+    more: Any = {"where": {"choice": "chosen"}, "height": 380, "order": list(strategies)}
+    return finish(lines, "scaling", title, meaning, "points", columns, **more)
 
 
 def _limit() -> Chart:
@@ -207,9 +205,9 @@ def _map(strategies: Sequence[str], choices: Sequence[str]) -> Chart:
     ).encode(text="cell:N", color=alt.Color("strategy:N", scale=ink, legend=None))
     tiles = winners.mark_rect(stroke="white").encode(color=colour_strategies(strategies))
     # Layers share a scale of colours otherwise, and tiles and names differ in theirs.
-    spec = finish((tiles + names).resolve_scale(color="independent"), title, meaning)
-    where = {"choice": "each" if choices else "best"}
-    return Chart("map", title, meaning, "points", {}, spec, where, 26, "choice", list(strategies))
+    both = (tiles + names).resolve_scale(color="independent")
+    more: Any = {"where": {"choice": "each" if choices else "best"}, "order": list(strategies)}
+    return finish(both, "map", title, meaning, "points", {}, height=26, bands="choice", **more)
 
 
 def _break_down() -> Chart:
@@ -271,9 +269,9 @@ def _stack(
         )
     )
     columns = {"name": "configuration", "part": "part", "amount": unit}
-    spec = finish(bars if line is None else bars + line, title, meaning)
-    where = {"kind": kind}
-    return Chart(kind, title, meaning, "parts", columns, spec, where, 26, "strategy", names)
+    more: Any = {"where": {"kind": kind}, "height": 26, "bands": "strategy", "order": names}
+    chart = bars if line is None else bars + line
+    return finish(chart, kind, title, meaning, "parts", columns, **more)
 
 
 def _rank_term(name: str) -> tuple[bool, bool]:
@@ -291,7 +289,7 @@ def _upgrade() -> Chart:
         .encode(
             x=alt.X("change:Q", title="change of the time of an epoch", axis=SHARES),
             y=alt.Y("what:N", title=None, sort=alt.EncodingSortField("change", op="min")),
-            tooltip=["parameter:N", "upgrade:N", alt.Tooltip("change:Q", format=".1%"), "why:N"],
+            tooltip=["parameter:N", "upgrade:N", alt.Tooltip("change:Q", format=".1%")],
         )
         .transform_calculate(what="replace(datum.parameter, /_/g, ' ') + ', ' + datum.upgrade")
     )
@@ -301,10 +299,9 @@ def _upgrade() -> Chart:
         "upgrade": "upgrade",
         "elasticity": "elasticity",
         "change": "change of time",
-        "why": "why not more",
     }
-    spec = finish(bars, title, meaning)
-    return Chart("upgrades", title, meaning, "upgrades", columns, spec, {}, 22, "parameter")
+    more: Any = {"height": 22, "bands": "parameter"}
+    return finish(bars, "upgrades", title, meaning, "upgrades", columns, **more)
 
 
 def _trade(strategies: Sequence[str]) -> Chart:
@@ -343,30 +340,5 @@ def _trade(strategies: Sequence[str]) -> Chart:
         "pe_hours": "PE-hours",
         "front": "front",
     }
-    spec = finish(front + points + knee, title, meaning)
-    where = {"choice": "best"}
-    order = list(strategies)
-    return Chart("trade", title, meaning, "points", columns, spec, where, 340, order=order)
-
-
-def _lay(strategies: Sequence[str]) -> Chart:
-    """Layouts of a transformer: time against memory."""
-    title = "Which layouts fit"
-    meaning = "At the number of PEs and the batch that are best; the selectors narrow them down."
-    fit: dict[str, Any] = {"zero": False, "nice": False, "padding": 12}
-    x = alt.X("memory:Q", scale=alt.Scale(**fit), title="memory per PE", axis=BYTES)
-    y = alt.Y("time:Q", scale=alt.Scale(**fit), title=EPOCH, axis=TIMES)
-    points = (
-        alt.Chart(ROWS)
-        .mark_point(filled=True, opacity=0.7, size=45)
-        .encode(
-            x=x,
-            y=y,
-            color=colour_strategies(strategies),
-            tooltip=show_fields("name", "pe", "batch", "written", "held"),
-        )
-    )
-    columns = {"name": "layout", "pe": "PEs", "time": "s per epoch", "memory": "bytes per PE"}
-    spec = finish(points, title, meaning)
-    where, order = {"choice": "each"}, list(strategies)
-    return Chart("layouts", title, meaning, "points", columns, spec, where, 340, order=order)
+    more: Any = {"where": {"choice": "best"}, "height": 340, "order": list(strategies)}
+    return finish(front + points + knee, "trade", title, meaning, "points", columns, **more)

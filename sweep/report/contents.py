@@ -1,15 +1,13 @@
 """Contents of a report: the rows behind its sentence and its charts, from answers of questions."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from paradl.grids.entries.systems import System
 from paradl.grids.grid import LABELS, Grid
+from paradl.grids.reading.errors import InputError
 from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import Goal, Price
 from paradl.sweep.cells.selection import Selection, locate_row, write_value
@@ -19,28 +17,27 @@ from paradl.sweep.cells.space import (
     list_given,
     list_row_values,
     look_up_capacity,
-    thin_values,
 )
 from paradl.sweep.errors import NothingFeasibleError
 from paradl.sweep.plots.looks import name_part
 from paradl.sweep.questions.best import rank_strategies
 from paradl.sweep.questions.bottleneck import list_bottlenecks
 from paradl.sweep.questions.limits import list_limits
-from paradl.sweep.questions.sensitivity import DOUBLE, list_sensitivities
-from paradl.sweep.report.asked import Asked
-from paradl.sweep.report.layouts import list_settings
-from paradl.sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons, write_stop
-from paradl.sweep.report.narrow import narrow_grid
+from paradl.sweep.questions.sensitivity import list_sensitivities
+from paradl.sweep.report.names import (
+    ROWS_OF_LAYOUTS,
+    name_cell,
+    write_reasons,
+    write_stop,
+)
 from paradl.sweep.report.points import list_points
-from paradl.sweep.report.sentences import describe_best, write_time
-from paradl.sweep.report.tables import Report
+from paradl.sweep.report.report import Report
+from paradl.sweep.report.sentences import Asked, describe_best
 
 if TYPE_CHECKING:
     from paradl.sweep.cells.reader import Reader
 
 LEAST_CHANGE = 0.001  # of a time, for an upgrade to be listed
-LEAST_APPEARS = 0.005  # of a time: communication that an upgrade uncovers, to be named
-DEVICE = ("peak_flops", "memory_bandwidth")  # twice of these uncovers communication
 MOST_PLACES = 24  # models x data sets x systems x given parameters that a page has
 
 # What a place consists of, beside the parameters of the machine that are swept.
@@ -57,29 +54,33 @@ def rank_places(
 ) -> Report:
     """Collect the ranking and the curves of a report; arguments and errors as `collect_report`."""
     reader, notes = open_source(source), list[str]()
-    rank = partial(rank_strategies, reader, price=price, max_global_batch=max_global_batch)
     places = list_places(reader, selection or {})
-    if prod(map(len, places.values())) > MOST_PLACES:
-        opening = find_opening(rank(selection, objective, intervals=False), objective, asked)
-        places = _thin_places(places, opening, notes)
-    selectors, chosen = places, {**(selection or {}), **places}
-    ranking = rank(chosen, objective, why=True)
+    if (count := prod(map(len, places.values()))) > MOST_PLACES:
+        raise InputError(
+            f"a page has room for {MOST_PLACES} places (models x data sets x systems x parameters "
+            f"of the machine), got {count}",
+            where="selection",
+            advice=f"choose some values of {', '.join(places)}, or serve the page",
+        )
+    chosen = {**(selection or {}), **places}
+    ranking = rank_strategies(
+        reader, chosen, objective, price=price, max_global_batch=max_global_batch, why=True
+    )
     opening = find_opening(ranking, objective, asked)
     # A place without a winner is kept: its losers have their reasons.
     winners = [row for row in ranking if row.get("rank") == 1]
     models = list(dict.fromkeys(str(row["model"]) for row in winners))
     joined = " and ".join(filter(None, (", ".join(models[:-1]), models[-1])))
     space = open_space(reader, chosen, max_global_batch).ask_intervals()
-    choices = [name for name in space.axes if name not in (*selectors, "pe", ROWS_OF_LAYOUTS)]
+    choices = [name for name in space.axes if name not in (*places, "pe", ROWS_OF_LAYOUTS)]
     spec = space.grid.spec
     points = list_points(reader, chosen, max_global_batch, list(places), choices, notes, winners)
     report = Report(
         title=f"{joined}: how to train at scale",
         goal=objective,
         axes=[*LABELS, *space.axes],
-        selectors=selectors,
+        selectors=places,
         choices=choices,
-        settings=list_settings(points),
         opening={name: opening[name] for name in places},
         answers=[],
         asked=[],
@@ -141,12 +142,12 @@ def add_details(
     space = open_space(reader, chosen, max_global_batch).ask_intervals()
     allowed = [row for row in report.ranking if row["feasible"]]
     limits = find_limits(reader, chosen, max_global_batch, space)
-    parts, winners = list(list_parts(space, allowed)), [row for row in allowed if row["rank"] == 1]
+    winners = [row for row in allowed if row["rank"] == 1]
     detailed = replace(
         report,
         ranking=[row | limits.get(locate_line(space, row), {}) for row in report.ranking],
-        parts=parts,
-        upgrades=list(list_upgrades(space, winners, parts)),
+        parts=list(list_parts(space, allowed)),
+        upgrades=list(list_upgrades(space, winners)),
     )
     return _write_answers(detailed)
 
@@ -179,33 +180,6 @@ def find_opening(ranking: list[Row], objective: Goal, asked: Asked | None = None
         if all(row[name] == winners[0][name] for name in ("model", "dataset"))
     ]
     return min(same, key=lambda row: float(row[objective]))
-
-
-def _thin_places(places: dict[str, list[Any]], best: Row, notes: list[str]) -> dict[str, list[Any]]:
-    """Choose fewer values, where there are too many places for a page; the best one stays."""
-    sizes = {name: len(values) for name, values in places.items()}
-    # Halve the longest axis until the places fit the page.
-    while prod(sizes.values()) > MOST_PLACES:
-        longest = max(sizes, key=sizes.__getitem__)
-        sizes[longest] = -(-sizes[longest] // 2)
-    thinned = {}
-    for name, values in places.items():
-        size = sizes[name]
-        # Numbers evenly, with both ends; labels have no order.
-        kept = values[:size] if name in PLACE else thin_values(np.array(values), size).tolist()
-        if best[name] not in kept:
-            middle = kept[1:-1] or kept[-1:]
-            kept.remove(
-                middle[-1] if name in PLACE else min(middle, key=lambda n: abs(n - best[name]))
-            )
-            kept.append(best[name])
-        thinned[name] = [value for value in values if value in kept]
-        if size < len(values):
-            notes.append(
-                f"{size} of {len(values)} values of {name} are shown; choose others with "
-                f"--sel {name}=..."
-            )
-    return thinned
 
 
 def _complete_rank(space: Space, row: Row, objective: Goal) -> Row:
@@ -315,44 +289,13 @@ def list_parts(space: Space, rows: Iterable[Row]) -> Iterator[Row]:
             yield kept | {"kind": "sentence", "part": answer["sentence"]}
 
 
-def list_upgrades(space: Space, winners: Iterable[Row], parts: Iterable[Row]) -> Iterator[Row]:
-    """List the upgrades of each place's winner, with the change of its time.
-
-    parts: of all strategies, as `list_parts` has them.
-    """
-    times = [part for part in parts if part["kind"] == "time"]
+def list_upgrades(space: Space, winners: Iterable[Row]) -> Iterator[Row]:
+    """List the upgrades of each place's winner, with the change of its time."""
+    names = ("parameter", "value", "upgrade", "elasticity", "change")
     for row in winners:
-        cell, place = _select_cell(space, row), _keep(space, row)
-        before = {part["part"]: part["amount"] for part in times if part.items() >= place.items()}
-        for answer in list_sensitivities(space.grid, cell):
-            change = answer["change"]
-            if change is not None and abs(change) >= LEAST_CHANGE:
-                names = ("parameter", "value", "upgrade", "elasticity", "change")
-                why = explain_upgrade(space, cell, answer, before)
-                yield place | {name: answer[name] for name in names} | {"why": why}
-
-
-def explain_upgrade(
-    space: Space, cell: dict[str, list[Any]], upgrade: Row, before: Mapping[str, float]
-) -> str:
-    """Explain why a faster device saves less than its share of the time: communication that
-    computing hid appears. Empty of other upgrades, and where none appears.
-
-    before: the time's parts [s per epoch] without the upgrade.
-    """
-    name = upgrade["parameter"]
-    if name not in DEVICE or name in space.axes:
-        return ""
-    faster = narrow_grid(space.grid, cell, {name: DOUBLE * upgrade["value"]})
-    (after,) = list_bottlenecks(faster)
-    appears = {
-        name_part(term): share * after["epoch_time"] - before.get(name_part(term), 0.0)
-        for term, share in after["shares"].items()
-    }
-    part = max(appears, key=appears.__getitem__)
-    if appears[part] < LEAST_APPEARS * sum(before.values()):
-        return ""
-    return f"{write_time(appears[part])} of {part} appears that computing hid"
+        for answer in list_sensitivities(space.grid, _select_cell(space, row)):
+            if abs(answer["change"] or 0.0) >= LEAST_CHANGE:
+                yield _keep(space, row) | {name: answer[name] for name in names}
 
 
 def _keep(space: Space, row: Row) -> Row:

@@ -32,7 +32,7 @@ from paradl.sweep.questions.explain import explain_grid
 from paradl.sweep.report.contents import add_details, find_opening, list_places, rank_places
 from paradl.sweep.report.narrow import narrow_grid
 from paradl.sweep.report.page import Live, render_page, write_json
-from paradl.sweep.report.tables import Report, pack_tables
+from paradl.sweep.report.report import Report, pack_tables
 
 # Parameters of the machine that a reader may move; those that are axes have selectors.
 SLIDERS = (

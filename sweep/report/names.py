@@ -1,7 +1,7 @@
-"""Names of configurations and of limits, as a page's reader would write them."""
+"""Names of configurations, layouts and limits, as a page's reader would write them."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paradl.grids.grid import Grid
 from paradl.sweep.cases.degrees import find_layout
@@ -9,8 +9,10 @@ from paradl.sweep.cells.reader import CHOSEN
 from paradl.sweep.cells.selection import locate_row
 from paradl.sweep.questions.limits import END
 
-# The axis of layouts as rows. Their numbers mean nothing to a reader, so a page names a layout by
-# its words, and selects by its columns.
+if TYPE_CHECKING:
+    pass
+
+# The axis of layouts as rows, whose numbers mean nothing to a reader: a page shows the best.
 ROWS_OF_LAYOUTS = "layout"
 
 REASONS = {

@@ -24,8 +24,6 @@ for (const name of content.choices) {
   const values = [...new Set(tables.points.filter((row) => row.choice !== BEST).map((row) => row[name]))];
   selectors.push([name, [BEST, ...values.sort((one, other) => one - other)]]);
 }
-for (const [name, values] of Object.entries(content.settings)) selectors.push([name, [BEST, ...values]]);
-const settings = Object.keys(content.settings);
 const TIMES_OF = "times.";  // before the name of a parameter that the reader multiplied
 const opening = Object.fromEntries(selectors.map(([name, values]) => [name, content.opening[name] ?? values[0]]));
 const state = {};
@@ -54,8 +52,7 @@ const inWords = (name) => name.replaceAll("_", " ");
 function makeSelectors() {
   for (const [name, values] of selectors) {
     if (values.length < (values[0] === BEST ? 3 : 2)) continue;
-    const form = document.getElementById(name in content.settings ? "settings" : "selectors");
-    form.hidden = false;
+    const form = document.getElementById("selectors");
     const label = form.appendChild(document.createElement("label"));
     label.append(content.choices.includes(name) ? `${inWords(name)} of curves` : inWords(name));
     const select = label.appendChild(document.createElement("select"));
@@ -69,12 +66,11 @@ function makeSelectors() {
 }
 
 // Rows of the chosen place and of the chart's own values. A chart whose choice is "chosen" follows
-// the selectors of choices and layouts, the map those of layouts; one whose choice is "each" has all
-// choices but the best.
+// the selectors of choices; one whose choice is "each" has all choices but the best.
 function pick(chart) {
   const { choice, ...where } = chart.where;
   for (const name of Object.keys(content.selectors)) where[name] = state[name];
-  const followed = choice === "chosen" ? [...content.choices, ...settings] : ["map", "layouts"].includes(chart.name) ? settings : [];
+  const followed = choice === "chosen" ? content.choices : [];
   const fixed = followed.filter((name) => state[name] !== BEST);
   const isChosen = (row) =>
     choice === undefined || (choice === "each" || fixed.length ? row.choice !== BEST : row.choice === BEST);
@@ -82,15 +78,7 @@ function pick(chart) {
     && Object.entries(where).every(([name, value]) => !(name in row) || row[name] === value)
     && fixed.every((name) => row[name] === state[name]));
   if (chart.name === "map") return takeFastest(rows, ["choice", "pe"]);
-  if (chart.name === "layouts") return pickLayouts(rows);
   return fixed.length ? takeFastest(rows, ["strategy", "pe"]) : rows;
-}
-
-// Layouts at the number of PEs and the batch that are best for their strategy, the fastest first.
-function pickLayouts(rows) {
-  const best = pick({ table: "ranking", where: { feasible: true } });
-  const isBest = (row, other) => ["strategy", "pe", ...content.choices].every((name) => row[name] === other[name]);
-  return rows.filter((row) => best.some((other) => isBest(row, other))).sort((one, other) => one.time - other.time);
 }
 
 // The fastest of the rows that agree in some columns.
@@ -192,8 +180,7 @@ const FINDINGS = {
   ranking: ([best, next]) => (next ? compare(best, next) : ""),
   upgrades: (rows) => {
     const best = rows.reduce((one, other) => (other.change < one.change ? other : one));
-    const reasons = rows.filter((row) => row.why).map((row) => ` With ${inWords(row.parameter)} ${row.upgrade}, ${row.why}.`);
-    return (best.change < 0 ? `With ${inWords(best.parameter)} ${best.upgrade} it takes ${brief(-100 * best.change)} % less time.` : "") + reasons.join("");
+    return best.change < 0 ? `With ${inWords(best.parameter)} ${best.upgrade} it takes ${brief(-100 * best.change)} % less time.` : "";
   },
   trade: (rows) => {
     const knee = rows.find((row) => row.front === "knee");

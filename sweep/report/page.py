@@ -20,7 +20,7 @@ from paradl.kernels.cache_files import read_file, write_file
 from paradl.sweep.answers.mapping import Row
 from paradl.sweep.cells.selection import write_value
 from paradl.sweep.report.charts import make_charts
-from paradl.sweep.report.tables import Report, pack_tables
+from paradl.sweep.report.report import Report, pack_tables
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,6 @@ def render_page(report: Report, command: str, live: Live | None = None) -> str:
         "selectors": report.selectors,
         "opening": report.opening,
         "choices": report.choices,
-        "settings": report.settings,
         "axes": report.axes,
         "texts": {
             name: [write_value(name, value) for value in values]

@@ -7,7 +7,6 @@ import numpy as np
 
 from paradl.grids.grid import LABELS, Grid
 from paradl.kernels.names.arrays import Floats
-from paradl.kernels.names.flags import FORBIDS
 from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import HOUR
 from paradl.sweep.cells.reader import CHOSEN
@@ -15,8 +14,8 @@ from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.space import thin_axis
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import find_allowed, name_limits
+from paradl.sweep.plots.slices import take_fastest
 from paradl.sweep.questions.pareto import find_knee
-from paradl.sweep.report.layouts import Columns, describe_layout, read_columns
 from paradl.sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
 from paradl.sweep.report.narrow import read_curves
 
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 MOST_COUNTS = 24  # PE counts of a curve
 MOST_VALUES = 6  # of a batch, or of another axis along which a strategy may choose
 MOST_POINTS = 40_000
-# Layouts of a place, at all PE counts and batches: naming these takes 0.7 s of CPU time.
-MOST_LAYOUTS = 20_000
 
 # The choice of the fastest values along these axes.
 BEST = "best"
@@ -66,24 +63,14 @@ def list_points(
     chosen = {**selection, "pe": [float(count) for count in shown.pop("pe")]}
     cells = read_curves(reader, chosen, max_global_batch)
     if ROWS_OF_LAYOUTS in cells.dims:
-        if cells["limit"].size <= MOST_LAYOUTS:
-            shown[ROWS_OF_LAYOUTS] = cells[ROWS_OF_LAYOUTS].values
-        else:
-            cells = take_best(cells, ROWS_OF_LAYOUTS)
-            notes.append("curves show the best layout of each place; choose with --sel tensor=8")
+        cells = take_fastest(cells, ROWS_OF_LAYOUTS)
+        notes.append("curves show the best layout of each place; choose with --sel tensor=8")
     points = list(_make_points(reader.grid, cells, ["strategy", *places, "pe"], shown))
     if len(points) > MOST_POINTS:
         points = [point for point in points if point["choice"] == BEST]
         notes.append("curves show the best choice at each PE count, and no others")
     _mark_fronts(points, places)
     return points
-
-
-def take_best(cells: "xr.Dataset", axis: str) -> "xr.Dataset":
-    """Take the fastest allowed position along an axis, which stays a coordinate; else the first."""
-    allowed = (cells["limit"] & FORBIDS) == 0
-    times = Paradl(cells).epoch_time.where(allowed).fillna(np.inf)
-    return cells.isel({axis: times.argmin(axis)})
 
 
 def _make_points(
@@ -112,12 +99,8 @@ def _make_points(
     for axis, (name, wanted) in enumerate(shown.items()):
         is_wanted = np.isin(cells[name].values, wanted)
         kept &= is_wanted.reshape([-1 if other == axis else 1 for other in range(len(shown))])
-    columns: Columns | None = None
     for at in np.ndindex(time.shape[: len(outer)]):
         place: Row = {dim: labels[dim][position] for dim, position in zip(outer, at, strict=True)}
-        # PE counts are innermost: the layouts of all of them are read with the first.
-        if at[-1] == 0 and ROWS_OF_LAYOUTS in shown:
-            columns = read_columns(grid, place, cells, ("pe", *shown))
         fastest = np.unravel_index(time[at].argmin(), kept.shape)
         # Without further axes the best choice is the only one.
         others = map(tuple, np.argwhere(kept & np.isfinite(time[at]))) if shown else ()
@@ -127,20 +110,12 @@ def _make_points(
                 name: labels[name][position] for name, position in zip(shown, choice, strict=True)
             }
             chosen = {name: float(array[cell]) for name, array in named.items()}
-            text = ", ".join(
-                f"{name} {value:g}" for name, value in values.items() if name != ROWS_OF_LAYOUTS
-            )
+            text = ", ".join(f"{name} {value:g}" for name, value in values.items())
             layout = {name: chosen[name] for name in (ROWS_OF_LAYOUTS,) if name in chosen}
             row = place | values | layout
-            if time[cell] == np.inf:
-                words = {"name": ""}
-            elif columns is None:
-                words = {"name": name_cell(grid, row, chosen)}
-            else:
-                words = describe_layout(columns, (at[-1], *choice))
             yield {
                 **row,
-                **words,
+                "name": "" if time[cell] == np.inf else name_cell(grid, row, chosen),
                 # The same cell comes twice: as the best choice, and under its own name.
                 "choice": BEST if choice is fastest else text,
                 **_measure(float(time[cell]), float(memory[cell]), place["pe"], int(limit[cell])),

@@ -8,8 +8,7 @@ from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
 from paradl.sweep.show.columns import format_percent
 from paradl.sweep.show.data import Format, Row
-from paradl.sweep.show.rows import show, show_one, show_sections
-from paradl.sweep.show.tables import print_table
+from paradl.sweep.show.tables import print_table, show, show_one, show_sections
 from paradl.sweep.show.visible import tell
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Values as people read them, and columns of values: four digits, the unit in the header."""
+"""Values as people read them, columns of values, and the sentence that sums up a configuration."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.reading.units import TIMES, find_prefix, format_quantity
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.sweep.answers.types.schemas import ANSWERS, list_answer_fields
+from paradl.sweep.show.data import Row
 from paradl.sweep.show.visible import escape_invisible
 
 DIGITS = 3  # of numbers with an interval
@@ -242,4 +243,45 @@ def format_interval(low: float | None, high: float | None) -> str | None:
     # Both alike: a time that happens to be whole has no more digits than the other end.
     return " to ".join(
         f"{end:,}" if isinstance(end, int) else format_digits(end) for end in (low, high)
+    )
+
+
+def find_range(row: Row, time: str = "iteration_time") -> Ranged:
+    """Return a time of a row of `best`, or of a prediction, with its 80 % interval.
+
+    Rows state the interval of one time; those of others have the same ratios to it.
+    """
+    known = row.get("intervals") or {}
+    if "iteration_time" in known:
+        ends = known["iteration_time"]
+        low, high, of = ends["p10"], ends["p90"], row["iteration_time"]
+    else:
+        name = "train_time" if row.get("train_time_p10") is not None else "epoch_time"
+        low, high, of = row.get(f"{name}_p10"), row.get(f"{name}_p90"), row.get(name)
+    value = row[time]
+    if value is None or low is None or high is None:
+        return Ranged(value, None, None)
+    return Ranged(value, low * value / of, high * value / of)
+
+
+def write_memory(row: Row) -> str:
+    """Write the memory of the fullest PE beside what a PE has."""
+    return f"{row['memory'] / 1e9:,.3g} of {row['memory_capacity'] / 1e9:,.3g} GB"
+
+
+def write_summary(row: Row) -> str:
+    """Write what a row of `best`, or a prediction, reaches; it has a time."""
+    tokens = row.get("tokens_per_pe_second")
+    rate = "samples_per_pe_second" if tokens is None else "tokens_per_pe_second"
+    word = "samples" if tokens is None else "tokens"
+    trained = row.get("train_time")
+    whole = [] if trained is None else [f"{format_quantity(trained, 's', 3)} in all"]
+    return ", ".join(
+        [
+            f"{format_ranged(find_range(row), 's')} an iteration",
+            *whole,
+            f"{format_digits(row[rate])} {word}/s a PE",
+            f"MFU {format_percent(row['mfu'])}",
+            write_memory(row),
+        ]
     )

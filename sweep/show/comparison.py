@@ -17,8 +17,7 @@ from paradl.sweep.answers.reasons import keep_reasons
 from paradl.sweep.measured.runs import PARTS
 from paradl.sweep.show.columns import Ranged, format_percent
 from paradl.sweep.show.data import Format, Row
-from paradl.sweep.show.rows import show_sections
-from paradl.sweep.show.tables import print_table, print_text
+from paradl.sweep.show.tables import print_table, print_text, show_sections
 
 # Of the logarithm of a parameter: smaller moves of layouts' parameters are not shown.
 NOTICED = 0.01

@@ -8,8 +8,7 @@ from paradl.grids.reading.errors import format_count
 from paradl.sweep.cube.layout import DONE
 from paradl.sweep.show.columns import format_cell, format_coordinate
 from paradl.sweep.show.data import Format, Row
-from paradl.sweep.show.rows import show_sections
-from paradl.sweep.show.tables import print_record, print_table
+from paradl.sweep.show.tables import print_record, print_table, show_sections
 from paradl.sweep.show.visible import escape_invisible
 
 

@@ -11,11 +11,9 @@ from paradl.grids.reading.errors import format_count
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.sweep.answers.reasons import keep_reasons
 from paradl.sweep.explanation.launch import note_last_node
-from paradl.sweep.show.columns import format_cell
+from paradl.sweep.show.columns import format_cell, write_summary
 from paradl.sweep.show.data import Format, Row
-from paradl.sweep.show.rows import show, show_sections
-from paradl.sweep.show.summary import write_summary
-from paradl.sweep.show.tables import print_record, print_table, print_text
+from paradl.sweep.show.tables import print_record, print_table, print_text, show, show_sections
 
 RECORD = (
     *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments"),
@@ -240,18 +238,10 @@ def _fit_memory(answer: dict[str, Any]) -> list[str]:
 
 def _list_group_sizes(answer: dict[str, Any]) -> list[str]:
     pe, group = answer["pe"], answer["group"]
-    problem = (
-        f"a group of {format_count(group, 'PE')} is larger than all {pe:,}"
-        if group > pe
-        else f"{group} does not divide {pe:,} PEs"
-    )
     # Without 1: a group of one PE is plain data parallelism.
     sizes = divisors(pe)[1:]
-    if not sizes:
-        return [problem]
-    listed = ", ".join(map(str, sizes[:MOST_GROUPS]))
-    rest = " ..." if len(sizes) > MOST_GROUPS else ""
-    return [f"{problem}: valid group sizes are {listed}{rest}"]
+    listed = ", ".join(map(str, sizes[:MOST_GROUPS])) + " ..." * (len(sizes) > MOST_GROUPS)
+    return [f"{group} does not divide {pe:,} PEs; sizes that do: {listed or 'none'}"]
 
 
 def _state_limits(answer: dict[str, Any]) -> list[str]:

@@ -6,11 +6,15 @@ from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.units import format_quantity
 from paradl.sweep.cells.reader import CHOSEN
-from paradl.sweep.show.columns import INTERVAL, format_odds, format_percent, format_value
+from paradl.sweep.show.columns import (
+    INTERVAL,
+    format_odds,
+    format_percent,
+    format_value,
+    write_memory,
+)
 from paradl.sweep.show.data import NAMES, Format, Row
-from paradl.sweep.show.rows import shorten_label, show, show_rows
-from paradl.sweep.show.summary import write_memory
-from paradl.sweep.show.tables import print_text
+from paradl.sweep.show.tables import print_text, shorten_label, show, show_rows
 
 # Parameters listed per cell without --all: those of the largest effect.
 FIRST = 10

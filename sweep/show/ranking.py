@@ -15,16 +15,23 @@ from paradl.sweep.cells.selection import write_value
 from paradl.sweep.show.columns import (
     INTERVAL,
     Ranged,
+    find_range,
     format_cell,
     format_coordinate,
     format_odds,
     format_percent,
     format_value,
+    write_summary,
 )
 from paradl.sweep.show.data import Format, Row
-from paradl.sweep.show.rows import SCREENFUL, shorten_label, show, tell_more
-from paradl.sweep.show.summary import find_range, write_summary
-from paradl.sweep.show.tables import print_table, print_text
+from paradl.sweep.show.tables import (
+    SCREENFUL,
+    print_table,
+    print_text,
+    shorten_label,
+    show,
+    tell_more,
+)
 
 # Columns behind those that say what was asked; JSON and CSV have all there are.
 SHOWN = ("global_batch", "epochs", "precision", "software")
@@ -273,7 +280,7 @@ COUNTS = ("fastest_pe", "soonest_pe", "efficient_pe")
 CROSSOVERS = 4
 # Keys of a crossover that the table merges into other columns.
 FOLDED = (
-    *("along", "first", "at", "reason", "over_system"),
+    *("along", "first", "at", "reason"),
     *("first_p10", "first_p90", "crosses_probability"),
 )
 
@@ -310,17 +317,14 @@ def _describe_limit(row: Row) -> Row:
     return line | {"strategy": _shorten(row)} | rates
 
 
-def describe_crossover(row: Row, goal: str = "epoch_time") -> Row:
+def describe_crossover(row: Row) -> Row:
     """Make a table line for a pair: where one becomes faster, or why it never does."""
     # Several: strategies overtake each other back and forth, since groups have to divide p.
     at = [format_value(row["along"], value) for value in row["at"]]
     rest = f" and {len(at) - CROSSOVERS} more" if len(at) > CROSSOVERS else ""
     line = {key: value for key, value in row.items() if key not in FOLDED}
     line |= {name: shorten_label(row[name]) for name in ("strategy", "over")}
-    if "over_system" in row:
-        line["over"] += f" on {row['over_system']}"
-    word = "cheaper" if goal == "cost" else "faster"
-    line[f"{word} from {row['along']}"] = (
+    line[f"faster from {row['along']}"] = (
         f"{', '.join(at[:CROSSOVERS])}{rest}" if at else row["reason"]
     )
     odds = row.get("crosses_probability")

@@ -1,4 +1,4 @@
-"""Rows of the questions about a design space; they also have the values along its axes."""
+"""Answers about design spaces and cubes; rows also have the values along their axes."""
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
@@ -74,8 +74,6 @@ class CrossoverRow(words.PlaceLabels):
         Fact("values from which strategy takes less than over, ascending", words.OF_PARAMETER),
     ]
     reason: words.Reason | None
-    # If a cost compares systems.
-    over_system: NotRequired[Annotated[str, "the other machine"]]
     # Of the machine oracle, if there are few enough times to draw.
     crosses_probability: NotRequired[Annotated[float, "share of draws with a crossover"] | None]
 
@@ -101,7 +99,7 @@ class RegretRow(TypedDict):
     dataset: words.Dataset
     strategy: words.Strategy
     worst_loss: Annotated[float, "worst slowdown against the best strategy, as a fraction"] | None
-    worst_at: Annotated[float | str, Fact("where, or in which draw", words.OF_AXIS)] | None
+    worst_at: Annotated[float | str, Fact("where; null: nowhere", words.OF_AXIS)] | None
     mean_loss: Annotated[float, "mean slowdown, as a fraction"] | None
     infeasible_at: Annotated[list[float | str], Fact("where it is not feasible", words.OF_AXIS)]
     system: NotRequired[words.System]  # unless systems are what is uncertain
@@ -176,6 +174,41 @@ class NeedRow(words.PlaceLabels):
     efficiency_p90: NotRequired[Annotated[float, "90th percentile of the best efficiency"] | None]
 
 
+Records = list[dict[str, Any]]
+
+
+class Status(TypedDict):
+    """Progress of a cube; with `--verify` also its damaged files."""
+
+    store: Annotated[str, "path or URL of the cube"]
+    name: Annotated[str, "the name in the spec"]
+    complete: Annotated[bool, "whether all blocks are done and no file is missing"]
+    blocks: Annotated[int, "blocks of the cube"]
+    blocks_done: Annotated[int, "finished blocks"]
+    summaries_missing: Annotated[int, "finished blocks without their summary"]
+    cells: Annotated[int, "cells of the cube"]
+    bytes: Annotated[int, Fact("size of the cube's variables, uncompressed", "B", scaled=True)]
+    # With --verify.
+    damaged: NotRequired[Annotated[Records, "damaged files: what is wrong, and which cells"]]
+    left: NotRequired[Annotated[str, "why done-marks could not be cleared; null: they were"] | None]
+
+
+class Difference(TypedDict):
+    """Differences between two cubes."""
+
+    same: Annotated[bool, "whether both have the same cells with the same answers"]
+    cells: Annotated[int, "cells that both cubes have"]
+    compared: Annotated[int, "shared cells that are finished in both"]
+    inputs: Annotated[Records, "inputs that differ: key, first, second"]
+    versions: Annotated[Records, "versions that differ: key, first, second"]
+    axes: Annotated[Records, "axes that differ: axis, shared, only_first, only_second"]
+    variables: Annotated[dict[str, Any], "variables that only one cube has"]
+    answers: Annotated[Records, "changed cells and ratios of each variable"]
+    feasibility: Annotated[dict[str, Any], "numbers of cells whose limits changed"] | None
+    winners: Annotated[Records, "where the fastest strategy differs"]
+    notes: Annotated[list[str], "notes on unfinished cubes"]
+
+
 ANSWERS = {
     "best": AnswerType(RankingRow, axes="sought"),
     "limits": AnswerType(LimitsRow, axes="known"),
@@ -186,4 +219,6 @@ ANSWERS = {
     "sensitivity": AnswerType(SensitivityRow, axes="known"),
     "provision --deadline": AnswerType(ProvisionRow, axes="sought"),
     "provision --need": AnswerType(NeedRow, axes="known"),
+    "status": AnswerType(Status, record=True),
+    "diff": AnswerType(Difference, record=True),
 }

@@ -2,8 +2,7 @@
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from paradl.grids.entries.calibration import CalibrationFile, ModelError
-from paradl.grids.entries.entry import Record
+from paradl.grids.entries.calibration import CalibrationFile
 from paradl.sweep.answers.types import words
 from paradl.sweep.answers.types.facts import AnswerType, Fact, Seconds
 
@@ -63,34 +62,10 @@ class Comparison(TypedDict):
     notes: words.Notes
 
 
-SPREAD = "spread of the logarithm of the unexplained rest, "
-
-
-def state_field(record: type[Record], name: str, before: str = "") -> Fact:
+def state_field(name: str) -> Fact:
     """Fact about a field of the calibration's file, worded as in the file's own schema."""
-    text = record.model_fields[name].description or ""
-    return Fact(f"{before}{text[:1].lower()}{text[1:].rstrip('.')}")
-
-
-class ErrorRecord(TypedDict):
-    """Errors that the formulas do not explain."""
-
-    serial: Annotated[float, state_field(ModelError, "serial", SPREAD)]
-    group: Annotated[float, state_field(ModelError, "group", SPREAD)]
-    reduce: Annotated[float, state_field(ModelError, "reduce", SPREAD)]
-    exchange: Annotated[float, state_field(ModelError, "exchange", SPREAD)]
-    unseen: Annotated[float, state_field(ModelError, "unseen")]
-    distance: Annotated[float, state_field(ModelError, "distance")]
-
-
-class SeriesRow(TypedDict):
-    """Fitted runs of one model and strategy at several scales."""
-
-    model: words.Model
-    dataset: words.Dataset
-    strategy: words.Strategy
-    pe: Annotated[list[int], "PE counts of the runs"]
-    batch: Annotated[list[int], "samples per replica of the runs"]
+    text = CalibrationFile.model_fields[name].description or ""
+    return Fact(f"{text[:1].lower()}{text[1:].rstrip('.')}")
 
 
 class CalibrationRecord(TypedDict):
@@ -111,12 +86,12 @@ class CalibrationRecord(TypedDict):
     profile_spread: Annotated[float, "spread of the time of a model that was profiled but not run"]
     roofline_factor: Annotated[float, "factor on the time of a model known only by its layers"]
     roofline_spread: Annotated[float, "spread of the time of a model known only by its layers"]
-    unseen_spread: NotRequired[Annotated[float, state_field(CalibrationFile, "unseen_spread")]]
-    layouts: NotRequired[Annotated[dict[str, Any], state_field(CalibrationFile, "layouts")]]
-    error: Annotated[ErrorRecord, state_field(CalibrationFile, "error")]
-    series: Annotated[list[SeriesRow], state_field(CalibrationFile, "series")]
-    layers: Annotated[list[str], state_field(CalibrationFile, "layers")]
-    accuracy: Annotated[dict[str, Any], state_field(CalibrationFile, "accuracy")]
+    unseen_spread: NotRequired[Annotated[float, state_field("unseen_spread")]]
+    layouts: NotRequired[Annotated[dict[str, Any], state_field("layouts")]]
+    error: Annotated[dict[str, float], state_field("error")]
+    series: Annotated[list[dict[str, Any]], state_field("series")]
+    layers: Annotated[list[str], state_field("layers")]
+    accuracy: Annotated[dict[str, Any], state_field("accuracy")]
 
 
 ANSWERS = {

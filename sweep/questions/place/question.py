@@ -10,6 +10,7 @@ from paradl.grids.inputs.partition import place_stages
 from paradl.grids.library import find
 from paradl.grids.placing.highs import SolverError
 from paradl.grids.placing.packing import count_devices
+from paradl.grids.placing.pipelined_steps import Piped
 from paradl.grids.placing.problem import Problem
 from paradl.grids.placing.solve import PlacementResult, Tell, count_nodes, solve
 from paradl.grids.reading.errors import InputError, shorten
@@ -18,14 +19,7 @@ from paradl.kernels.options import Optimizer
 from paradl.sweep.answers.mapping import AnswerMapping, Row
 from paradl.sweep.cells.shorthands import expect_system
 from paradl.sweep.errors import RunError
-from paradl.sweep.questions.place.timed_graph import (
-    PosedStep,
-    Sizes,
-    TimedGraph,
-    choose_graph,
-    divide_samples,
-    pose_piped,
-)
+from paradl.sweep.questions.place.timed_graph import TimedGraph, choose_graph, pose_piped
 
 MOST_EFFORT = 7 * 24 * 3600.0
 # A gap this small counts as proven optimal: solvers are no more precise.
@@ -40,15 +34,15 @@ def place(
     batch: int | str | None = None,
     dataset: str | None = None,
     optimizer: Optimizer = "sgd",
-    micro_batches: Sizes | None = None,
+    micro_batches: int | str = 1,
     effort: float = 60.0,
     tell: Tell = lambda best, bound: None,
 ) -> AnswerMapping:
     """Return the best placement for an effort, with its time per step and its proof.
 
-    what: a model, by name or file, with a batch; or a graph, by name or file. micro_batches: their
-    number, or the samples of each; they overlap. effort: about the seconds that an idle core takes,
-    counted in schedules and nodes, so that a busy machine has the same answer.
+    what: a model, by name or file, with a batch; or a graph, by name or file. micro_batches: of
+    equal samples; they overlap. effort: about the seconds that an idle core takes, counted in
+    schedules and nodes, so that a busy machine has the same answer.
 
     Keys: step_time, forward_time, backward_time, serial_time [s]; speedup; gap: the most that a
     better placement could save, as a fraction of the step; bounds [s]; memory [B] by device;
@@ -79,21 +73,20 @@ def place(
 
     # The whole step, whose serial time speed-ups refer to, whatever its micro-batches.
     step = ask(None if batch is None else parse_count(batch, "batch"))
-    division = divide_samples(micro_batches, step.graph.batch)
-    posed = pose_piped(step, division, links, ask)
-    _expect_problem(step.graph, posed.piped.whole)
+    count = parse_count(micro_batches, "micro_batches")
+    graph, piped = pose_piped(step, count, links, ask)
+    _expect_problem(step.graph, piped.whole)
     head = {
         "graph": step.graph.name,
         "system": machine.name,
         "devices": devices,
         "pes": list(links.pes),
         "batch": step.graph.batch,
-        "micro_batches": len(division),
-        "samples": division.samples,
+        "micro_batches": count,
+        "samples": None if step.graph.batch is None else [step.graph.batch // count] * count,
         "times": step.times,
         "source": list(step.graph.source),
     }
-    piped = posed.piped
     # Consecutive layers on each device, as a pipeline has them: the search starts from these, too.
     stages = place_stages(piped.whole) if piped.runs > 1 else []
     try:
@@ -102,7 +95,7 @@ def place(
             return AnswerMapping(head | _explain_failure(piped.whole, answer, effort))
     except SolverError as error:
         raise RunError(f"{error}: it may lack memory; ask again, or with more devices") from error
-    return AnswerMapping(head | _describe(step.graph, posed, links, answer))
+    return AnswerMapping(head | _describe(step.graph, graph, piped, links, answer))
 
 
 def _expect_problem(graph: Graph, problem: Problem) -> None:
@@ -135,12 +128,14 @@ def _explain_failure(problem: Problem, answer: PlacementResult, effort: float) -
     return {"feasible": False, "smallest_devices": fewest}
 
 
-def _describe(whole: Graph, posed: PosedStep, links: Links, answer: PlacementResult) -> Row:
+def _describe(
+    whole: Graph, graph: Graph, piped: Piped, links: Links, answer: PlacementResult
+) -> Row:
     """Return the plan and proof as plain data; whole: the graph of the undivided step."""
-    plan, graph, problem = answer.plan, posed.graph, posed.piped.unrolled
+    plan, problem = answer.plan, piped.unrolled
     assert plan is not None
     # All micro-batches run on the same devices.
-    placement = plan.placement * posed.piped.runs
+    placement = plan.placement * piped.runs
     # Passes of micro-batches overlap: the last one to end counts.
     lengths = [
         max(start + duration for start, duration in zip(starts, durations, strict=True))
@@ -161,10 +156,10 @@ def _describe(whole: Graph, posed: PosedStep, links: Links, answer: PlacementRes
         "gap": 0.0 if proven else gap,
         "bounds": answer.bounds._asdict(),
         "interrupted": answer.interrupted,
-        "memory": posed.piped.whole.measure_memory(plan.placement).tolist(),
-        "room": posed.piped.whole.room,
+        "memory": piped.whole.measure_memory(plan.placement).tolist(),
+        "room": piped.whole.room,
         # All operators on device 0.
-        "fits_one": posed.piped.whole.fits((0,) * len(whole)),
+        "fits_one": piped.whole.fits((0,) * len(whole)),
         "sent_bytes": math.fsum(message["bytes"] for message in messages),
         "busiest_link": _find_busiest(messages, plan.time),
         "operators": operators,

@@ -18,8 +18,7 @@ def answer():
 def test_an_answer_is_its_json(answer):
     plain = answer.to_dict()
     assert type(plain) is dict
-    assert plain == answer
-    assert json.loads(json.dumps(answer)) == plain
+    assert json.loads(json.dumps(answer)) == plain == answer
 
 
 def test_a_notebook_shows_each_field(answer):

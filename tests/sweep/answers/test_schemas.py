@@ -91,7 +91,6 @@ def test_a_store_of_many_kinds(verb, arguments, mixed_url, cli):
         ("bottleneck", SPACE),
         ("provision --deadline", (*SPACE, "--deadline", "1 h", "--epochs", 90)),
         ("provision --need", (*SPACE, *GOAL)),
-        ("best --worst-case", (*SPACE, "--worst-case", "draws")),
         ("pareto", SPACE),
     ],
 )

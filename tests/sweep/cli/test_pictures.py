@@ -16,7 +16,7 @@ SIGNATURES = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
     ("kind", "more", "suffix"),
     [
         ("breakdown", (*SEL, "--sel", "strategy=data+channel", "--size", "slide"), "pdf"),
-        ("pareto", (*SEL, "--against", "memory", "--dark"), "svg"),
+        ("pareto", (*SEL, "--against", "memory"), "svg"),
     ],
 )
 def test_pictures_are_files(kind, more, suffix, cli, small_url, tmp_path):
@@ -44,7 +44,6 @@ def test_pictures_are_files(kind, more, suffix, cli, small_url, tmp_path):
         (("scaling", *SEL, "-o", f"{__file__}/x.png"), 2, "x.png"),
         (("pareto", "--sel", "model=alexnet", "--against", "euros"), 2, "'memory'"),
         (("sensitivity", *SEL), 2, "--sel strategy="),
-        (("timeline", *SEL, "--strategy", "data", "--pe", "4"), 2, "one stage"),
     ],
 )
 def test_one_message_and_an_exit_code(arguments, code, message, cli, small_url, tmp_path):

@@ -85,16 +85,15 @@ def test_micro_batches(diamond, cli):
     assert "PEs 0, 3 in 2 micro-batches" in out
     assert "'placement:segments=2'" in out
     diamond.write_text(f"batch: 16\n{DIAMOND}")
-    assert "16 samples in micro-batches of 4, 12" in cli(*arguments, "4,12")[1]
     assert "16 samples in 2 micro-batches of 8" in cli(*arguments, "2")[1]
-    code, out, err = cli(*arguments, "4,x")
+    code, out, err = cli(*arguments, "x")
     assert (code, out) == (2, "")
     assert err.startswith("paradl: --micro-batches: ")
 
 
 def test_the_picture(pair, cli, tmp_path):
     path = tmp_path / "slide.svg"
-    options = ("--plot", path, "--size", "slide", "--dark", "--quiet")
+    options = ("--plot", path, "--size", "slide", "--quiet")
     assert cli("place", pair, *ASKED, *options)[0] == 0
     # 10 inches.
     assert re.findall(r'<svg [^>]*\bwidth="([\d.]+)pt"', path.read_text()) == ["720"]

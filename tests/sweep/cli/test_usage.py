@@ -54,8 +54,6 @@ def test_a_share_is_a_number(cli):
 @pytest.mark.parametrize(
     ("question", "option"),
     [
-        (("limits", "--price", "3"), "--price"),
-        (("limits", "--crossovers", "pe", "--price", "3"), "--price"),
         (("limits", "--crossovers", "pe", "--intervals"), "--intervals"),
         (("limits", "--crossovers", "pe", "--efficiency", "0.8"), "--efficiency"),
         (
@@ -262,7 +260,6 @@ RUNS = Path(__file__).parents[3] / "grids" / "catalogue" / "measured" / "abci.cs
         *((verb, *ONE) for verb in ("predict", "explain")),
         *((verb, *SPACE) for verb in ("best", "limits", "pareto", "bottleneck", "sensitivity")),
         ("best", *NET),  # whose numbers of PEs are the machine's
-        ("best", *SPACE, "--worst-case", "draws"),
         ("limits", *SPACE, "--crossovers", "pe"),
         ("provision", *SPACE, "--deadline", "1 h", "--epochs", 1),
         ("provision", *SPACE, "--need", "memory_capacity"),

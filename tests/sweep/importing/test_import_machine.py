@@ -215,14 +215,6 @@ def test_messages_between_nodes_are_the_network(cli, tmp_path):
     assert system.levels[1].bandwidth == pytest.approx(24.58e9)
 
 
-def test_a_picture_is_drawn(cli, tmp_path):
-    code, _, err = import_system(
-        cli, tmp_path / "mine.yaml", "all_reduce_8.txt", "--plot", tmp_path / "fit.png"
-    )
-    assert code == 0, err
-    assert (tmp_path / "fit.png").read_bytes().startswith(b"\x89PNG")
-
-
 LOG = (LOGS["all_reduce_8.txt"]).read_text()
 ENTITIES = '<!DOCTYPE a [<!ENTITY b "c"><!ENTITY d "&b;&b;">]><system><gpu>&d;</gpu></system>'
 TABLE = "size,time(us),algbw(GB/s),busbw(GB/s)\n"

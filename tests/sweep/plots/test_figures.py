@@ -4,9 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
 from matplotlib.image import imread
-from matplotlib.text import Text
 
 import paradl
 from paradl.grids.reading.errors import InputError
@@ -69,15 +67,6 @@ def test_a_legend_is_beside_the_axes_or_below_narrow_ones(expect_legible):
         assert {line.get_label() for line in lines} <= {*texts}
         box, inside = figure.legends[0].get_window_extent(), axes.get_window_extent()
         assert box.y1 < inside.y0 if size == "paper" else box.x0 > inside.x1
-
-
-def test_a_dark_picture_is_light_on_black():
-    with use_style("page", dark=True):
-        figure, axes = make_axes("title")
-    assert to_hex(figure.get_facecolor()) == to_hex("black")
-    figure.draw_without_rendering()
-    texts: Any = [*figure.findobj(Text), *axes.get_xticklabels()]
-    assert {to_hex(text.get_color()) for text in texts} == {to_hex("white")}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 import paradl
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.errors import NothingFeasibleError
-from paradl.sweep.plots.bars import MOST_BARS
+from paradl.sweep.plots.figures import MOST_BARS
 from paradl.sweep.plots.memory import MOST_LAYOUTS, Bar, MemoryBars, describe_memory, draw_memory
 from paradl.sweep.plots.slices import open_slice
 

@@ -92,20 +92,6 @@ def test_bands_are_the_percentiles_of_the_cube(quantity, ends, mixed):
         np.testing.assert_allclose(curve.band, np.outer(ends, curve.values), rtol=1e-6)
 
 
-def test_bands_of_efficiency_are_of_times_that_belong_together(machine_url):
-    """What slows one PE slows all: nothing is unsure at one PE, and little beyond."""
-    cube = paradl.open_dataset(machine_url).load()
-    time = cube.paradl.epoch_time
-    cube = cube.assign(epoch_time_p10=0.5 * time, epoch_time_p90=2 * time)
-    (curve,) = describe_scaling(cube, quantity="efficiency").curves
-    assert curve.band is not None
-    low, high = curve.band
-    assert (low[0], high[0]) == pytest.approx((1, 1), rel=1e-6)
-    assert (low[1:] < curve.values[1:]).all()
-    assert (high[1:] > curve.values[1:]).all()
-    assert (high < 1.2).all()
-
-
 def test_all_axes_with_several_values_are_told_at_once(mixed):
     with pytest.raises(InputError, match="batch, inter_bandwidth") as error:
         describe_scaling(mixed, {"model": "alexnet"})

@@ -1,6 +1,7 @@
 """Crossovers against every cell along the way, and on both sides of a root."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from paradl.grids.reading.errors import InputError
 from paradl.sweep.cases.curves import is_ahead
 from paradl.sweep.cases.draws import draw_both_times
 from paradl.sweep.cells.design_space import SpaceValues, make_grid
-from paradl.sweep.questions.crossovers import list_crossovers, tell_same
+from paradl.sweep.questions.crossovers import list_crossovers
 
 PAPER = {"oracle": "paper"}
 MACHINE = ("data", "data+filter:group=4", "data+pipeline:group=4")
@@ -203,49 +204,15 @@ def test_the_time_to_the_target_counts_epochs():
         assert row["at"] == expected
     by_epoch = list_crossovers(grid, "batch")
     assert [row["at"] for row in rows] != [row["at"] for row in by_epoch]
-    # Of PE-hours and costs the same, as the law is known.
-    for objective in ("pe_hours", "cost"):
-        same = list_crossovers(grid, "batch", objective=objective, price=2.0)
-        assert [row["at"] for row in same] == [row["at"] for row in rows]
 
 
-def test_costs_are_compared_between_systems():
-    options = SpaceValues(
-        "alexnet", "8", "1..64", "imagenet", "abci,dgx1-v100", "data,filter", settings=PAPER
-    )
-    grid = make_grid(options)
-    prices = {"abci": 1.0, "dgx1-v100": 1.1}
-    rows = list_crossovers(grid, "batch", objective="cost", price=prices)
-    assert len(rows) == 2 * 2 * 2
-    assert all(row["system"] != row["over_system"] for row in rows)
-    cells = paradl.compute_space(
-        "alexnet",
-        dataset="imagenet",
-        system=["abci", "dgx1-v100"],
-        strategy=["data", "filter"],
-        pe=8,
-        batch="1..64",
-        settings=PAPER,
-    )
-    times = cells.paradl.epoch_time.where(cells.paradl.feasible).squeeze()
-    for row in rows:
-        ours, theirs = (
-            times.sel(system=row[system], strategy=row[strategy]).values * prices[row[system]]
-            for system, strategy in (("system", "strategy"), ("over_system", "over"))
-        )
-        assert row["at"] == list_changes(range(1, 65), ours, theirs)
-
-
-def test_what_is_the_same_is_said():
+def test_unknown_objectives_are_refused():
     grid = read_grid(pe="1..4", batch=8)
-    assert tell_same(grid, None, "epoch_time") is None
-    text = tell_same(grid, None, "pe_hours")
-    assert text is not None
-    assert "epoch-time" in text
     with pytest.raises(InputError, match="convergence: auto"):
         list_crossovers(grid, objective="train_time")
+    wrong: Any = "cost"
     with pytest.raises(InputError, match=r"^objective: "):
-        list_crossovers(grid, objective="cost")
+        list_crossovers(grid, objective=wrong)
 
 
 def test_one_strategy_is_refused():

@@ -107,13 +107,3 @@ def test_what_has_no_derivative() -> None:
     text: Any = PLACE | {"dataset": "pile", "system": "dgx-h100"}
     with pytest.raises(InputError, match=r"^.*no elasticity in jitter .*fsdp|.*zero=3"):
         paradl.grad("llama2_7b", "fsdp:micro=1", 4, 32, "jitter", **text)
-
-
-def test_too_many_to_answer_in_memory() -> None:
-    axes = {
-        "inter_bandwidth": np.linspace(1e9, 2e9, 1000),
-        "efficiency": np.linspace(0.1, 1, 1000),
-        "inter_latency": [1e-6, 2e-6],
-    }
-    with pytest.raises(InputError, match="102,000,000 cells"):
-        paradl.predict("resnet50", "data", range(1, 52), 32, parameters=axes, **PLACE)

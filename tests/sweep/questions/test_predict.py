@@ -2,6 +2,7 @@ import json
 from typing import Any
 
 import jax
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -128,7 +129,7 @@ def test_group_and_segments_are_chosen_together():
     ]
     fastest = min(items, key=lambda answer: answer["epoch_time"])
     expected = fastest | {"strategy": "data+pipeline:group=best,segments=best"}
-    paths, values = zip(*jax.tree_util.tree_leaves_with_path(prediction.to_dict()), strict=True)
+    paths, values = zip(*jax.tree_util.tree_leaves_with_path(dict(prediction)), strict=True)
     others, numbers = zip(*jax.tree_util.tree_leaves_with_path(expected), strict=True)
     assert paths == others
     # Sums over stages are of another order: of all groups at once, or of one.
@@ -211,3 +212,37 @@ def test_what_cannot_exist_has_no_numbers(model: str, strategy: str, more: dict[
     assert {answer[name] for name in (*times, "memory")} == {None}
     assert {*answer["terms"].values(), *answer["memory_parts"].values()} == {None}
     assert not answer.get("exchanges")
+
+
+def test_too_many_to_answer_in_memory():
+    axes = {
+        "inter_bandwidth": np.linspace(1e9, 2e9, 1000),
+        "efficiency": np.linspace(0.1, 1, 1000),
+        "inter_latency": [1e-6, 2e-6],
+    }
+    place: Any = {"dataset": "imagenet", "system": "abci", "parameters": axes}
+    with pytest.raises(InputError, match="102,000,000 cells"):
+        paradl.predict("resnet50", "data", range(1, 52), 32, **place)
+
+
+def test_elasticities_are_differences():
+    """Of many configurations at once, of shares and start-ups, too."""
+    values = {"inter_bandwidth": 5e9, "inter_latency": 3e-6, "layer_overhead": 1e-5}
+    stored = [f"elasticity_epoch_time_{name}" for name in values]
+    settings = {"outputs": ["comp_time", "comm_time", "memory", "limit", *stored]}
+    place: Any = {"dataset": "imagenet", "system": "abci"}
+
+    given = place | {"parameters": values, "settings": settings}
+    slopes = paradl.predict("resnet50", "data+filter:group=2", [4, 16], 32, **given).squeeze()
+
+    def find_time(pe: int, **changes: float) -> float:
+        given = place | {"parameters": values | changes}
+        answer = paradl.predict("resnet50", "data+filter:group=2", pe, 32, **given)
+        return float(answer["epoch_time"])
+
+    for name, value in values.items():
+        for pe in (4, 16):
+            more, less = (find_time(pe, **{name: value * (1 + step)}) for step in (1e-4, -1e-4))
+            elasticity = float(slopes[f"elasticity_epoch_time_{name}"].sel(pe=pe))
+            expected = (more - less) / 2e-4 / find_time(pe)
+            assert elasticity == pytest.approx(expected, abs=1e-5)

@@ -9,11 +9,10 @@ import pytest
 import xarray as xr
 
 import paradl
-from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.questions.regret import rank_losses
 from paradl.sweep.show.ranking import describe_regret
-from paradl.sweep.show.rows import show_rows
+from paradl.sweep.show.tables import show_rows
 
 AXES: dict[str, Any] = {
     "model": "resnet50",
@@ -78,39 +77,6 @@ def test_the_least_loss_need_not_be_of_a_winner() -> None:
     assert (rows[3]["rank"], rows[3]["infeasible_at"]) == (None, ["y"])
 
 
-def test_draws_are_of_the_best_configurations() -> None:
-    options = AXES["strategy"], AXES["pe"], AXES["batch"]
-    space = paradl.predict("resnet50", *options, dataset="imagenet", system="abci")
-    rows = paradl.regret(space, over="draws")
-    best = paradl.best(space)
-    feasible = set(best[best["feasible"].astype(bool)]["strategy"])
-    assert {row["strategy"] for row in rows if row["rank"]} == feasible
-    assert rows[0]["worst_loss"] <= rows[1]["worst_loss"]
-    # The ratio of the best times lies among those of the draws.
-    ranked = best[best["feasible"].astype(bool)].set_index("strategy")["epoch_time"]
-    for row in rows[1:]:
-        if row["rank"]:
-            assert row["worst_loss"] >= row["mean_loss"] > 0
-            assert row["worst_loss"] > ranked[row["strategy"]] / ranked.min() - 1
-            assert "expected" in row["worst_at"]
-
-
-def test_a_draw_is_said_by_what_slows_a_strategy() -> None:
-    """With the parameter that is named at its expected value the worst loss is less."""
-    query = ("data", "data+filter:group=4"), 64, 8
-    space = paradl.predict("vgg16", *query, dataset="imagenet", system="abci")
-    (worst,) = (row for row in paradl.regret(space, over="draws") if row["worst_loss"])
-    name, value = worst["worst_at"].split(" (")[0].split(" ", 1)
-    parameter = PARAMETERS[name]
-    expected = worst["worst_at"].split("(expected ")[1].split(")")[0]
-    assert parameter.read(value) != parameter.read(expected)
-    settled = paradl.predict(
-        "vgg16", *query, dataset="imagenet", system="abci", parameters={name: expected}
-    )
-    (less,) = (row for row in paradl.regret(settled, over="draws") if row["worst_loss"])
-    assert less["worst_loss"] < worst["worst_loss"]
-
-
 def test_tables_shorten_what_data_lists(capsys: pytest.CaptureFixture[str]) -> None:
     rows: list[dict[str, Any]] = [
         {"rank": None, "model": "a", "strategy": "b", "worst_loss": None, "worst_at": None},
@@ -139,11 +105,6 @@ def test_tables_shorten_what_data_lists(capsys: pytest.CaptureFixture[str]) -> N
 def test_bad_axes(over: str, message: str, url: str) -> None:
     with pytest.raises(InputError, match=message):
         paradl.regret(url, over=over)
-
-
-def test_table_iii_has_no_draws(url: str) -> None:
-    with pytest.raises(InputError, match=r"^over: "):
-        paradl.regret(url, over="draws")
 
 
 def test_the_command(url: str, cli: Any) -> None:

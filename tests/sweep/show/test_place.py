@@ -1,6 +1,6 @@
 """A placement's picture: what is drawn where."""
 
-from paradl.sweep.plots.timeline import draw_placement
+from paradl.sweep.plots.hybrid import draw_placement
 
 
 def answer(**more):

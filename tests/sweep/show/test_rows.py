@@ -7,8 +7,7 @@ import pytest
 from paradl.sweep.show.columns import Ranged, make_column
 from paradl.sweep.show.planning import show_sensitivities
 from paradl.sweep.show.ranking import show_front
-from paradl.sweep.show.rows import SCREENFUL, shorten_label, show_rows
-from paradl.sweep.show.tables import LONG, print_table
+from paradl.sweep.show.tables import LONG, SCREENFUL, print_table, shorten_label, show_rows
 
 ROW = {"model": "vgg16", "strategy": "data", "pe": 4, "memory": 5e9, "fastest_time": 1.5}
 

@@ -9,7 +9,7 @@ import pytest
 
 from paradl.sweep.show.columns import format_cell
 from paradl.sweep.show.data import flatten_record
-from paradl.sweep.show.rows import show, show_one
+from paradl.sweep.show.tables import show, show_one
 
 ROWS: list[dict[str, Any]] = [
     {"strategy": "data", "pe": 8, "epoch_time": 12.345678, "memory": 16e9, "limit": []},

@@ -14,7 +14,7 @@ import yaml
 
 import paradl
 from paradl.grids.library import find
-from paradl.sweep.show.rows import show
+from paradl.sweep.show.tables import show
 from paradl.sweep.show.visible import escape_invisible, escape_lines
 
 OWNED = "\x1b]0;owned\x07"  # renames a terminal's window

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from paradl.sweep.show.columns import Column
-from paradl.sweep.show.rows import show
-from paradl.sweep.show.tables import draw_table, print_record
+from paradl.sweep.show.tables import draw_table, print_record, show
 
 STRATEGIES = ["serial", "data", "data+pipeline:group=4,segments=8", "data+spatial"]
 LIMIT = ["too_many_pes", "memory", "group_does_not_divide"]

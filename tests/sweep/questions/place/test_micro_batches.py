@@ -7,7 +7,6 @@ import pytest
 
 import paradl
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.questions.place.timed_graph import divide_samples
 
 CHAIN = """name: chain
 batch: 32
@@ -27,37 +26,10 @@ def chain(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(
-    ("requested", "batch", "shares", "samples"),
-    [
-        (None, 32, (1.0,), (32,)),
-        (4, 32, (0.25,) * 4, (8,) * 4),
-        (4, None, (0.25,) * 4, None),
-        ([8, 8, 16], 32, (0.25, 0.25, 0.5), (8, 8, 16)),
-    ],
-)
-def test_samples_are_divided(requested, batch, shares, samples):
-    division = divide_samples(requested, batch)
-    assert (division.shares, division.samples) == (shares, samples)
-
-
-@pytest.mark.parametrize(
-    ("requested", "batch", "message"),
-    [
-        (0, 32, "0"),
-        (5, 32, "7,7,6,6,6"),
-        (64, 32, "64"),
-        ([8, 8], 32, "16"),
-        ([32, 0], 32, "[32, 0]"),
-        ([], 32, "[]"),
-        ([8, 8], None, "2"),
-    ],
-)
-def test_what_divides_nothing_is_refused(requested, batch, message):
-    with pytest.raises(InputError) as error:
-        divide_samples(requested, batch)
-    assert str(error.value).startswith("micro_batches: ")
-    assert message in str(error.value)
+@pytest.mark.parametrize(("count", "message"), [(0, "at least 1"), (5, "32 is not divisible by 5")])
+def test_what_divides_nothing_is_refused(count, message, chain):
+    with pytest.raises(InputError, match=f"micro_batches: .*{message}"):
+        paradl.place(chain, 2, micro_batches=count, **HERE)
 
 
 def test_a_chain_by_hand(chain):
@@ -69,7 +41,7 @@ def test_a_chain_by_hand(chain):
     assert answer["step_time"] == pytest.approx(5 * 0.75e-3 + 2 * message)
     assert answer["serial_time"] == pytest.approx(6e-3)
     assert answer["speedup"] == pytest.approx(6e-3 / answer["step_time"])
-    assert (answer["micro_batches"], answer["samples"]) == (4, (8, 8, 8, 8))
+    assert (answer["micro_batches"], answer["samples"]) == (4, [8, 8, 8, 8])
     assert answer["bounds"]["critical_path"] == pytest.approx(5 * 0.75e-3)
     assert sum(answer["memory"]) == pytest.approx(16e6 + 8e6)
     assert answer["sent_bytes"] == pytest.approx(2 * 8e6)

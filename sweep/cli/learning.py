@@ -1,4 +1,4 @@
-"""Commands about surrogates."""
+"""Commands for machine learning: samples of a design space, and surrogates trained on them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +9,81 @@ from typer import Argument, Context, Option, Typer
 from paradl.grids.reading.errors import format_count
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import MISSED, PatientCommand, end, take_options
-from paradl.sweep.cli.values import take_count, take_number
+from paradl.sweep.cli.values import take_count, take_number, take_share
 from paradl.sweep.cube.object_store import expect_parent
 from paradl.sweep.engine.progress import report_state
 from paradl.sweep.show.visible import tell
 
-app = Typer(
+app = Typer()
+
+
+@dataclass(frozen=True)
+class SampleOptions:
+    """The arguments of `sweep.samples.sample.sample`, except for gradients."""
+
+    source: Annotated[str, Argument(help="A design space with ranges (YAML), or a cube.")]
+    out: Annotated[Path, Argument(help="Folder to create for the data set.")]
+    rows: Annotated[int, take_number("amount", "Number of rows, such as 1e6.")]
+    seed: options.Seed = 0
+    near_limits: Annotated[
+        float, take_share("Share of points next to limits of memory or PE counts.")
+    ] = 0.0
+    near_crossovers: Annotated[
+        float, take_share("Share of points where one strategy overtakes another.")
+    ] = 0.0
+    splits: Annotated[
+        list[str] | None, Option("--split", help="Require this split: random, model, scale ...")
+    ] = None
+    leave_out: Annotated[
+        list[str] | None, Option(help="Rows to leave out: undefined, infeasible, kinks.")
+    ] = None
+    force: options.Force = False
+    workers: options.Workers = 0
+
+
+@app.command(cls=take_options(SampleOptions, is_patient=False))
+def sample(
+    context: Context,
+    gradient: Annotated[
+        list[str] | None,
+        Option(help="Another input to differentiate by, besides ranges and the batch."),
+    ] = None,
+    no_gradients: Annotated[
+        bool, Option("--no-gradients", help="Leave out gradients and kink marks.")
+    ] = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Sample a design space for machine learning."""
+    given: SampleOptions = context.obj
+    expect_parent(str(given.out))
+    from paradl.sweep.samples.sample import sample as draw
+
+    done = 0
+    with report_state("drawing rows", silent=quiet) as report:
+
+        def advance(made: int) -> None:
+            nonlocal done
+            done += made
+            report(f"{done:,} of {format_count(given.rows, 'row')}")
+
+        # None: no gradients; an empty tuple: only those in ranges and the batch.
+        gradients = None if no_gradients else gradient or ()
+        listed = {"splits": given.splits or (), "leave_out": given.leave_out or ()}
+        settings = {**vars(given), **listed, "gradients": gradients}
+        source, out = settings.pop("source"), settings.pop("out")
+        written = draw(source, out, **settings, advance=advance)
+    if quiet:
+        return
+    for note in written.notes:
+        tell(f"paradl: {note}")
+    for name, why in written.missing.items():
+        tell(f"paradl: no split {name!r}: {why}")
+    if written.constants:
+        tell(f"paradl: constant in all rows: {', '.join(written.constants)}")
+    tell(f"done: {format_count(written.rows, 'row')} in {given.out}")
+
+
+surrogates = Typer(
     help="Networks trained on samples, and how far to trust them.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -48,7 +117,7 @@ class TrainOptions:
     force: options.Force = False
 
 
-@app.command(cls=take_options(TrainOptions, is_patient=False))
+@surrogates.command(cls=take_options(TrainOptions, is_patient=False))
 def train(context: Context, quiet: options.Quiet = False) -> None:
     """Train a surrogate on a data set."""
     given: TrainOptions = context.obj
@@ -70,7 +139,7 @@ def train(context: Context, quiet: options.Quiet = False) -> None:
     tell(f"done: trained on {format_count(trained.rows, 'row')}, {size} in {trained.path}")
 
 
-@app.command()
+@surrogates.command()
 def evaluate(
     surrogate: File,
     data: options.SampleData,
@@ -84,7 +153,7 @@ def evaluate(
     form: options.Form = "table",
 ) -> None:
     """Score a surrogate, and the strategies it would choose, on each split's held-out rows."""
-    from paradl.sweep.show.rows import show
+    from paradl.sweep.show.tables import show
     from paradl.sweep.surrogates.evaluate import evaluate_surrogate
 
     with report_state("evaluating", silent=quiet) as report:
@@ -98,7 +167,7 @@ def evaluate(
     show(rows, form)
 
 
-@app.command(cls=PatientCommand)
+@surrogates.command(cls=PatientCommand)
 def predict(
     surrogate: File,
     rows: Annotated[
@@ -111,7 +180,7 @@ def predict(
     form: options.Form = "table",
 ) -> None:
     """Predict rows of features with a surrogate, and flag rows outside its training range."""
-    from paradl.sweep.show.rows import show
+    from paradl.sweep.show.tables import show
     from paradl.sweep.surrogates.predict import predict_surrogate
 
     answers = predict_surrogate(surrogate, rows)
@@ -131,11 +200,11 @@ def predict(
         )
 
 
-@app.command(cls=PatientCommand)
+@surrogates.command(cls=PatientCommand)
 def check(data: options.SampleData, form: options.Form = "table") -> None:
     """Check that no test row of a data set's splits is among its training rows."""
     from paradl.sweep.samples.leakage import check_leakage
-    from paradl.sweep.show.rows import show
+    from paradl.sweep.show.tables import show
 
     rows = check_leakage(data)
     show(rows, form)
