@@ -19,7 +19,7 @@ from paradl.kernels.names.parallelisms import LAYOUT_DEGREES
 AXIS_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 # Names that arrays of a cube, and keys of answers, have beside outputs and parameters.
 RESERVED = {
-    *("along", "at", "binds", "change", "computing", "cost", "degrees", "elasticity"),
+    *("along", "at", "bottleneck", "change", "computing", "cost", "degrees", "elasticity"),
     *("epoch_time", "faster_than_next", "feasible", "first", "forbidden_by", "global_batch"),
     *("hfu", "holds", "infeasible_at", "iteration_time", "kind", "largest_pe", "losers", "marks"),
     *("mean_loss", "memory_parts", "mfu", "needed", "notes", "over", "own"),

@@ -90,35 +90,32 @@ class LayoutSpace:
 
         nearest: with those that least forbids instead, and of these with those of the least memory.
         """
-        best = self._reduce(partial(Ranked.pick_best, most=1), nearest=nearest)
+        best = self._reduce(partial(Ranked.pick_best, most=1), by_memory=nearest)
         chosen = Layouts.from_rows(best.rows)
         layouts = chosen.map_columns(lambda column: column.reshape(self.shape))
         exists = best.exists.reshape(self.shape)
         return self._make_case(layouts, self.values, self.settings, exists)
 
-    def search(self, most: int | None, tally: Tally) -> Ranked:
-        """Find the best layouts of each cell, at most this many, each at its best micro-batch.
+    def search(self, most: int | None, tally: Tally, *, by_memory: bool = False) -> Ranked:
+        """Find the fastest layouts of each cell, at most this many, each at its best micro-batch.
 
         None: those that no other layout of the cell beats in both time and memory. tally: counts
-        the candidates of all cells.
+        the candidates of all cells. by_memory: find those of the least memory instead.
         """
         pick = partial(Ranked.pick_best, most=most) if most else Ranked.pick_front
-        return self._reduce(pick, tally=tally)
+        return self._reduce(pick, by_memory=by_memory, tally=tally)
 
     def _reduce(
-        self, pick: Callable[[Ranked], Ranked], *, nearest: bool = False, tally: Tally | None = None
+        self, pick: Callable[[Ranked], Ranked], *, by_memory: bool, tally: Tally | None = None
     ) -> Ranked:
-        """Answer all candidates in parts, and keep what `pick` does; stated layouts as they are.
-
-        nearest: memory is what is minimised.
-        """
+        """Answer all candidates in parts, and keep what `pick` does; stated layouts as they are."""
         if not self.open:
             return self._list_stated()
         # In parts: 4.5 million candidates at once took 2.1 instead of 0.3 GB, and 15.4 instead of
         # 8.0 s of CPU (2026-11).
         likely = (self._find_likely(part, tally) for part in self.list_candidates(MOST, tally))
         parts = _join_lists(likely, MOST)
-        answered = map(pick, parts if nearest else map(self._time, parts))
+        answered = map(pick, parts if by_memory else map(self._time, parts))
         # Candidates of one cell may be in several parts.
         return reduce(lambda kept, more: pick(kept.join(more)), answered)
 

@@ -13,7 +13,7 @@ from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.kernels.names.statistics import BEST, Objective
 
-Goal = Literal["epoch_time", "train_time", "pe_hours", "cost"]
+Goal = Literal["epoch_time", "train_time", "pe_hours", "cost", "memory"]
 # One price per PE-hour for all systems, or a price for each system.
 Price = float | Mapping[str, float] | None
 

@@ -22,6 +22,7 @@ from paradl.sweep.answers.types.questions import LoserRow
 from paradl.sweep.cases.layout_cells import LayoutCell, find_cell
 from paradl.sweep.cells.space import Space, take_cell, write_cell
 
+FASTEST = Aim()
 Place = tuple[str, str, str]  # model, data set and system
 
 
@@ -102,19 +103,18 @@ class BestLayouts:
     losers: dict[Place, list[LoserRow]]
 
 
-def find_best_layouts(space: Space, most: int | None, *, by_pe: bool = False) -> BestLayouts:
+def find_best_layouts(space: Space, most: int | None, aim: Aim = FASTEST) -> BestLayouts:
     """Replace strategies that leave layouts open by the best layouts of all cells of the slice.
 
     most: number per place and value of a machine's parameter; None: the fronts of time and memory
-    of each cell. by_pe: best are those of the fewest PE-seconds. A strategy of which no layout is
-    feasible stays as it is.
+    of each cell. A strategy of which no layout is feasible stays as it is.
     """
     strategies: dict[Strategy, None] = {}
     best = BestLayouts(space.grid, [], {}, {})
     for index in space.list_indices():
         names, stated, tally = space.name(index), space.grid.strategy(index), Tally()
         is_open = stated.searched and stated.of_blocks
-        found = [*_search(space, index, most, tally, by_pe=by_pe)] if is_open else []
+        found = [*_search(space, index, most, tally, aim)] if is_open else []
         best.found.extend(found)
         place = names["model"], names["dataset"], names["system"]
         others = best.others.setdefault(place, set())
@@ -127,15 +127,16 @@ def find_best_layouts(space: Space, most: int | None, *, by_pe: bool = False) ->
 
 
 def _search(
-    space: Space, index: Index, most: int | None, tally: Tally, *, by_pe: bool
+    space: Space, index: Index, most: int | None, tally: Tally, aim: Aim
 ) -> Iterator[FoundLayouts]:
     """Yield the best layouts of a strategy that leaves them open, of each place with any."""
     for place in space.split_given():
         layouts = place.grid.build(find_space, index, place.axes, None)
         assert isinstance(layouts, LayoutSpace)  # its samples fit, and it has blocks
-        found = layouts.search(most, tally)
+        found = layouts.search(most, tally, by_memory=aim.goal == "memory")
         found = found.take(found.forbidden < 2)
         if most:  # of all cells together
+            by_pe = aim.goal in ("pe_hours", "cost")
             found = found.pick_together(most, Layouts.from_rows(found.rows).pes if by_pe else 1)
         if len(found.cell):
             words = (

@@ -131,6 +131,8 @@ def _list_places(axes: Arrays, given: list[str]) -> Iterator[tuple[slice, ...]]:
 
 def _weigh(arrays: Mapping[str, NDArray[Any]], pe: NDArray[Any], aim: Aim) -> NDArray[Any]:
     """Quantity to minimise of each cell; a price is left out, since it is one per system."""
+    if aim.goal == "memory":
+        return arrays["memory"]
     time = arrays["comp_time"] + arrays["comm_time"]
     if "epochs" in arrays:
         time = time * arrays["epochs"]

@@ -26,7 +26,12 @@ Kind = Literal["model", "dataset", "system", "calibration"]
 KINDS: tuple[Kind, ...] = ("model", "dataset", "system", "calibration")
 # The command line spells them with dashes, answers with underscores.
 TIMES: "dict[str, Objective]" = {"epoch-time": "epoch_time", "train-time": "train_time"}
-OBJECTIVES: "dict[str, Goal]" = {**TIMES, "pe-hours": "pe_hours", "cost": "cost"}
+OBJECTIVES: "dict[str, Goal]" = {
+    **TIMES,
+    "pe-hours": "pe_hours",
+    "cost": "cost",
+    "memory": "memory",
+}
 
 
 def complete_entries(kind: Kind) -> Callable[[str], list[str]]:
@@ -175,8 +180,8 @@ Force = Annotated[bool, Option("--force", help="Replace an existing output.")]
 
 # The objective of a ranking.
 AnObjective = Annotated[
-    Literal["epoch-time", "train-time", "pe-hours", "cost"],
-    Option("--objective", help="What to minimise; cost needs --price."),
+    Literal["epoch-time", "train-time", "pe-hours", "cost", "memory"],
+    Option("--objective", help="What to minimise; cost needs --price; memory: of a PE."),
 ]
 ATime = Annotated[
     Literal["epoch-time", "train-time"],

@@ -159,17 +159,17 @@ def _combine(single: Mapping[str, Term], kinds: list[ParallelismFacts]) -> dict[
 
 
 def describe_largest(shares: Mapping[str, float]) -> dict[str, Any]:
-    """Describe the term with the largest share: `binds`, `share`, `kind` and a `sentence`.
+    """Describe the term with the largest share: `bottleneck`, `share`, `kind` and a `sentence`.
 
     shares: fraction of the time by term.
     """
-    binds = max(shares, key=shares.__getitem__)
-    term = EVERY_TERM[binds]
-    passes = binds == "forward_backward"
-    name = "the forward and backward passes" if passes else binds.replace("_", " ")
+    largest = max(shares, key=shares.__getitem__)
+    term = EVERY_TERM[largest]
+    passes = largest == "forward_backward"
+    name = "the forward and backward passes" if passes else largest.replace("_", " ")
     return {
-        "binds": binds,
-        "share": shares[binds],
+        "bottleneck": largest,
+        "share": shares[largest],
         "kind": term.kind,
-        "sentence": f"{shares[binds]:.0%} of the time is {name}: {term.why}.",
+        "sentence": f"{shares[largest]:.0%} of the time is {name}: {term.why}.",
     }

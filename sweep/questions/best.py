@@ -90,7 +90,7 @@ def rank_strategies(
             raise InputError(f"expected 1 or more, got {layouts!r}", where="layouts")
         from paradl.sweep.cases.best_layouts import find_best_layouts  # late: imports JAX
 
-        found = find_best_layouts(space, layouts, by_pe=aim.summarised is None)
+        found = find_best_layouts(space, layouts, aim)
         # Their strategies are all asked about; values of other axes stay selected.
         selection = {name: of for name, of in (selection or {}).items() if name != "strategy"}
         space = open_space(found.grid, selection)

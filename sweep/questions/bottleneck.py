@@ -35,14 +35,14 @@ def list_bottlenecks(
 ) -> list[Row]:
     """One row for each strategy and PE count of the slice, at most eight per line.
 
-    Keys: labels and axes, epoch_time [s], `shares` of it by term, `binds`: the largest term,
+    Keys: labels and axes, epoch_time [s], `shares` of it by term, `bottleneck`: the largest term,
     `kind`: limitation, bottleneck or work, `sentence`, iteration_time [s], samples_per_second,
     samples_per_pe_second, mfu, memory [B], `memory_parts` and memory_capacity, feasible, limit,
     and the degrees: replicas, group_size, segment_count, global_batch. The machine oracle
     adds 10th and 90th percentiles over draws of uncertain parameters (`share_p10`,
-    `computing_p10`, `shares_p10` ...), and `binds_probability`: the fraction of draws in which that
-    term is the largest. Other axes are thinned to four values, rows of layouts to
-    those that are the fastest somewhere.
+    `computing_p10`, `shares_p10` ...), and `bottleneck_probability`: the fraction of draws in which
+    that term is the largest. Other axes are thinned to four values, rows of layouts to those that
+    are the fastest somewhere.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
@@ -50,7 +50,7 @@ def list_bottlenecks(
     >>> space = {"dataset": "imagenet-226", "system": "abci", "pe": [1, 8, 64], "batch": 32}
     >>> ds = paradl.compute_space("alexnet", **space)
     >>> row = paradl.bottleneck(ds, {"pe": 64, "strategy": "data"}).iloc[0]
-    >>> row["binds"], round(row["shares"]["gradient_exchange"], 2)
+    >>> row["bottleneck"], round(row["shares"]["gradient_exchange"], 2)
     ('gradient_exchange', 0.73)
     """
     selection = join_selection(selection, axes)
@@ -83,10 +83,10 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
             seconds = {name: float(values[at]) for name, values in times.items()}
             row = space.name(index) | write_cell(take_cell(axes, at))
             row |= _describe_cell(seconds, int(limit[at]), float(memory[at]))
-            if drawn is not None and row["binds"] is not None:
+            if drawn is not None and row["bottleneck"] is not None:
                 row |= _list_ranges(row, {name: times[at] for name, times in drawn.items()})
             rows.append(row)
-    exist = [row for row in rows if row["binds"] is not None]
+    exist = [row for row in rows if row["bottleneck"] is not None]
     return [row | _list_parts(space.grid, row) for row in exist]
 
 
@@ -109,10 +109,10 @@ def _thin_axes(space: Space, index: Index) -> dict[str, Floats]:
 
 
 def _describe_cell(seconds: dict[str, float], flags: int, memory: float) -> Row:
-    """Shares of one cell and the largest of them; `binds` is None if the cell cannot exist."""
+    """Shares of one cell and the largest of them; `bottleneck` is None if the cell cannot exist."""
     total = sum(seconds.values())
     if not np.isfinite(total):
-        return {"binds": None}
+        return {"bottleneck": None}
     shares = {name: time / total for name, time in seconds.items()}
     return {
         "epoch_time": total,
@@ -140,13 +140,13 @@ def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
     ranges = {name: find_range(shares[name]) for name in row["shares"]}
     largest = np.max([*shares.values()], axis=0)
     return {
-        **name_range("share", shares[row["binds"]]),
+        **name_range("share", shares[row["bottleneck"]]),
         **name_range("computing", sum_computing(shares)),
         **{
             key: {name: ends[n] for name, ends in ranges.items()}
             for n, key in enumerate(name_percentiles("shares"))
         },
-        "binds_probability": float(np.mean(shares[row["binds"]] == largest)),
+        "bottleneck_probability": float(np.mean(shares[row["bottleneck"]] == largest)),
     }
 
 

@@ -48,14 +48,14 @@ def _describe_bottleneck(row: Row) -> Row:
     return {
         **_take_place(row),
         **chosen,
-        "bottleneck": row["binds"],
+        "bottleneck": row["bottleneck"],
         "share": f"{row['share']:.0%}",
         INTERVAL: interval,
         "iteration_time": row["iteration_time"],
         "MFU": format_percent(row["mfu"]),
         "memory": row["memory"],
         "computing": f"{row['computing']:.0%}",
-        "probability": format_odds(row.get("binds_probability")),
+        "probability": format_odds(row.get("bottleneck_probability")),
         "feasible": row["feasible"],
     }
 

@@ -47,6 +47,7 @@ WORDS = {
     "train_time": "First at the target",
     "pe_hours": "Fewest PE-hours",
     "cost": "Cheapest",
+    "memory": "Least memory",
 }
 REGRETS = {"worst_loss": "worst slowdown", "mean_loss": "mean slowdown"}
 FRONT = 12  # rows of a long front

@@ -119,7 +119,7 @@ class BottleneckRow(words.PlaceLabels, words.SampleRates):
     global_batch: words.GlobalBatch
     epoch_time: words.EpochTime
     iteration_time: words.IterationTime
-    binds: words.TermName
+    bottleneck: words.TermName
     share: Annotated[float, "fraction of the time that the bottleneck takes", RANGED]
     kind: Annotated[Kind, "limitation: of the strategy; bottleneck: of framework or system"]
     sentence: words.Sentence
@@ -131,7 +131,7 @@ class BottleneckRow(words.PlaceLabels, words.SampleRates):
     feasible: words.Feasible
     limit: words.Limits
     # Of the machine oracle.
-    binds_probability: NotRequired[Annotated[float, "share of draws in which this term leads"]]
+    bottleneck_probability: NotRequired[Annotated[float, "share of draws in which this term leads"]]
 
 
 class SensitivityRow(words.PlaceLabels):

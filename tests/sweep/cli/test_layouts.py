@@ -250,6 +250,27 @@ def test_layouts_that_trade_time_for_memory(cli):
     assert front[0]["epoch_time"] == pytest.approx(ranked[0]["epoch_time"])
 
 
+def test_the_least_memory(cli):
+    """That of the last layout of a front, which takes less than all others."""
+    asked = (*TEXT, "--pe", 32)
+    _, front = ask(cli, "pareto", *asked, "--against", "memory")
+    code, ranked = ask(cli, "best", *asked, "--objective", "memory")
+    assert code == 0
+    memory = [row["memory"] for row in ranked]
+    assert memory == sorted(memory)
+    assert memory[0] == min(row["memory"] for row in front)
+    assert ranked[0]["epoch_time"] > front[0]["epoch_time"]
+
+
+def test_the_least_memory_of_layers(cli):
+    asked = ("--model", "resnet50", "--dataset", "imagenet", "--system", "abci", "--pe", 8)
+    by_time, by_memory = (
+        ask(cli, "best", *asked, "--batch", 32, "--objective", goal)[1]
+        for goal in ("epoch-time", "memory")
+    )
+    assert by_memory[0]["memory"] == min(row["memory"] for row in by_time if row["feasible"])
+
+
 SEVENTY = (
     *("explain", "--model", "llama2_70b", "--system", "abci", "--pe", 64),
     *("--global-batch", 1024, "--strategy"),

@@ -30,7 +30,7 @@ def test_shares_are_those_of_a_prediction(rows):
 def test_shares_add_up_and_the_largest_binds(rows):
     for row in rows:
         assert sum(row["shares"].values()) == pytest.approx(1)
-        assert row["share"] == max(row["shares"].values()) == row["shares"][row["binds"]]
+        assert row["share"] == max(row["shares"].values()) == row["shares"][row["bottleneck"]]
         assert sum(row["memory_parts"].values()) == pytest.approx(row["memory"])
         assert row["sentence"].startswith(f"{row['share']:.0%} of the time is ")
 
@@ -52,15 +52,15 @@ def test_ranges_of_shares_are_those_of_the_draws(rows):
     binding = 0
     for draw in range(DRAWS):
         times = {name: float(term[draw]) for name, term in terms.items()}
-        binding += max(times, key=times.__getitem__) == row["binds"]
-    assert row["binds_probability"] == binding / DRAWS
+        binding += max(times, key=times.__getitem__) == row["bottleneck"]
+    assert row["bottleneck_probability"] == binding / DRAWS
     for name, share in row["shares"].items():
         shares = sorted(float(terms[name][n] / sum(terms.values())[n]) for n in range(DRAWS))
         low, high = row["shares_p10"][name], row["shares_p90"][name]
         assert shares[3] <= low <= shares[4]
         assert shares[27] <= high <= shares[28]
         assert low < share < high
-    assert row["share_p10"] == row["shares_p10"][row["binds"]]
+    assert row["share_p10"] == row["shares_p10"][row["bottleneck"]]
     assert row["computing_p10"] < row["computing"] < row["computing_p90"]
 
 
