@@ -4,16 +4,24 @@ Baselines: the median MFU of other runs on the same device (of all devices where
 and 6 FLOPs per parameter and token at 40 % MFU.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
 
-from benchmarks.layout_runs import Logs, Run
+from benchmarks.layout_runs import UNSEEN, Logs, Run, read_runs
 from benchmarks.layout_runs import predict_seconds as predict
-from benchmarks.layouts import find_device, find_inside, has_experts, measure_accuracy
-from paradl.grids.entries.transformer_rates import find_peaks, is_systolic
+from benchmarks.layouts import (
+    find_device,
+    find_inside,
+    find_stack,
+    has_experts,
+    measure_accuracy,
+    select_timed,
+)
+from benchmarks.report import Effort, Report, Row
+from paradl.grids.entries.transformer_rates import FITTED, find_peaks, is_systolic
 from paradl.kernels.oracle.block_times import count_model_flops
 
 FIXED_MFU = 0.4
@@ -95,3 +103,49 @@ def sum_up(title: str, rows: Sequence[Forecast]) -> list[str]:
         f"{np.exp(np.median(logs)):.2f}",
         *(f"{accuracy:.1%}" for accuracy in baselines),
     ]
+
+
+LARGE = 1e11  # parameters
+WIDE = 15_000  # features of a position
+MANY = 1024  # PEs
+
+PARTS: Mapping[str, Callable[[Run], bool]] = {
+    "dense": lambda run: not has_experts(run),
+    "mixtures of experts": has_experts,
+    "below 100 billion parameters": lambda run: run.net.parameters < LARGE,
+    "100 billion parameters and more": lambda run: run.net.parameters >= LARGE,
+    "more than 15,000 features": lambda run: run.net.hidden > WIDE,
+    "up to 1,024 PEs": lambda run: run.layout.pes[0] <= MANY,
+    "more than 1,024 PEs": lambda run: run.layout.pes[0] > MANY,
+}
+LABELS: Sequence[Callable[[Run], str]] = (lambda run: run.precision, find_stack, find_device)
+
+
+def forecast_runs() -> list[Forecast]:
+    """Predict each run with a time that no fit has seen."""
+    fitted = select_timed()
+    return [forecast(run, FITTED, fitted) for run in read_runs(UNSEEN) if run.seconds]
+
+
+def divide(forecasts: Sequence[Forecast]) -> Iterator[tuple[str, list[Forecast]]]:
+    """Yield each collection of runs and its parts, which overlap, with their names."""
+    for collection in dict.fromkeys(row.run.collection for row in forecasts):
+        rows = [row for row in forecasts if row.run.collection == collection]
+        yield collection, rows
+        for name, is_part in PARTS.items():
+            part = [row for row in rows if is_part(row.run)]
+            if 0 < len(part) < len(rows):
+                yield f"{collection}, {name}", part
+        for find_label in LABELS:
+            for label in sorted({find_label(row.run) for row in rows}):
+                yield f"{collection}, {label}", [r for r in rows if find_label(r.run) == label]
+
+
+def measure(effort: Effort) -> Report:
+    """Accuracy, coverage and baselines of each part of the runs that no fit has seen."""
+    lines = []
+    for name, rows in divide(forecast_runs()):
+        pairs = zip(SUMS, sum_up(name, rows), strict=True)
+        note = "; ".join(f"{what} {value}" for what, value in pairs if what not in ("", "accuracy"))
+        lines.append(Row(name, measure_accuracy(list_logs(rows)), "", note=note))
+    return Report("unseen", "published runs of transformers that no fit has seen", tuple(lines))

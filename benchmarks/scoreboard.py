@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from benchmarks import unseen
 from benchmarks.forecasts import (
     FIXED_MFU,
     SUMS,
     Forecast,
+    divide,
     forecast,
+    forecast_runs,
     is_dense,
     list_logs,
     measure_coverage,
@@ -108,7 +109,7 @@ def write_page() -> str:
         "## By stack, device, size and precision\n",
         tabulate([SUMS, *summarise(forecasts)]),
         UNSEEN,
-        tabulate([SUMS, *unseen.summarise(unseen.forecast_runs())]),
+        tabulate([SUMS, *(sum_up(*part) for part in divide(forecast_runs()))]),
         "\n## Fits without each stack\n",
         tabulate([["without", *FITTED], *values]),
         "\n## Every run\n",
