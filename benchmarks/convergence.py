@@ -11,11 +11,9 @@ import numpy as np
 
 from benchmarks.report import Effort, Report, Row, at_least, at_most
 from paradl.grids.convergence.catalogue import EPOCHS
-from paradl.grids.convergence.entry import Convergence
-from paradl.grids.convergence.fit import fit
-from paradl.grids.convergence.law import fit_law
+from paradl.grids.convergence.entry import Convergence, interpolate_epochs
+from paradl.grids.convergence.fit import fit, fit_law
 from paradl.grids.convergence.points import read_points
-from paradl.grids.convergence.table import interpolate_epochs
 from paradl.kernels.configuration.convergence import Law, count_epochs, spread_epochs
 from paradl.kernels.names.arrays import Floats
 

@@ -7,7 +7,7 @@ with the value of element-wise layers, overridden where it differs. grids/models
 what is kept for the backward pass.
 
 To add one: a row of `_ALL` here, with a class if it computes differently. With settings of its own:
-a class of them in grids/models/steps/ (windows.py, freelayer.py; for several layers or inputs a
+a class of them in grids/models/steps/ (windows.py; for several layers or inputs a
 `BuildingSettings`, as in lstm.py, attention.py) and its word in `Step` of step.py. A row and an
 example in docs/your-model.md. Tests: tests/grids/models/test_kinds.py; `KINDS` of
 tests/helpers/cases.py, for tests/test_oracle_agreement.py.

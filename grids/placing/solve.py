@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from paradl.grids.placing.packing import pack
 from paradl.grids.placing.parts import Parts
 from paradl.grids.placing.pipelined_steps import Piped
 from paradl.grids.placing.problem import Placement, Problem, StepBounds
-from paradl.grids.placing.program import improve_plan
+from paradl.grids.placing.program import improve_plan, pack
 from paradl.grids.placing.schedule import PlacementPlan, plan_placement
 from paradl.grids.placing.search import search
 

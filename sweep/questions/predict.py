@@ -8,7 +8,7 @@ from paradl.grids.convergence.catalogue import explain_missing, find_convergence
 from paradl.grids.entries.transformer_rates import describe_times, find_recipe
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.inputs.workload import Workload
-from paradl.grids.models.profiles import describe_profile
+from paradl.grids.models.architecture import describe_profile
 from paradl.grids.notes import list_warnings
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case

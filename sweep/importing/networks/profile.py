@@ -5,8 +5,7 @@ from pathlib import Path
 
 from paradl.grids.entries.precision import PrecisionName
 from paradl.grids.library import find
-from paradl.grids.models.architecture import Architecture
-from paradl.grids.models.profiles import Profile
+from paradl.grids.models.architecture import Architecture, Profile
 from paradl.grids.reading.plainyaml import write_plain
 from paradl.grids.reading.textfile import write_text
 from paradl.grids.reading.yamlfile import validate

@@ -6,7 +6,7 @@ from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paradl.grids.convergence.law import PRIOR, LawPrior, fit_law
+from paradl.grids.convergence.fit import PRIOR, LawPrior, fit_law
 from paradl.kernels.configuration.convergence import Law, count_epochs, spread_epochs
 
 BATCHES = np.array([2.0**n for n in range(6, 15)])

@@ -6,8 +6,7 @@ from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paradl.grids.convergence.entry import Convergence, Point
-from paradl.grids.convergence.table import interpolate_epochs
+from paradl.grids.convergence.entry import Convergence, Point, interpolate_epochs
 from paradl.kernels.configuration.convergence import count_epochs
 
 STATED = Convergence(
