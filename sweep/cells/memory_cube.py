@@ -14,15 +14,15 @@ from paradl.grids.reading.errors import InputError
 from paradl.sweep.cells.design_space import SpaceValues, make_grid
 from paradl.sweep.cells.parts import Part
 from paradl.sweep.cells.shorthands import Values, Words, expect_words
-from paradl.sweep.cube.coordinates import (
+from paradl.sweep.cube.plan import NOT_SERIAL, SERIAL, plan_cube
+from paradl.sweep.cube.variables import (
+    VARIABLES,
+    Arrays,
     describe_coordinate,
     index_rows,
     list_columns,
     list_coordinates,
 )
-from paradl.sweep.cube.layout import NOT_SERIAL, SERIAL
-from paradl.sweep.cube.plan import plan_cube
-from paradl.sweep.cube.variables import VARIABLES, Arrays
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -22,20 +22,23 @@ from zarr.storage import MemoryStore
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cube import provenance
-from paradl.sweep.cube.coordinates import (
+from paradl.sweep.cube.guarded_store import make_store
+from paradl.sweep.cube.object_store import is_remote
+from paradl.sweep.cube.plan import DONE, SERIAL, STATISTIC, SUMMARY, Plan, find_shape, lay_out
+from paradl.sweep.cube.root import METADATA, open_group, remove_remnant
+from paradl.sweep.cube.store import Cube, get_array, open_cube
+from paradl.sweep.cube.variables import (
+    TABLE,
+    VARIABLES,
+    VERSION,
+    Attributes,
+    Table,
     describe_coordinate,
     describe_statistics,
     list_columns,
     list_coordinates,
+    list_objectives,
 )
-from paradl.sweep.cube.guarded_store import make_store
-from paradl.sweep.cube.layout import DONE, SERIAL, STATISTIC, SUMMARY, find_shape, lay_out
-from paradl.sweep.cube.object_store import is_remote
-from paradl.sweep.cube.plan import Plan
-from paradl.sweep.cube.root import METADATA, open_group, remove_remnant
-from paradl.sweep.cube.statistics import TABLE, VERSION, Table, list_objectives
-from paradl.sweep.cube.store import Cube, get_array, open_cube
-from paradl.sweep.cube.variables import VARIABLES, Attributes
 
 # Byte shuffle with lz4 is the fastest of blosc's codecs that still halves the cube.
 CODEC = partial(BloscCodec, cname="lz4", shuffle="shuffle", clevel=5)

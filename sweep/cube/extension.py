@@ -20,12 +20,11 @@ from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.errors import InputError
 from paradl.grids.rows import append_rows
 from paradl.sweep.cube import provenance
-from paradl.sweep.cube.coordinates import list_columns, list_coordinates
 from paradl.sweep.cube.creation import consolidate_metadata, write_files
 from paradl.sweep.cube.difference import describe_other_changes, list_added_values
-from paradl.sweep.cube.layout import find_shape
-from paradl.sweep.cube.plan import Plan, plan_cube
+from paradl.sweep.cube.plan import Plan, find_shape, plan_cube
 from paradl.sweep.cube.store import Cube, get_array, open_cube
+from paradl.sweep.cube.variables import list_columns, list_coordinates
 
 
 @dataclass(frozen=True)

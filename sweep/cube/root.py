@@ -34,8 +34,8 @@ from paradl.grids.reading.errors import InputError, format_text
 from paradl.grids.reading.yamlfile import explain_error
 from paradl.sweep.cube import provenance
 from paradl.sweep.cube.guarded_store import make_store
-from paradl.sweep.cube.layout import DONE, SERIAL, SUMMARY
 from paradl.sweep.cube.object_store import is_remote, translate_open_errors
+from paradl.sweep.cube.plan import DONE, SERIAL, SUMMARY
 from paradl.sweep.cube.variables import VARIABLES
 
 Mode = Literal["r", "r+"]

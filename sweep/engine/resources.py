@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError, format_count
 from paradl.sweep.cube.plan import Plan
-from paradl.sweep.engine.memory import DRIVER_BYTES, estimate_memory
+from paradl.sweep.engine.estimates import DRIVER_BYTES, estimate_memory
 
 # A handful of blocks, however many cores there are. `python -m benchmarks memory` sets what they
 # take against what is promised.

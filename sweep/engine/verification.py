@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from zarr.core.sync import sync
 
 from paradl.grids.reading.errors import InputError, format_count
-from paradl.sweep.cube.coordinates import list_coordinates
-from paradl.sweep.cube.layout import DONE, NOT_SERIAL, SERIAL
 from paradl.sweep.cube.lock import hold_store
 from paradl.sweep.cube.object_store import translate_failures
-from paradl.sweep.cube.plan import Region
+from paradl.sweep.cube.plan import DONE, NOT_SERIAL, SERIAL, Region
 from paradl.sweep.cube.root import METADATA, NO_METADATA, UNREADABLE
 from paradl.sweep.cube.store import Array, Cube, get_array, list_labels, name_file, open_cube
+from paradl.sweep.cube.variables import list_coordinates
 from paradl.sweep.engine.progress import Advance, Progress, silent
 
 Node: TypeAlias = "Array | zarr.Group"

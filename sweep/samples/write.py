@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paradl.sweep.exports.columns import describe_column
-from paradl.sweep.exports.tables import RowGroups
+from paradl.sweep.exports.tables import RowGroups, describe_column
 from paradl.sweep.samples.columns import Columns, SampleColumn
 from paradl.sweep.samples.splits import TEST, TRAIN, name_split
 

@@ -19,9 +19,8 @@ from paradl.grids.entries.calibration import (
     list_priors,
 )
 from paradl.kernels.derivatives.density import FitData, apply_parameters, find_surprise, log_times
-from paradl.sweep.calibration.fit import PROFILE, fit
+from paradl.sweep.calibration.fit import PROFILE, calibrate_machine, fit
 from paradl.sweep.calibration.observations import Observations
-from paradl.sweep.calibration.posterior import calibrate_machine
 from paradl.sweep.errors import RunError
 from paradl.sweep.measured.runs import MeasuredRun, RunTimes
 

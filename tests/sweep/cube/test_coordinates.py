@@ -2,7 +2,7 @@ import pytest
 
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import read_grid
-from paradl.sweep.cube.coordinates import describe_coordinate
+from paradl.sweep.cube.variables import describe_coordinate
 
 AXES = {
     "model": "alexnet",

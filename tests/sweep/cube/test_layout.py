@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from paradl.sweep.cube.layout import (
+from paradl.sweep.cube.plan import (
     DONE,
     NOT_SERIAL,
     SERIAL,
@@ -13,8 +13,8 @@ from paradl.sweep.cube.layout import (
     find_part,
     find_shape,
     lay_out,
+    make_plan,
 )
-from paradl.sweep.cube.plan import make_plan
 
 DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
 # Blocks along PE counts and batches, the last ones of each cut short.

@@ -5,7 +5,7 @@ import pytest
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cube.plan import plan_cube
 from paradl.sweep.engine import resources
-from paradl.sweep.engine.memory import DRIVER_BYTES, estimate_memory
+from paradl.sweep.engine.estimates import DRIVER_BYTES, estimate_memory
 from paradl.sweep.engine.resources import (
     AT_ONCE,
     blocks_at_once,

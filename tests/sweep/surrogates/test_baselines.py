@@ -5,9 +5,8 @@ import pandas as pd
 
 from paradl.kernels.names.stored import EPOCH, TARGETS
 from paradl.sweep.surrogates import evaluate
-from paradl.sweep.surrogates.encoding import fit_encoding
 from paradl.sweep.surrogates.evaluate import Habit, Neighbours
-from paradl.sweep.surrogates.rows import SampleRows
+from paradl.sweep.surrogates.rows import SampleRows, fit_encoding
 
 
 def make_rows() -> SampleRows:

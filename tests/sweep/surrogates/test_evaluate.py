@@ -9,9 +9,8 @@ from typer.testing import CliRunner
 
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cli.main import app
-from paradl.sweep.surrogates.evaluate import evaluate_surrogate
-from paradl.sweep.surrogates.predict import predict_surrogate
-from paradl.sweep.surrogates.scores import Answers, score_rows, score_slices
+from paradl.sweep.surrogates.evaluate import Answers, evaluate_surrogate, score_rows, score_slices
+from paradl.sweep.surrogates.surrogate import predict_surrogate
 
 
 def test_each_split_is_scored_beside_baselines(trained, drawn):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from paradl.sweep.surrogates.scores import Answers, measure_tau, score_rows, score_slices
+from paradl.sweep.surrogates.evaluate import Answers, measure_tau, score_rows, score_slices
 
 
 @pytest.fixture
