@@ -30,20 +30,17 @@ AT_SCALE = {
 }
 GROWING = AT_SCALE | {"comm": "the wait for the slowest PE, or exchanges"}
 
-# Measured over predicted times, the nearest to 1 at each place [pool, part][PEs][series].
-Factors = Mapping[Hashable, Mapping[int, Mapping[Hashable, float]]]
-
 
 @dataclass(frozen=True)
 class RunEvidence:
     """What all runs of a file say about each of them.
 
-    usual [configuration]: measured time [s] of a run near its prediction. A pool of factors has all
-    networks of a system and strategy.
+    usual [configuration]: measured time [s] of a run near its prediction. factors [series, part]
+    [PEs]: measured over predicted time, the nearest to 1.
     """
 
     usual: Mapping[Hashable, float]
-    factors: Factors
+    factors: Mapping[Hashable, Mapping[int, float]]
 
 
 def collect_evidence(
@@ -51,26 +48,24 @@ def collect_evidence(
 ) -> RunEvidence:
     """Return what runs say about each other; deviations: of each, None if it is as predicted."""
     usual: dict[Hashable, float] = {}
-    factors: dict[Hashable, dict[int, dict[Hashable, float]]] = {}
+    factors: dict[Hashable, dict[int, float]] = {}
     for run, deviation in zip(runs, deviations, strict=True):
         if deviation is None and run.row.measured.total is not None:
             usual.setdefault(identify_case(run.row), run.row.measured.total)
         for part in PARTS:
             compared = run.compare(part)
             if compared and compared.measured and compared.predicted:
-                pool, series = _identify_series(run)
-                at = factors.setdefault((pool, part), {}).setdefault(run.row.p, {})
-                known = (at.get(series, compared.factor), compared.factor)
-                at[series] = min(known, key=lambda factor: abs(math.log(factor)))
+                at = factors.setdefault((_identify_series(run), part), {})
+                known = (at.get(run.row.p, compared.factor), compared.factor)
+                at[run.row.p] = min(known, key=lambda factor: abs(math.log(factor)))
     return RunEvidence(usual, factors)
 
 
-def _identify_series(run: PredictedRun) -> tuple[Hashable, Hashable]:
-    """Return a run's pool and series; without division a serial run belongs to data parallelism."""
+def _identify_series(run: PredictedRun) -> Hashable:
+    """Return a run's series; without division a serial run belongs to data parallelism."""
     model, dataset, _, strategy, batch = run.row.series
     undivided = run.answer["group"] == 1 and "layout" not in run.answer
-    way = "" if undivided else strategy
-    return (run.answer["system"], way), (model, dataset, batch)
+    return run.answer["system"], "" if undivided else strategy, model, dataset, batch
 
 
 @dataclass(frozen=True)
@@ -78,21 +73,19 @@ class Pattern:
     """At which numbers of PEs a series deviates as one of its runs does.
 
     factors [PEs]: measured over predicted time. band: PEs around the run, all of whose runs are
-    off. near: PEs whose runs are close to their prediction; none if all are off, and grow. shared:
-    other series of the strategy are off there, too.
+    off. near: PEs whose runs are close to their prediction; none if all are off, and grow.
     """
 
     deviation: Deviation
     factors: Mapping[int, float]
     band: Sequence[int]
     near: Sequence[int]
-    shared: bool
     pes_per_node: int
 
     @property
     def is_alone(self) -> bool:
         """True if no other run is off as this one is."""
-        return len(self.band) == 1 and not self.shared
+        return len(self.band) == 1
 
     @property
     def is_last(self) -> bool:
@@ -139,35 +132,22 @@ def find_pattern(run: PredictedRun, deviation: Deviation, evidence: RunEvidence)
 
     Communication inside a node says nothing about links between nodes.
     """
-    pool, series = _identify_series(run)
     node, part = run.grid.systems[0].pes_per_node, deviation.part
     # Closer to the prediction than to this run, in log time.
     halfway = abs(math.log(deviation.factor)) / 2 if deviation.measured else math.inf
-
-    def is_near(factor: float) -> bool:
-        return (1 if deviation.slower else -1) * math.log(factor) < halfway
-
-    places = {
-        p: at
-        for p, at in sorted(evidence.factors.get((pool, part), {}).items())
+    sign = 1 if deviation.slower else -1
+    series = evidence.factors.get((_identify_series(run), part), {})
+    factors = {
+        p: factor
+        for p, factor in sorted(series.items())
         if part != "comm" or (p <= node) == (run.row.p <= node)
     }
-    factors = {p: at[series] for p, at in places.items() if series in at}
-    near = [p for p, factor in factors.items() if p != run.row.p and is_near(factor)]
+    near = [p for p, f in factors.items() if p != run.row.p and sign * math.log(f) < halfway]
     below = max((p for p in near if p < run.row.p), default=0)
     above = min((p for p in near if p > run.row.p), default=math.inf)
     band = [p for p in factors if below < p < above]
     grows = part == "comm" and factors[band[-1]] > GROWN * factors[band[0]]
-    if not near and not grows:
-        return None
-    others = (
-        factor
-        for p, at in places.items()
-        for other, factor in at.items()
-        if run.row.p <= p < above and other != series
-    )
-    shared = not all(map(is_near, others))
-    return Pattern(deviation, factors, band, near, shared, node)
+    return Pattern(deviation, factors, band, near, node) if near or grows else None
 
 
 def _join_ends(first: str, last: str) -> str:

@@ -22,8 +22,7 @@ from paradl.sweep.importing.networks.graph import (
     expect_sizes,
     finish,
 )
-from paradl.sweep.importing.networks.onnx_model import load_model
-from paradl.sweep.importing.networks.onnx_shapes import GraphShapes
+from paradl.sweep.importing.networks.onnx_graph import GraphShapes, load_model
 from paradl.sweep.importing.networks.operator_steps import (
     OperatorSite,
     OperatorSteps,
