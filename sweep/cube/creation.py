@@ -25,7 +25,7 @@ from paradl.sweep.cube import provenance
 from paradl.sweep.cube.guarded_store import make_store
 from paradl.sweep.cube.object_store import is_remote
 from paradl.sweep.cube.plan import DONE, SERIAL, STATISTIC, SUMMARY, Plan, find_shape, lay_out
-from paradl.sweep.cube.root import METADATA, open_group, remove_remnant
+from paradl.sweep.cube.root import METADATA, open_group
 from paradl.sweep.cube.store import Cube, get_array, open_cube
 from paradl.sweep.cube.variables import (
     TABLE,
@@ -97,9 +97,8 @@ def _clear_store(url: str, names: Collection[str]) -> Store:
 
     names: of the new cube's arrays and groups.
     """
-    group = open_group(url, "r+", overwrite=True)
+    group = open_group(url, "r+")
     if group is None:
-        remove_remnant(url)
         # Not of the path as text: Zarr would cut it at `;`, `?` or `#`, as a URL (3.4.2).
         return zarr.create_group(make_store(url, read_only=False), attributes=INCOMPLETE).store
     _refuse_links(url)

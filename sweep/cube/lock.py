@@ -8,7 +8,6 @@ from pathlib import Path
 
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cube.object_store import expect_parent, is_remote
-from paradl.sweep.cube.root import remove_remnant
 from paradl.sweep.errors import RunError
 
 # Errors that say that no folder can have such a path, whoever asks.
@@ -66,11 +65,8 @@ def _leave(path: Path, folder: int) -> None:
         # Linux names an open folder; elsewhere there is no such link.
         place = Path(os.path.realpath(f"/proc/self/fd/{folder}"))
         moved = f"moved to {place}" if _is_at(place, folder) else "moved or deleted"
-        with suppress(OSError):  # blocks that were being written
-            remove_remnant(str(path))
-            path.rmdir()
         raise RunError(
-            f"{path}: the store was {moved} during this run; "
+            f"{path}: the store was {moved} during this run; delete what was written there since; "
             "to keep finished blocks, move it back; then rerun the same command"
         )
     # Removed while still locked, lest another run locks the folder and then loses it.

@@ -51,7 +51,7 @@ def find_start(
             advice="extend keeps what is stored, overwrite starts anew",
         )
     # To write ("r+") the caller holds the store: opened so, Zarr makes a folder that is not there.
-    group = open_group(url, mode, overwrite)
+    group = open_group(url, mode)
     if extend:
         cube = _read_finished(url, group)
         return cube, _find_growth(cube, grid, url)
