@@ -17,9 +17,8 @@ from paradl.grids.grid import Grid, Source
 from paradl.grids.grid import read_grid as read_grid
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.sweep.cube.checked_store import check_reads
-from paradl.sweep.cube.creation import create_cube
+from paradl.sweep.cube.creation import Extension, create_cube, extend_cube, plan_extension
 from paradl.sweep.cube.difference import describe_difference, describe_other_changes
-from paradl.sweep.cube.extension import Extension, extend_cube, plan_extension
 from paradl.sweep.cube.lock import hold_store
 from paradl.sweep.cube.object_store import locate_store
 from paradl.sweep.cube.plan import Plan, plan_cube

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import forecasts, layout_runs, layouts
+from benchmarks import layout_runs, layouts, scoreboard
 from paradl.grids.entries.transformer_rates import FITTED, find_peaks
 from paradl.grids.library import find
 from paradl.grids.reading.errors import InputError
@@ -30,7 +30,7 @@ def test_allocated_memory_is_met_and_a_card_shows_more() -> None:
 
 def test_shipped_rates_meet_published_times() -> None:
     """By a third of the runs, in all stacks; the page has all, each 25 ms."""
-    runs = [run for run in layouts.select_timed() if forecasts.is_dense(run)]
+    runs = [run for run in layouts.select_timed() if scoreboard.is_dense(run)]
     assert len(runs) == 351
     runs = runs[::3]
     logs = layouts.compare_times(runs, FITTED)
@@ -166,21 +166,21 @@ def test_accuracy_is_that_of_compare() -> None:
 
 
 @pytest.fixture(scope="module")
-def predicted() -> list[forecasts.Forecast]:
+def predicted() -> list[scoreboard.Forecast]:
     """The runs that no fit has seen, as predicted."""
-    return forecasts.forecast_runs()
+    return scoreboard.forecast_runs()
 
 
-def test_parts_of_the_runs_that_no_fit_has_seen(predicted: list[forecasts.Forecast]) -> None:
+def test_parts_of_the_runs_that_no_fit_has_seen(predicted: list[scoreboard.Forecast]) -> None:
     """Each has a finite prediction; labels divide a collection, each run once by each."""
-    assert np.isfinite(forecasts.list_logs(predicted)).all()
-    parts = dict(forecasts.divide(predicted))
+    assert np.isfinite(scoreboard.list_logs(predicted)).all()
+    parts = dict(scoreboard.divide(predicted))
     assert {name: len(parts[name]) for name in ("transformers", "mlperf")} == {
         "transformers": 145,
         "mlperf": 52,
     }
     for collection in ("transformers", "mlperf"):
-        for find_label in forecasts.LABELS:
+        for find_label in scoreboard.LABELS:
             counts = Counter(find_label(row.run) for row in parts[collection])
             assert {name: len(parts[f"{collection}, {name}"]) for name in counts} == counts
     dense, experts = (parts[f"transformers, {name}"] for name in ("dense", "mixtures of experts"))
@@ -208,9 +208,9 @@ def test_the_page_is_what_the_stated_fits_predict() -> None:
     assert [float(row[9]) for row in rows[::5]] == pytest.approx(predicted, rel=1e-3)
 
 
-def test_the_page_shows_the_runs_that_no_fit_has_seen(predicted: list[forecasts.Forecast]) -> None:
+def test_the_page_shows_the_runs_that_no_fit_has_seen(predicted: list[scoreboard.Forecast]) -> None:
     _, table, *_ = read_tables()
-    assert table == [forecasts.sum_up(*part) for part in forecasts.divide(predicted)]
+    assert table == [scoreboard.sum_up(*part) for part in scoreboard.divide(predicted)]
 
 
 def test_the_sums_are_those_of_the_rows() -> None:

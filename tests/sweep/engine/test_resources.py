@@ -5,12 +5,13 @@ import pytest
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cube.plan import plan_cube
 from paradl.sweep.engine import resources
-from paradl.sweep.engine.estimates import DRIVER_BYTES, estimate_memory
 from paradl.sweep.engine.resources import (
     AT_ONCE,
+    DRIVER_BYTES,
     blocks_at_once,
     check_memory,
     cores,
+    estimate_memory,
     machine_memory,
     needed_memory,
 )
