@@ -128,13 +128,9 @@ PLAIN_OVERHEAD = SOFTWARE["plain"].parameters["layer_overhead"]  # [s]
 def read_runs(path: Path = RUNS) -> tuple[Run, ...]:
     """Read the published rows."""
     with path.open(newline="") as file:
-        _, *rows = csv.reader(file)
-    return tuple(map(_read_run, rows))
-
-
-def _read_run(row: Sequence[str]) -> Run:
-    model, dataset, device, precision, samples, rate, use, source, note = row
-    return Run(model, dataset, device, precision, float(samples), float(rate), use, source, note)
+        rows: list[dict[str, Any]] = list(csv.DictReader(file))
+    numbers = ("samples", "images_per_s")
+    return tuple(Run(**row | {name: float(row[name]) for name in numbers}) for row in rows)
 
 
 @cache

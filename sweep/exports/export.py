@@ -158,7 +158,7 @@ def export(
     check_target(target, force=force)  # before a large space is computed
     reader, chosen = open_source(cube), selection or {}
     cells = prod(map(len, reader.list_values(chosen).values()))
-    with write_beside(*_list_files(target), force=force) as folder:
+    with write_beside(target, force=force) as folder:
         beside = folder / target.name
         if target.suffix == ".nc":
             _write_netcdf(reader, beside, chosen)
@@ -172,15 +172,6 @@ def export(
 def expect_arrow() -> None:
     """Check that the library for tables is installed. RunError: it is not."""
     expect_libraries("tables", ("pyarrow",), "export")
-
-
-def _list_files(target: Path) -> list[Path]:
-    """List the files of an export: CSV has a description beside it."""
-    if target.suffix != ".csv":
-        return [target]
-    from paradl.sweep.exports.tables import name_description  # late: pyarrow is optional
-
-    return [target, name_description(target)]
 
 
 def _check_options(target: Path, undefined: bool, partition_by: Sequence[str]) -> None:

@@ -6,7 +6,6 @@ of SQL, so that none has to be quoted: the cube's `system`, `group`, `filter` an
 renamed.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import product
@@ -246,7 +245,7 @@ def write_partitions(
 
 
 def write_csv(path: Path, batches: Batches, schema: pa.Schema) -> int:
-    """Write a text file, and a description of its columns beside it; return the number of rows."""
+    """Write a text file and return the number of rows."""
     # `_write_text` writes floating-point numbers as texts.
     kinds = [
         pa.string() if pa.types.is_dictionary(kind) or pa.types.is_floating(kind) else kind
@@ -260,13 +259,7 @@ def write_csv(path: Path, batches: Batches, schema: pa.Schema) -> int:
             arrays = [_write_text(array) for array in batch.columns]
             writer.write_table(pa.Table.from_arrays(arrays, batch.schema.names).cast(plain))
             rows += batch.num_rows
-    name_description(path).write_text(json.dumps(_describe_table(path.name, schema), indent=2))
     return rows
-
-
-def name_description(path: Path) -> Path:
-    """Return the path of a CSV file's description, which has the units."""
-    return path.with_name(f"{path.name}.json")
 
 
 def _write_text(array: pa.Array) -> pa.Array:
@@ -286,25 +279,6 @@ def _write_text(array: pa.Array) -> pa.Array:
     return pa.compute.if_else(whole, pa.compute.binary_join_element_wise(texts, "0", "."), texts)
 
 
-def _describe_table(name: str, schema: pa.Schema) -> dict[str, Any]:
-    """Describe a table as a data resource of Frictionless (specs.frictionlessdata.io)."""
-    fields = []
-    for column in schema:
-        words = read_texts(column.metadata)
-        kind = {"name": column.name, "type": _name_type(column.type)}
-        fields.append({**kind, "description": words["long_name"], "units": words["units"]})
-    resource = {"name": Path(name).stem.lower(), "path": name, "format": "csv"}
-    return {**resource, "schema": {"fields": fields}, **read_texts(schema.metadata)}
-
-
 def read_texts(metadata: Mapping[bytes, bytes]) -> dict[str, str]:
     """Decode Arrow's metadata."""
     return {key.decode(): value.decode() for key, value in metadata.items()}
-
-
-def _name_type(kind: pa.DataType) -> str:
-    if pa.types.is_string(kind) or pa.types.is_dictionary(kind):
-        return "string"
-    if pa.types.is_boolean(kind):
-        return "boolean"
-    return "integer" if pa.types.is_integer(kind) else "number"

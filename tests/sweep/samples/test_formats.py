@@ -85,6 +85,3 @@ def test_reading_by_role_and_side(drawn) -> None:
     assert not set(features) & set(drawn.facts["constants"])
     train = drawn.read(["model"], {"model": "train", "scale": "test"})
     assert set(train.model).isdisjoint(drawn.facts["splits"]["model"]["tested"])
-    cube = drawn.to_xarray(["epoch_time", "pe"])
-    assert cube.sizes == {"row": ROWS}
-    assert cube["epoch_time"].attrs["units"] == "s"
