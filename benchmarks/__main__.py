@@ -10,7 +10,7 @@ import typer
 
 from benchmarks import commands, convergence, layouts, memory, priors, scoreboard, sweeps
 from benchmarks.report import FULL, QUICK, Effort, Report, markdown
-from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.engine.resources import keep_programs
 
 MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "first": commands.measure,

@@ -28,7 +28,7 @@ from paradl.sweep.calibration.residuals import (
     find_unseen_spread,
     rate_schemes,
 )
-from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.engine.resources import keep_programs
 from paradl.sweep.measured.anomalies import GROWN, find_anomalies, find_deviation
 from paradl.sweep.measured.predicted_runs import Conditions, PredictedRun, predict_runs
 from paradl.sweep.measured.runs import read_runs

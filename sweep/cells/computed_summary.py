@@ -12,7 +12,7 @@ from paradl.kernels.names.statistics import STATISTICS
 from paradl.sweep.cells.parts import Lines, Part
 from paradl.sweep.cube.plan import SERIAL
 from paradl.sweep.cube.variables import Arrays, type_statistics
-from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.engine.resources import keep_programs
 
 
 def summarise_parts(coordinates: Arrays, parts: Iterable[Part], efficiency: float) -> Lines:

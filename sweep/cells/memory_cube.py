@@ -107,8 +107,8 @@ def compute_part(grid: Grid) -> Part:
 def _compute_arrays(grid: Grid) -> Arrays:
     """Compute every output for all cells, and the time on one PE. InputError: too many cells."""
     # Late: JAX comes with it, and an answer from a store needs none.
-    from paradl.sweep.engine.compile_cache import keep_programs
     from paradl.sweep.engine.evaluation import evaluate, time_alone
+    from paradl.sweep.engine.resources import keep_programs
 
     if prod(grid.shape) > MOST_CELLS:
         raise InputError(

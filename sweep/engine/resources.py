@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import numpy as np
+from platformdirs import user_cache_path
 
 from paradl.grids.entries.parameters import DEGREES, LAYERED
 from paradl.grids.entries.strategies import Strategy
@@ -372,3 +373,14 @@ def _read_text(file: Path) -> str:
         return file.read_text()
     except OSError:
         return ""
+
+
+def keep_programs() -> None:
+    """Keep programs in the user's cache, unless JAX keeps them in a place of the user's choice."""
+    import jax  # late: estimates do without
+
+    from paradl.kernels import programs
+
+    if jax.config.values["jax_compilation_cache_dir"] is None:
+        # One folder for all runs: workers that share a home share programs (docs/scale.md).
+        programs.keep_in(user_cache_path("paradl") / "programs")

@@ -26,7 +26,7 @@ from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cells.space import list_given
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import name_limits
-from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.engine.resources import keep_programs
 from paradl.sweep.errors import NothingFeasibleError
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from paradl.sweep.cells.design_space import (
 from paradl.sweep.cells.memory_cube import compute_cells
 from paradl.sweep.cells.shorthands import Shorthands, Words, expect_words
 from paradl.sweep.cube.variables import name_limits
-from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.engine.resources import keep_programs
 from paradl.sweep.explanation.kinds import list_memory_parts
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.units import parse_count, parse_quantity
 from paradl.sweep.cube.provenance import list_versions
-from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.engine.resources import keep_programs
 from paradl.sweep.exports.export import expect_arrow, write_texts
 from paradl.sweep.exports.target import write_beside
 from paradl.sweep.samples.columns import FACTS, FORMAT, Columns, list_columns

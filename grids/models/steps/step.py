@@ -30,11 +30,11 @@ A step is a word, or a mapping of one word to its settings; a bare value sets th
       - fc: {outputs: 4096, bias: true, name: fc6}
       - fc: targets                 # one output per target of the data set
 
-Sequences have further words: grids/models/steps/sequences.py, attention.py, lstm.py,
-vocabularies.py. Kernel, stride and padding are a number for all dimensions, or a list in the order
-[d,] h, w. Padding is per side; "same" pads by kernel - 1 in
-total, so the extent is divided by the stride and rounded up. Any step takes a `name`; by default it
-is its word and a number. A layer without a step of its own is `free`: no group can split it.
+Sequences have further words: grids/models/steps/sequences.py, attention.py, vocabularies.py.
+Kernel, stride and padding are a number for all dimensions, or a list in the order [d,] h, w.
+Padding is per side; "same" pads by kernel - 1 in total, so the extent is divided by the stride and
+rounded up. Any step takes a `name`; by default it is its word and a number. A layer without a step
+of its own is `free`: no group can split it.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
@@ -54,12 +54,12 @@ from pydantic_core import CoreSchema
 from paradl.grids.entries.entry import Count, Name, Record, refuse_bool
 from paradl.grids.models.kinds import KIND_OF_STEP, LayerKind
 from paradl.grids.models.steps.attention import Attention, LatentAttention, MatMul
-from paradl.grids.models.steps.lstm import Lstm
 from paradl.grids.models.steps.sequences import (
     ClassToken,
     FirstToken,
     Gated,
     LinearSettings,
+    Lstm,
     Positions,
     ToSequence,
 )

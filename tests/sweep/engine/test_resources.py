@@ -1,10 +1,12 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jax
 import pytest
 
 from paradl.grids.reading.errors import InputError
+from paradl.kernels import programs
 from paradl.sweep.cube.plan import plan_cube
 from paradl.sweep.engine import resources
 from paradl.sweep.engine.resources import (
@@ -15,6 +17,7 @@ from paradl.sweep.engine.resources import (
     check_memory,
     cores,
     estimate_memory,
+    keep_programs,
     machine_memory,
     memory_limits,
     needed_memory,
@@ -150,3 +153,31 @@ def test_no_groups_set_no_limits(limits, tmp_path):
 @pytest.mark.skipif(not MEMBERSHIP.exists(), reason="no control groups on this system")
 def test_those_of_this_process_can_be_read():
     assert all(limit > 0 for limit in memory_limits())
+
+
+OWN = "jax_compilation_cache_dir"
+
+
+@pytest.fixture
+def unset() -> Iterator[None]:
+    """No place for programs yet, as where JAX has just been imported."""
+    before, own = programs.find_folder(), jax.config.values[OWN]
+    programs.keep_in(None)
+    jax.config.update(OWN, None)
+    yield
+    programs.keep_in(before)
+    jax.config.update(OWN, own)
+
+
+@pytest.mark.usefixtures("unset")
+def test_programs_are_kept_in_the_users_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    keep_programs()
+    assert programs.find_folder() == tmp_path / "paradl" / "programs"
+
+
+@pytest.mark.usefixtures("unset")
+def test_where_jax_keeps_programs_paradl_keeps_none(tmp_path):
+    jax.config.update(OWN, str(tmp_path))
+    keep_programs()
+    assert programs.find_folder() is None
