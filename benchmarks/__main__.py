@@ -8,35 +8,22 @@ from typing import Annotated
 
 import typer
 
-from benchmarks import (
-    convergence,
-    first,
-    house,
-    kill,
-    layouts,
-    memory,
-    priors,
-    scoreboard,
-    sweeps,
-    unseen,
-    user,
-)
+from benchmarks import commands, convergence, house, layouts, memory, priors, scoreboard, sweeps
 from benchmarks.report import FULL, QUICK, Effort, Report, markdown
-from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.engine.resources import keep_programs
 
 MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
-    "first": first.measure,
-    "user": user.measure,
+    "first": commands.measure,
+    "user": commands.measure_sweeps,
     "disk": sweeps.measure_disk,
     "search": sweeps.measure_search,
     "memory": memory.measure,
-    "kill": kill.measure,
     "priors": priors.measure,
     "convergence": convergence.measure,
     "layouts": layouts.measure,
-    "house": house.measure,
     "scoreboard": scoreboard.measure,
-    "unseen": unseen.measure,
+    "unseen": scoreboard.measure_unseen,
+    "house": house.measure,
 }
 # What users wait for, from the first answer to a billion cells.
 GROUPS = {"speed": ("first", "user", "disk", "search")}

@@ -22,7 +22,6 @@ from benchmarks.layout_runs import (
     predict_seconds,
     read_runs,
 )
-from benchmarks.layout_search import measure_search
 from benchmarks.report import Effort, Report, Row
 from paradl.grids.entries.calibration import DRAWN_OF_BLOCKS, LayoutTime
 from paradl.grids.entries.transformer_rates import FITTED, find_family, find_spread, is_systolic
@@ -180,7 +179,7 @@ def measure_accuracy(logs: Logs) -> float:
 
 
 def measure(effort: Effort) -> Report:
-    """Times as shipped and left out; memory by stack; the search's rate."""
+    """Times as shipped and left out; memory by stack; independent of the effort."""
     timed = select_timed()
     finds = {"stack": find_stack, "device": find_device, "size": find_size}
     unseen = {
@@ -191,7 +190,6 @@ def measure(effort: Effort) -> Report:
         rows += _list_unseen(timed, logs, what, [*map(finds[what], timed)])
     rows += list_calibrated(timed, unseen["stack"])
     rows += _compare_memory()
-    rows += measure_search(effort)
     note = "Spreads are standard deviations of ln(predicted / measured)."
     return Report("layouts", "transformers by layout against published runs", tuple(rows), note)
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from paradl.grids.entries.software import SOFTWARE
 from paradl.grids.inputs.uncertainty import PRIOR_ERROR, ROOFLINE_SPREAD
 from paradl.grids.library import find
 from paradl.grids.models.layers import LayerTable
-from paradl.kernels.names.arrays import Flags, Floats, Integers
+from paradl.kernels.names.arrays import Flags, Floats
 from paradl.kernels.names.stored import PERCENTILES
 
 Values = Mapping[str, float]
@@ -83,8 +83,7 @@ class Run:
         return first if first in LAYOUTS else ""
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A fitted parameter: bounds, and a prior with a centre and a logarithmic spread.
 
     floor: of the reported spread. ruling: it dominates some rows, whose errors give its spread.
@@ -129,13 +128,9 @@ PLAIN_OVERHEAD = SOFTWARE["plain"].parameters["layer_overhead"]  # [s]
 def read_runs(path: Path = RUNS) -> tuple[Run, ...]:
     """Read the published rows."""
     with path.open(newline="") as file:
-        _, *rows = csv.reader(file)
-    return tuple(map(_read_run, rows))
-
-
-def _read_run(row: Sequence[str]) -> Run:
-    model, dataset, device, precision, samples, rate, use, source, note = row
-    return Run(model, dataset, device, precision, float(samples), float(rate), use, source, note)
+        rows: list[dict[str, Any]] = list(csv.DictReader(file))
+    numbers = ("samples", "images_per_s")
+    return tuple(Run(**row | {name: float(row[name]) for name in numbers}) for row in rows)
 
 
 @cache
@@ -146,9 +141,9 @@ def find_layers(model: str, dataset: str) -> tuple[LayerTable, Flags, Flags]:
     return layers, layers.multiplying, deep
 
 
-@dataclass(frozen=True, eq=False)
-class Work:
-    """Work of rows that no parameter changes, the layers of one after those of another.
+@cache
+def find_work(runs: tuple[Run, ...]) -> dict[str, NDArray[Any]]:
+    """Return the work of rows that no parameter changes, the layers of one after those of another.
 
     Fits ask for it thousands of times. first [run]: each row's first layer. layers, samples,
     update [s], plain, share [run]: share of `layout_passes` that a row pays. weights [s per
@@ -157,32 +152,10 @@ class Work:
     sums. filled [layer]: share of the tiles' filters that are a layer's. suits [layer]: kernels use
     Winograd's form. windows [s per sample, layer]: to fetch them at the memory's bandwidth.
     """
-
-    first: Integers
-    layers: Integers
-    samples: Floats
-    plain: Flags
-    share: Floats
-    weights: Floats
-    update: Floats
-    flops: Floats
-    peak: Floats
-    traffic: Floats
-    multiplying: Flags
-    dense: Flags
-    summed: Floats
-    filled: Floats
-    suits: Flags
-    windows: Floats
-
-
-@cache
-def find_work(runs: tuple[Run, ...]) -> Work:
-    """Return the work of rows."""
     parts = [_find_work_of_one(run) for run in runs]
     layers = np.array([part["flops"].size for part in parts])
     joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return Work(first=np.cumsum(layers) - layers, layers=layers, **joined)
+    return joined | {"first": np.cumsum(layers) - layers, "layers": layers}
 
 
 def _find_work_of_one(run: Run) -> dict[str, NDArray[Any]]:
@@ -216,11 +189,6 @@ def _find_work_of_one(run: Run) -> dict[str, NDArray[Any]]:
     }
 
 
-def predict(runs: Sequence[Run], values: Values) -> Floats:
-    """Predict samples per second of each row."""
-    return find_work(tuple(runs)).samples / seconds(runs, values)
-
-
 def seconds(runs: Sequence[Run], values: Values, window_fetch: float | None = None) -> Floats:
     """Compute seconds of an iteration on one PE: M(b sum s_l + sum f_l, launches) + update.
 
@@ -229,33 +197,27 @@ def seconds(runs: Sequence[Run], values: Values, window_fetch: float | None = No
     """
     work = find_work(tuple(runs))
     efficiency = [values[f"efficiency_conv2d.{run.precision}"] for run in runs]
-    reached = np.repeat(efficiency, work.layers) * work.peak * work.filled
-    reached *= work.summed / (work.summed + values["half_channels"])
-    reached *= np.where(work.suits, values["winograd"], 1.0)
-    products = 3 * (work.flops / reached + work.traffic)
-    passes = np.repeat(work.share * values["layout_passes"], work.layers)
-    by_weights = products + np.where(work.dense, passes * work.traffic, 0.0)
-    times = np.where(work.multiplying, by_weights, values["elementwise_passes"] * work.traffic)
+    reached = np.repeat(efficiency, work["layers"]) * work["peak"] * work["filled"]
+    reached *= work["summed"] / (work["summed"] + values["half_channels"])
+    reached *= np.where(work["suits"], values["winograd"], 1.0)
+    products = 3 * (work["flops"] / reached + work["traffic"])
+    passes = np.repeat(work["share"] * values["layout_passes"], work["layers"])
+    by_weights = products + np.where(work["dense"], passes * work["traffic"], 0.0)
+    times = np.where(
+        work["multiplying"], by_weights, values["elementwise_passes"] * work["traffic"]
+    )
     if window_fetch is not None:
-        times += np.maximum(3 * work.windows / window_fetch - products, 0)
-    device = work.samples * np.add.reduceat(times, work.first) + work.weights
-    overhead = np.where(work.plain, PLAIN_OVERHEAD, values["layer_overhead"])
-    total: Floats = (device**4 + (work.layers * overhead) ** 4) ** 0.25 + work.update
+        times += np.maximum(3 * work["windows"] / window_fetch - products, 0)
+    device = work["samples"] * np.add.reduceat(times, work["first"]) + work["weights"]
+    overhead = np.where(work["plain"], PLAIN_OVERHEAD, values["layer_overhead"])
+    total: Floats = (device**4 + (work["layers"] * overhead) ** 4) ** 0.25 + work["update"]
     return total
 
 
-def fit(runs: Sequence[Run]) -> Values:
-    """Fit the parameters by least squares of logarithms.
-
-    Rows of the same network, device and precision share the weight of one row.
-    """
-    return _fit(tuple(runs))
-
-
 @cache  # a study repeats half of its fits
-def _fit(runs: tuple[Run, ...]) -> Values:
-    series = [(run.model, run.device, run.precision) for run in runs]
-    weights = 1 / np.sqrt([series.count(key) for key in series]) / ROW_SPREAD
+def fit(runs: tuple[Run, ...]) -> Values:
+    """Fit the parameters by least squares of logarithms."""
+    weights = np.sqrt(_weigh(runs)) / ROW_SPREAD
     names = [parameter.name for parameter in PARAMETERS]
     centre, low, high = (
         np.log([getattr(parameter, key) for parameter in PARAMETERS])
@@ -271,9 +233,21 @@ def _fit(runs: tuple[Run, ...]) -> Values:
     return dict(zip(names, map(float, np.exp(solved.x)), strict=True))
 
 
-def errors(runs: Sequence[Run], values: Values) -> Floats:
+def _weigh(runs: Sequence[Run]) -> Floats:
+    """Return weights: rows of the same network, device and precision have that of one together."""
+    series = [(run.model, run.device, run.precision) for run in runs]
+    return 1 / np.array([series.count(key) for key in series])
+
+
+def predict(runs: Sequence[Run], values: Values, window_fetch: float | None = None) -> Floats:
+    """Predict samples per second of each row; window_fetch: as of `seconds`."""
+    return find_work(tuple(runs))["samples"] / seconds(runs, values, window_fetch)
+
+
+def errors(runs: Sequence[Run], values: Values, window_fetch: float | None = None) -> Floats:
     """Return ln(predicted / measured) of each row."""
-    return np.log(predict(runs, values)) - np.log([run.images_per_s for run in runs])
+    rates = predict(runs, values, window_fetch)
+    return np.log(rates) - np.log([run.images_per_s for run in runs])
 
 
 def left_out_errors(
@@ -286,7 +260,7 @@ def left_out_errors(
     stated: predictions use the layouts that rows state, as fits always do.
     """
     fits = {
-        left: fit([run for run in runs if key(run) != left])
+        left: fit(tuple(run for run in runs if key(run) != left))
         for left in dict.fromkeys(map(key, runs))
     }
     known = [run if stated or not run.layout else replace(run, note="") for run in runs]
@@ -310,8 +284,7 @@ def worst_factor(logs: Floats) -> float:
     return float(np.exp(np.max(np.abs(logs))))
 
 
-@dataclass(frozen=True)
-class Study:
+class Study(NamedTuple):
     """A fit, and ln(predicted / measured) of each row by it and by others."""
 
     runs: tuple[Run, ...]  # the fitted ones
@@ -352,8 +325,9 @@ def spreads(made: Study) -> Values:
     For a ruling one: the RMS error of left-out networks and checks, over its share of the time.
     For others: how far the value moves when a network is left out or the checks are fitted, too.
     """
-    kept = [[r for r in made.runs if r.model != name] for name in {r.model for r in made.runs}]
-    others = [fit(runs) for runs in (*kept, [*made.runs, *made.checks])]
+    names = {run.model for run in made.runs}
+    kept = [tuple(run for run in made.runs if run.model != name) for name in names]
+    others = [fit(runs) for runs in (*kept, (*made.runs, *made.checks))]
     result = {}
     for parameter in PARAMETERS:
         name = parameter.name
@@ -398,33 +372,29 @@ def measure(effort: Effort) -> Report:
         goals = at_least(inside, LEAST_INSIDE, ""), at_most(inside, MOST_INSIDE, "")
         rows.append(Row(f"{what}: accuracy", 1 - mean_error(logs), ""))
         rows.append(Row(f"{what}: in 80 % intervals", inside, "", goals=goals))
-    rows += [*_run_rows(made), *_list_grouped(study_grouped())]
+    rows += _list_runs((*made.runs, *made.checks), (*made.fitted, *made.checked))
+    rows += _list_grouped(study_grouped())
     note = (
         "Spreads are standard deviations of logarithms. Errors of a V100 are from fits without "
-        "the row. Ratios are predicted / measured; those in notes are from fits without all rows "
-        "of the network, and without the row. Without ResNet-50 there are no rows of tf32 and amp, "
-        "whose efficiencies then stay at their centres."
+        "the row. Ratios are predicted / measured. Without ResNet-50 there are no rows of tf32 and "
+        "amp, whose efficiencies then stay at their centres."
     )
     return Report("priors", "efficiencies of one PE", tuple(rows), note)
 
 
-def _run_rows(made: Study) -> list[Row]:
-    """List each published row, with the predictions of this and other fits."""
-    left_out = np.exp([made.without_network, made.without_row]).T
-    notes = [f"without network {network:.2f}, row {row:.2f}" for network, row in left_out]
-    notes += ["check"] * len(made.checks)
-    ratios = np.exp([*made.fitted, *made.checked])
-    rows = zip((*made.runs, *made.checks), ratios, notes, strict=True)
-    return [_show_run(run, float(ratio), f"{note}; {run.note}") for run, ratio, note in rows]
+def _list_runs(runs: Iterable[Run], logs: Iterable[float]) -> list[Row]:
+    """List published rows, with ln(predicted / measured) by the fit."""
+    return [
+        Row(
+            ", ".join((run.model, run.dataset, run.device, run.precision)),
+            *(run.images_per_s, "images/s", float(np.exp(log)), "measured"),
+            note=f"{run.use}; {run.note}",
+        )
+        for run, log in zip(runs, logs, strict=True)
+    ]
 
 
-def _show_run(run: Run, ratio: float, note: str) -> Row:
-    what = ", ".join((run.model, run.dataset, run.device, run.precision))
-    return Row(what, run.images_per_s, "images/s", ratio, "measured", note=note)
-
-
-@dataclass(frozen=True)
-class GroupedStudy:
+class GroupedStudy(NamedTuple):
     """A fit of `window_fetch`, its errors, and errors of fits without the row's network."""
 
     runs: tuple[Run, ...]
@@ -453,14 +423,12 @@ def _read(name: str) -> Iterable[tuple[str, float]]:
 
 def grouped_errors(runs: Sequence[Run], window_fetch: float) -> Floats:
     """Return ln(predicted / measured) of each row with shipped values and this `window_fetch`."""
-    rates = find_work(tuple(runs)).samples / seconds(runs, list_shipped(), window_fetch)
-    return np.log(rates) - np.log([run.images_per_s for run in runs])
+    return errors(runs, list_shipped(), window_fetch)
 
 
 def fit_fetching(runs: Sequence[Run]) -> float:
     """Fit `window_fetch` by least squares of logarithms; rows of a series share one weight."""
-    series = [(run.model, run.device, run.precision) for run in runs]
-    weights = 1 / np.array([series.count(key) for key in series])
+    weights = _weigh(runs)
 
     def misfit(log: float) -> float:
         return float(weights @ grouped_errors(runs, np.exp(log)) ** 2)
@@ -492,14 +460,10 @@ def study_grouped() -> GroupedStudy:
 
 
 def _list_grouped(made: GroupedStudy) -> list[Row]:
-    ratios = np.exp([*made.fitted, *made.checked])
     return [
         Row("window_fetch", made.window_fetch, "", note=f"spread {made.spread:.2f}"),
         Row("grouped: mean error, fitted", mean_error(made.fitted), ""),
         Row("grouped: mean error, without network", mean_error(made.without_network), ""),
         Row("grouped: mean error, RTX 3090", mean_error(made.checked), ""),
-        *(
-            _show_run(run, float(ratio), f"{run.use}; {run.note}")
-            for run, ratio in zip((*made.runs, *made.checks), ratios, strict=True)
-        ),
+        *_list_runs((*made.runs, *made.checks), (*made.fitted, *made.checked)),
     ]

@@ -12,17 +12,15 @@ class Effort:
     """Rounds and sizes of measurements; `--quick` takes minutes less and is noisier.
 
     strategies: number in stored cubes, one block each. searched: PE counts of the searched space.
-    kills: of running sweeps.
     """
 
     rounds: int
     strategies: int
     searched: int
-    kills: int
 
 
-FULL = Effort(rounds=5, strategies=12, searched=8192, kills=50)
-QUICK = Effort(rounds=2, strategies=4, searched=1024, kills=5)
+FULL = Effort(rounds=5, strategies=12, searched=8192)
+QUICK = Effort(rounds=2, strategies=4, searched=1024)
 
 
 @dataclass(frozen=True)

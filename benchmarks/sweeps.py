@@ -24,7 +24,10 @@ from numpy.typing import NDArray
 
 from benchmarks.report import Effort, Report, Row, at_least
 from paradl.grids.grid import Grid
+from paradl.grids.inputs.case import find_space
 from paradl.kernels.options import OracleName
+from paradl.kernels.search.ranking import Tally
+from paradl.sweep.cells.design_space import ONLY, Configuration
 from paradl.sweep.cube.plan import Plan, plan_cube
 from paradl.sweep.engine.progress import silent
 from paradl.sweep.engine.run import Where, read_grid, sweep
@@ -35,6 +38,7 @@ EIGHT = (
     *("filter", "channel", "data+spatial", "data+pipeline"),
 )
 ALL = (*EIGHT, "serial", "data+channel", "data+filter:group=8", "data+spatial:group=8")
+TRANSFORMERS = ("llama2_70b", "deepseek_v3")
 ORACLES: tuple[OracleName, ...] = ("paper", "machine")
 
 # Shares of the rate of one and of two writing threads; either is enough. CPU time bounds both: a
@@ -115,7 +119,7 @@ def _measure_oracle(effort: Effort, oracle: OracleName) -> list[Row]:
 
 
 def measure_search(effort: Effort) -> Report:
-    """All strategies over large blocks, reduced to their answers."""
+    """All strategies over large blocks, reduced to their answers; all layouts of transformers."""
     grid = make_space(ALL, effort.searched, 64, 64).drop_outputs()
     cells = int(np.prod(grid.shape))
     with TemporaryDirectory() as name:
@@ -124,8 +128,24 @@ def measure_search(effort: Effort) -> Report:
     rate = _rate(cells, timings["search"])
     goals = (at_least(rate, SEARCHED_PER_SECOND, "cells/s"),)
     row = Row(f"{cells:,} cells", rate, "cells/s", goals=goals)
+    layouts = [_search_layouts(model, min(effort.rounds, 3)) for model in TRANSFORMERS]
     title = "a space reduced to its answers (--reduce-only), no cell stored"
-    return Report("search", title, (row,))
+    return Report("search", title, (row, *layouts))
+
+
+def _search_layouts(model: str, rounds: int) -> Row:
+    """Search all layouts of a model on 1,024 PEs."""
+    asked = Configuration(
+        *(model, "layouts", 1024), system="dgx-h100", global_batch=2048, sequence=8192
+    )
+    taken, tally = [], Tally()
+    for _ in range(rounds):
+        space, tally = asked.grid().build(find_space, ONLY, None, None), Tally()
+        assert space is not None
+        _, cpu = _time(partial(space.search, 1000, tally))
+        taken.append(cpu)
+    rate, note = tally.candidates / min(taken), f"{tally.candidates:,} candidates"
+    return Row(f"layouts of {model}", rate, "layouts/CPU-s", note=note)
 
 
 def _sweep(grid: Grid, store: Path) -> None:
@@ -157,7 +177,7 @@ def _alternate(
     return {name: Timing(*np.array(pairs).T) for name, pairs in taken.items()}
 
 
-def _time(action: Callable[[], None]) -> tuple[float, float]:
+def _time(action: Callable[[], object]) -> tuple[float, float]:
     clock, cpu = perf_counter(), process_time()
     action()
     return perf_counter() - clock, process_time() - cpu

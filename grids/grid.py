@@ -49,8 +49,8 @@ from paradl.grids.spec_checks import (
     refuse_ranges,
     refuse_twins,
     refuse_zero_axis,
+    settle_rows,
 )
-from paradl.grids.spec_rows import settle_rows
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.options import Options
 

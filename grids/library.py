@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 from pydantic import ValidationError
 
@@ -149,27 +149,7 @@ def _set_up(kind: Kind, name: str, settings: str, reference: str, base: Path) ->
         raise explain_error(error, where, ENTRIES[kind]) from None
 
 
-@overload
-def look_up(
-    kind: Literal["model"], references: References, base: Path, where: Where
-) -> tuple[Architecture, ...]: ...
-
-
-@overload
-def look_up(
-    kind: Literal["dataset"], references: References, base: Path, where: Where
-) -> tuple[Dataset, ...]: ...
-
-
-@overload
-def look_up(
-    kind: Literal["system"], references: References, base: Path, where: Where
-) -> tuple[System, ...]: ...
-
-
-def look_up(
-    kind: Literal["model", "dataset", "system"], references: References, base: Path, where: Where
-) -> tuple[Architecture | Dataset | System, ...]:
+def look_up(kind: Kind, references: References, base: Path, where: Where) -> tuple[Any, ...]:
     """Return the entries that an axis names."""
     entries = []
     for position, reference in enumerate(references):

@@ -6,17 +6,15 @@ from itertools import product
 from paradl.grids.convergence.entry import Convergence
 from paradl.grids.entries.datasets import Dataset
 from paradl.grids.entries.entry import Record
-from paradl.grids.entries.layout_parameters import TAKEN
 from paradl.grids.entries.machine_parameters import BLOCK_ROWS
-from paradl.grids.entries.parameters import DEGREES, PARAMETERS
+from paradl.grids.entries.parameters import DEGREES, PARAMETERS, TAKEN
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import System
 from paradl.grids.grid import Grid
 from paradl.grids.library import find_catalogued
-from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.architecture import USUAL_BATCH, Architecture
 from paradl.grids.models.kinds import KINDS
 from paradl.grids.models.layers import LayerTable
-from paradl.grids.models.profiles import USUAL_BATCH
 from paradl.grids.reading.errors import shorten
 from paradl.grids.spec import Spec
 from paradl.kernels.names.layout_terms import LAYOUT_FORMULAS

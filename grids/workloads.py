@@ -14,9 +14,8 @@ from paradl.grids.inputs.find_placed import FoundGroups
 from paradl.grids.inputs.runs import list_segments
 from paradl.grids.inputs.values import Settings
 from paradl.grids.inputs.workload import Workload
-from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.architecture import Architecture, Profile
 from paradl.grids.models.layers import LayerTable
-from paradl.grids.models.profiles import Profile
 from paradl.grids.placing.group import PlacedGroup, Placements
 from paradl.grids.reading.errors import InputError, format_count
 from paradl.grids.spec import Spec

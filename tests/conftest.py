@@ -130,7 +130,7 @@ def drop_programs() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def share_programs() -> None:
     """Both of the suite's processes, and those that they start, compile each program once."""
-    from paradl.sweep.engine.compile_cache import keep_programs
+    from paradl.sweep.engine.resources import keep_programs
 
     keep_programs()
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import paradl
-from paradl.grids.entries.layout_parameters import KNOWN, SLOPED
-from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.parameters import KNOWN, PARAMETERS, SLOPED
 from paradl.grids.entries.transformer_rates import REST
 from paradl.grids.inputs.draws import DRAWS, draw_normals
 from paradl.kernels.names.stored import PERCENTILES

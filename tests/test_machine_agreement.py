@@ -31,7 +31,7 @@ from paradl.grids.inputs.case import build_case, divide_rows
 from paradl.grids.inputs.machine import sends_whole_gradients
 from paradl.grids.inputs.values import Settings
 from paradl.grids.inputs.workload import Workload
-from paradl.grids.models.profiles import Profile
+from paradl.grids.models.architecture import Profile
 from paradl.grids.spec import validate_spec
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.flags import Limit

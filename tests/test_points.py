@@ -25,7 +25,7 @@ from paradl.kernels.configuration.places import (
 )
 from paradl.kernels.derivatives.points import evaluate_points, find_slopes, take_points
 from paradl.kernels.oracle.answer import answer_case
-from paradl.sweep.samples.tables import build_table
+from paradl.sweep.samples.draw import build_table
 
 pytestmark = pytest.mark.usefixtures("float64")
 

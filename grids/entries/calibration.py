@@ -13,8 +13,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from paradl.grids.entries.entry import Count, Entry, Name, Record, Sources
-from paradl.grids.entries.layout_parameters import KNOWN
-from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.parameters import KNOWN, PARAMETERS
 from paradl.grids.entries.precision import AnyPrecision, PrecisionName
 from paradl.grids.entries.quantity import Parameter
 from paradl.grids.entries.software import SOFTWARE, AnySoftware, SoftwareName

@@ -16,8 +16,7 @@ axis of it).
 from functools import partial
 from typing import Any
 
-from paradl.grids.entries.layout_parameters import LAYOUT
-from paradl.grids.entries.machine_parameters import MACHINE
+from paradl.grids.entries.machine_parameters import BLOCK_ROWS, MACHINE
 from paradl.grids.entries.quantity import (
     ABOVE_ZERO,
     BANDWIDTH,
@@ -28,7 +27,46 @@ from paradl.grids.entries.quantity import (
     Parameter,
 )
 from paradl.grids.reading.errors import InputError, shorten
-from paradl.kernels.names.parallelisms import KINDS
+from paradl.kernels.names.parallelisms import KINDS, LAYOUT_COLUMNS
+
+# Parameters of a machine that times and memory of layouts depend on.
+KNOWN = (
+    *("intra_bandwidth", "inter_bandwidth", "intra_latency", "inter_latency"),
+    *("peak_flops", "memory_bandwidth", "reserved"),
+    *("rail", "flow", "node_reduce", "node_collective", "startup", "layer_overhead", "overlap"),
+    *(row.name for row in BLOCK_ROWS),
+)
+
+# Elasticities of layouts are in these.
+SLOPED = (*KNOWN, "memory_capacity")
+
+LAYOUT = tuple(
+    Parameter(
+        name,
+        "1",
+        f"PEs among which {name} parallelism divides a transformer"
+        if row.is_degree
+        else row.meaning,
+        min((row.usual, *row.words.values())),
+        row.most,
+        whole=True,
+        chosen=True,
+        oracle="machine",
+        default=None if row.is_degree or row.always else float(row.usual),
+        words=row.words,
+    )
+    for name, row in LAYOUT_COLUMNS.items()
+    if row.meaning
+)
+
+# All that layouts take.
+TAKEN = {
+    *("pe", "batch", "accumulate", "segments", "memory_capacity", "headroom", "max_global_batch"),
+    "pipeline",
+    *KNOWN,
+    *(row.name for row in LAYOUT),
+}
+
 
 # Parallelisms that may be combined inside a replica, each with a degree.
 DEGREES = tuple(name for name, kind in KINDS.items() if kind.alone is None)

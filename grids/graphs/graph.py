@@ -5,7 +5,8 @@
     graph = link_operators("pair", (left, right), (NamedTensor("left", ("right",), bytes=8e6),))
 
 An operator is the smallest piece that a device runs: a layer, or part of one. A tensor is listed
-once, with all its takers: two takers on one device get it in one message.
+once, with all its takers: two takers on one device get it in one message. Of a network, a layer is
+an operator and its output a tensor (`make_graph`).
 """
 
 import math
@@ -15,7 +16,10 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 
+from paradl.grids.models.flow import SAMPLE
+from paradl.grids.models.layers import LayerTable
 from paradl.grids.reading.errors import InputError, shorten
+from paradl.kernels.names.arrays import Floats
 
 # More than any network that was profiled operator by operator; a search looks at pairs of them.
 MOST_OPERATORS = 20_000
@@ -200,3 +204,41 @@ def _sort_operators(
         order.append(heappop(ready))
         sorter.done(order[-1])
     return order
+
+
+def make_graph(
+    name: str,
+    table: LayerTable,
+    forward: Floats,
+    backward: Floats,
+    *,
+    batch: int,
+    item_bytes: float,
+) -> Graph:
+    """Build the graph of a network's layers for a step of `batch` samples.
+
+    forward, backward [s per step, G]; item_bytes [B]: size of an item and of a weight. An output
+    with several takers is one tensor, such as the input of a residual block's body and shortcut.
+    """
+    # Masks and indices have the same bytes in every precision.
+    kept = batch * (item_bytes * table.kept_items + table.kept_bytes)
+    weights = item_bytes * (table.w + table.bias)
+    columns = weights.tolist(), kept.tolist()
+    operators = map(Operator, table.names, _round(forward), _round(backward), *columns)
+    sizes = (batch * item_bytes * table.y).tolist()
+    return Graph(name, tuple(operators), _list_tensors(table, sizes), batch)
+
+
+def _round(seconds: Floats) -> list[float]:
+    """Round to six digits, so that rounding errors of sums do not decide between placements."""
+    return [float(f"{time:.5e}") for time in seconds.tolist()]
+
+
+def _list_tensors(table: LayerTable, sizes: list[float]) -> tuple[GraphTensor, ...]:
+    """List the outputs that other layers take."""
+    takers: dict[int, list[int]] = {}
+    # A set of makers, since a layer may read one tensor twice.
+    for taker, makers in enumerate(table.inputs):
+        for maker in {*makers} - {SAMPLE}:  # hosts feed the sample to every device
+            takers.setdefault(maker, []).append(taker)
+    return tuple(GraphTensor(maker, tuple(takers[maker]), sizes[maker]) for maker in sorted(takers))

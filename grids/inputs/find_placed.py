@@ -13,8 +13,7 @@ import numpy as np
 from paradl.grids.entries.precision import PRECISIONS
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import System
-from paradl.grids.graphs.graph import Graph
-from paradl.grids.graphs.layer_graphs import make_graph
+from paradl.grids.graphs.graph import Graph, make_graph
 from paradl.grids.graphs.links import Links, link_devices
 from paradl.grids.inputs.case import divide_rows
 from paradl.grids.inputs.factors import divisors
@@ -22,11 +21,10 @@ from paradl.grids.inputs.groups import Groups
 from paradl.grids.inputs.partition import place_stages
 from paradl.grids.inputs.values import Settings
 from paradl.grids.inputs.workload import Workload
-from paradl.grids.placing.critical_path import CriticalPath, trace_path
 from paradl.grids.placing.group import MOST_DEVICES, PlacedGroup, PlacedGroups
 from paradl.grids.placing.pipelined_steps import Piped, unroll_graph
 from paradl.grids.placing.problem import Problem, pose_problem
-from paradl.grids.placing.schedule import PlacementPlan
+from paradl.grids.placing.schedule import CriticalPath, PlacementPlan, trace_path
 from paradl.grids.placing.solve import search_piped, search_plan
 from paradl.kernels.oracle.formulas import time_layers
 

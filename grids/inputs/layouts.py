@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from paradl.grids.entries.layout_parameters import KNOWN
+from paradl.grids.entries.parameters import KNOWN
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import System

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from paradl.grids.convergence.entry import Convergence
-from paradl.grids.convergence.table import draw_curve
+from paradl.grids.convergence.entry import Convergence, draw_curve
 from paradl.grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import System

@@ -11,8 +11,8 @@ from paradl.grids.entries.systems import System
 from paradl.grids.inputs.calibrated import Calibrated
 from paradl.grids.inputs.machine import Machine
 from paradl.grids.inputs.uncertainty import Unknown
+from paradl.grids.models.architecture import Profile
 from paradl.grids.models.layers import LayerTable
-from paradl.grids.models.profiles import Profile
 from paradl.grids.models.transformers import read_transformer
 from paradl.grids.placing.group import NO_GROUPS, PlacedGroups
 from paradl.kernels.names.arrays import Floats

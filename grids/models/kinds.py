@@ -7,10 +7,10 @@ with the value of element-wise layers, overridden where it differs. grids/models
 what is kept for the backward pass.
 
 To add one: a row of `_ALL` here, with a class if it computes differently. With settings of its own:
-a class of them in grids/models/steps/ (windows.py, freelayer.py; for several layers or inputs a
-`BuildingSettings`, as in lstm.py, attention.py) and its word in `Step` of step.py. A row and an
-example in docs/your-model.md. Tests: tests/grids/models/test_kinds.py; `KINDS` of
-tests/helpers/cases.py, for tests/test_oracle_agreement.py.
+a class of them in grids/models/steps/ (windows.py; for several layers or inputs a
+`BuildingSettings`, as in attention.py) and its word in `Step` of step.py. A row and an example in
+docs/your-model.md. Tests: tests/grids/models/test_kinds.py; `KINDS` of tests/helpers/cases.py, for
+tests/test_oracle_agreement.py.
 """
 
 import math
@@ -220,8 +220,8 @@ WAITS = "each position reads all units of the one before, which would take a gat
 class Recurrent(LayerKind):
     """Matrix that multiplies its own output at the previous position.
 
-    grids/models/steps/lstm.py counts its products. The gradients of its weights need the output;
-    incoming sums need not be kept.
+    grids/models/steps/sequences.py counts its products. The gradients of its weights need the
+    output; incoming sums need not be kept.
     """
 
     multiplies = True

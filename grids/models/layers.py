@@ -131,11 +131,6 @@ class LayerTable:
         return int(self.w.sum() + self.bias.sum())
 
     @property
-    def active_parameters(self) -> int:
-        """Number of weights and biases that one position uses."""
-        return round(float(((self.w + self.bias) * self.active).sum()))
-
-    @property
     def macs(self) -> float:
         """Forward multiply-accumulates per sample, in layers that multiply by weights."""
         return float(self.flops[self.multiplying].sum()) / 2.0

@@ -2,7 +2,8 @@
 
 An order of operators gives a schedule: each begins as soon as its device is free and its inputs
 have arrived. Some order gives the shortest one (Baker 1974: shortest schedules are among the
-semi-active ones). Two orders that are usually good are tried here.
+semi-active ones). Two orders that are usually good are tried here. The critical path is the chain
+of operators and messages that determines a schedule's length.
 
 A search schedules 70,000 placements, so the loops compare inline rather than call `max`.
 """
@@ -10,9 +11,9 @@ A search schedules 70,000 placements, so the loops compare inline rather than ca
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from operator import add
+from operator import add, itemgetter
 
-from paradl.grids.placing.problem import Placement, Problem
+from paradl.grids.placing.problem import Edge, Placement, Problem
 from paradl.kernels.names.arrays import Floats
 
 Starts = list[float]
@@ -170,3 +171,68 @@ def _dispatch(
             if not missing[taker]:
                 heappush(queue, (arrived[taker], -ranks[taker], taker))
     return starts
+
+
+@dataclass(frozen=True)
+class CriticalPath:
+    """Operators from last to first, and the messages between them."""
+
+    operators: tuple[int, ...]
+    messages: tuple[Edge, ...]
+
+
+def trace_path(
+    problem: Problem, durations: Sequence[float], placement: Placement, starts: Sequence[float]
+) -> CriticalPath:
+    """Return the path that ends with the schedule.
+
+    Every operator of a semi-active schedule begins when the last thing it waits for has ended: a
+    message, or the previous operator on its device. So the durations and messages of the path add
+    up to the length of the schedule.
+    """
+    ends = [start + duration for start, duration in zip(starts, durations, strict=True)]
+    earlier = _find_earlier(placement, starts)
+    position: int | None = max(range(len(ends)), key=ends.__getitem__)
+    operators, messages = [], []
+    while position is not None:
+        operators.append(position)
+        position, message = _find_cause(problem, placement, ends, earlier, position)
+        messages += [message] if message is not None else []
+    return CriticalPath(tuple(operators), tuple(messages))
+
+
+def _find_earlier(placement: Placement, starts: Sequence[float]) -> dict[int, int]:
+    """Map each operator to the previous one on its device."""
+    earlier, last = {}, dict[int, int]()
+    # Operators of zero duration may begin together: ties follow positions, a possible order.
+    for position in sorted(range(len(starts)), key=lambda n: (starts[n], n)):
+        device = placement[position]
+        if device in last:
+            earlier[position] = last[device]
+        last[device] = position
+    return earlier
+
+
+def _find_cause(
+    problem: Problem,
+    placement: Placement,
+    ends: Sequence[float],
+    earlier: dict[int, int],
+    position: int,
+) -> tuple[int | None, Edge | None]:
+    """Return the operator that this one waits for longest, and its message if it sends one."""
+    device = placement[position]
+    causes: list[tuple[float, int, Edge | None]] = [
+        (
+            ends[edge.maker] + edge.delays[placement[edge.maker]][device],
+            edge.maker,
+            edge if placement[edge.maker] != device else None,  # no message on one device
+        )
+        for edge in problem.entering[position]
+    ]
+    if position in earlier:
+        causes.append((ends[earlier[position]], earlier[position], None))
+    if not causes:
+        return None, None
+    _, cause, message = max(causes, key=itemgetter(0))
+    return cause, message

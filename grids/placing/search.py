@@ -1,14 +1,31 @@
 """Good placements in little time: a list schedule, improved move by move.
 
 A move puts a run of operators on another device: a chain, or one operator where a chain is cut.
+
+A graph can be cut at an operator that all earlier ones lead to and all later ones depend on. A pass
+then takes the sum of its parts, each from the end of one cut to the end of the next. Parts share
+only the devices of the cuts, so each part is searched for all devices of its ends, and the best
+path through the ends is a placement. Inception-v3 on two devices of a DGX-1: 0.6 s for a speedup of
+1.444, against 2.5 s and 1.422 for the same search of the whole graph.
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise, permutations, product
+
+import numpy as np
 
 from paradl.grids.placing.problem import Placement, Problem
-from paradl.grids.placing.schedule import rank_operators, time_step
+from paradl.grids.placing.schedule import (
+    PlacementPlan,
+    follow_starts,
+    plan_placement,
+    rank_operators,
+    time_step,
+)
+from paradl.kernels.names.arrays import Floats
 
 # Placements kept in memory, times operators: about 100 MB.
 MOST_SEEN = 10_000_000
@@ -174,3 +191,167 @@ def _move(placement: Placement, run: tuple[int, ...], device: int) -> Placement:
     for position in run:
         moved[position] = device
     return tuple(moved)
+
+
+Ends = tuple[int | None, int | None]  # devices of a part's first and last operator; None: any
+Exchange = tuple[int, ...]  # a permutation: the device that takes the place of each
+# Permutations are enumerated up to this many devices: 24 for four, 40,320 for eight.
+MOST_EXCHANGED = 4
+
+
+@dataclass(frozen=True)
+class GraphPart:
+    """A part of the graph: operators in ascending order, and their problem.
+
+    started: the first operator belongs to the part before and takes no time here. ended: the last
+    operator is the first of the next part.
+    """
+
+    positions: tuple[int, ...]
+    started: bool
+    ended: bool
+    problem: Problem
+
+    def list_ends(self) -> Iterator[Ends]:
+        """Yield all devices for the operators shared with other parts."""
+        devices = range(self.problem.devices)
+        return product(devices if self.started else (None,), devices if self.ended else (None,))
+
+    def search(
+        self, exchanges: Sequence[Exchange], rounds: int, spend: Tick
+    ) -> dict[Ends, PlacementPlan]:
+        """Search a plan for all ends; ends that differ by a permutation are searched once."""
+        plans: dict[Ends, PlacementPlan] = {}
+        goal = self.problem.bounds.proven
+        for ends in self.list_ends():
+            if ends in plans:  # from ends that are alike
+                continue
+            places = zip((0, self.problem.operators - 1), ends, strict=True)
+            fixed = {operator: device for operator, device in places if device is not None}
+            best = search(self.problem, fixed, rounds, spend, goal=goal)
+            assert best is not None  # parts have no memory limit
+            plan = plan_placement(self.problem, best[1])
+            for exchange in exchanges:
+                first, last = (None if end is None else exchange[end] for end in ends)
+                devices = tuple(exchange[device] for device in plan.placement)
+                plans.setdefault((first, last), replace(plan, placement=devices))
+        return {ends: plans[ends] for ends in self.list_ends()}
+
+
+class Parts:
+    """A problem cut into parts, without its memory limit.
+
+    core: the operators that were cut into parts, ascending. Operators outside the core (an
+    auxiliary head, the decoder's embedding) are left out if that allows more cuts.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = replace(problem, room=np.inf)
+        # Operators beside the core prevent cuts; it is only used if that gives more parts.
+        whole = tuple(range(problem.operators))
+        choices = [
+            (core, _cut(self.problem.take_part(core))) for core in (whole, _find_core(self.problem))
+        ]
+        self.core, self.parts = max(choices, key=lambda choice: len(choice[1]))
+
+    @property
+    def bound(self) -> float:
+        """Lower bound of a step's time [s]."""
+        return sum(part.problem.bounds.proven for part in self.parts)
+
+    def search(self, rounds: int, spend: Tick) -> Iterator[PlacementPlan]:
+        """Yield plans of the best path, with the operators outside the core on each device."""
+        placement, starts = self._lay_out(self._search_parts(rounds, spend))
+        begins = np.zeros_like(self.problem.durations)
+        begins[:, list(self.core)] = starts
+        for device in range(self.problem.devices):
+            devices = np.full(self.problem.operators, device)
+            devices[list(self.core)] = placement
+            whole = tuple(devices.tolist())
+            # A schedule of the whole may beat the concatenated parts, or not.
+            yield plan_placement(self.problem, whole)
+            yield follow_starts(self.problem, whole, begins)
+
+    def _search_parts(self, rounds: int, spend: Tick) -> list[PlacementPlan]:
+        """Return one plan per part, along the best path."""
+        exchanges = _list_exchanges(self.problem)
+        # The smallest first: if the effort is spent, they at least have plans for all their ends.
+        by_size = sorted(self.parts, key=lambda part: part.problem.operators)
+        plans = {part.positions: part.search(exchanges, rounds, spend) for part in by_size}
+        return _choose_way([plans[part.positions] for part in self.parts])
+
+    def _lay_out(self, plans: Sequence[PlacementPlan]) -> tuple[Placement, Floats]:
+        """Return the core's placement and the starts of its operators, part after part."""
+        placement: list[int] = []
+        starts: list[Floats] = []
+        begin = np.zeros((len(self.problem.durations), 1))
+        for part, plan in zip(self.parts, plans, strict=True):
+            skip = int(part.started)  # the part before has this operator
+            within = np.array(plan.starts)
+            placement += plan.placement[skip:]
+            starts.append(begin + within[:, skip:])
+            begin = begin + np.max(within + part.problem.durations, axis=1, keepdims=True)
+        return tuple(placement), np.concatenate(starts, axis=1)
+
+
+def _choose_way(parts: Sequence[Mapping[Ends, PlacementPlan]]) -> list[PlacementPlan]:
+    """Choose one plan per part so that ends meet and the sum of times is least."""
+    # Dynamic programming: the best path so far to each device of the next cut.
+    ways: dict[int | None, tuple[float, list[Ends]]] = {None: (0.0, [])}
+    for plans in parts:
+        further: dict[int | None, tuple[float, list[Ends]]] = {}
+        for (begin, end), plan in plans.items():
+            time = ways[begin][0] + plan.time
+            if end not in further or time < further[end][0]:
+                further[end] = (time, [*ways[begin][1], (begin, end)])
+        ways = further
+    ((_, way),) = ways.values()
+    return [plans[ends] for plans, ends in zip(parts, way, strict=True)]
+
+
+def _cut(problem: Problem) -> list[GraphPart]:
+    """Return the parts between the operators at which the graph can be cut."""
+    last = problem.operators - 1
+    # Nothing follows a cut at the very end.
+    borders = [-1, *(cut for cut in _list_cuts(problem) if cut != last), last]
+    parts = []
+    for begin, end in pairwise(borders):
+        positions = tuple(range(max(begin, 0), end + 1))
+        part = problem.take_part(positions, started=begin >= 0)
+        parts.append(GraphPart(positions, begin >= 0, end != last, part))
+    return parts
+
+
+def _list_cuts(problem: Problem) -> list[int]:
+    """List operators that are ordered against all others and that no tensor bypasses."""
+    farthest, cuts = -1, []  # last taker of any tensor made so far
+    for position in range(problem.operators):
+        comparable = problem.before[position].bit_count() + problem.behind[position].bit_count()
+        if comparable == problem.operators - 1 and farthest <= position:
+            cuts.append(position)
+        farthest = max([farthest, *(edge.taker for edge in problem.leaving[position])])
+    return cuts
+
+
+def _find_core(problem: Problem) -> tuple[int, ...]:
+    """Return the operators between the main source and the main sink, ascending."""
+    operators = range(problem.operators)
+    sinks = (position for position in operators if not problem.behind[position])
+    sources = (position for position in operators if not problem.before[position])
+    into = max((problem.before[sink] | 1 << sink for sink in sinks), key=int.bit_count)
+    out_of = max((problem.behind[source] | 1 << source for source in sources), key=int.bit_count)
+    core = into & out_of
+    return tuple(position for position in operators if core >> position & 1)
+
+
+def _list_exchanges(problem: Problem) -> list[Exchange]:
+    """List the permutations of devices that leave every message's time the same."""
+    trivial = tuple(range(problem.devices))
+    if problem.devices > MOST_EXCHANGED:
+        return [trivial]
+    tables = np.unique(problem.delays, axis=0)
+    return [
+        exchange
+        for exchange in permutations(trivial)
+        if np.array_equal(tables, tables[:, exchange][:, :, exchange])
+    ]

@@ -9,13 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from paradl.grids.placing.packing import pack
-from paradl.grids.placing.parts import Parts
 from paradl.grids.placing.pipelined_steps import Piped
 from paradl.grids.placing.problem import Placement, Problem, StepBounds
-from paradl.grids.placing.program import improve_plan
+from paradl.grids.placing.program import improve_plan, pack
 from paradl.grids.placing.schedule import PlacementPlan, plan_placement
-from paradl.grids.placing.search import search
+from paradl.grids.placing.search import Parts, search
 
 # A unit of effort is about a second of an idle core (AMD EPYC, 2026-11): so many operators
 # scheduled, or so many nodes of the program.

@@ -37,6 +37,6 @@ from .sweep.samples.read import open_samples as open_samples
 from .sweep.samples.sample import sample as sample
 from .sweep.samples.stream import batches as batches
 from .sweep.surrogates.evaluate import evaluate_surrogate as evaluate_surrogate
-from .sweep.surrogates.predict import predict_surrogate as predict_surrogate
 from .sweep.surrogates.surrogate import load_surrogate as load_surrogate
+from .sweep.surrogates.surrogate import predict_surrogate as predict_surrogate
 from .sweep.surrogates.train import train_surrogate as train_surrogate

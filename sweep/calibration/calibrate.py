@@ -1,10 +1,13 @@
 """Calibrate: fit a machine to a file of measured runs, and write it, as `paradl calibrate` does.
 
 The file is YAML with the meaning and unit of each number, rounded to its meaningful digits, so that
-the same runs give the same file everywhere.
+the same runs give the same file everywhere. Doubtful runs are refused: a fit is for machines that
+differ from their predictions, so runs of a network that are off alike are fitted, unless they are
+off by more than machines are.
 """
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +16,21 @@ import numpy as np
 from paradl.grids.entries.calibration import ASSUMED, CalibrationFile, list_priors
 from paradl.grids.entries.systems import System
 from paradl.grids.entries.yamltext import format_entry
-from paradl.grids.reading.errors import format_count
+from paradl.grids.reading.errors import InputError, format_count, format_text
 from paradl.grids.reading.textfile import write_text
 from paradl.sweep.calibration.cross_validation import FITTED, leave_out, predict_fitted
-from paradl.sweep.calibration.doubtful_runs import is_doubtful, refuse_doubtful_runs
+from paradl.sweep.calibration.fit import calibrate_machine
 from paradl.sweep.calibration.layouts import is_layout, observe_layouts
-from paradl.sweep.calibration.model_error import find_model_error, find_unseen_spread
 from paradl.sweep.calibration.observations import Observations, expect_one_system, observe
-from paradl.sweep.calibration.posterior import calibrate_machine
-from paradl.sweep.calibration.residuals import find_residuals, rate_schemes
-from paradl.sweep.engine.compile_cache import keep_programs
-from paradl.sweep.measured.predicted_runs import Conditions, predict_runs
+from paradl.sweep.calibration.residuals import (
+    find_model_error,
+    find_residuals,
+    find_unseen_spread,
+    rate_schemes,
+)
+from paradl.sweep.engine.resources import keep_programs
+from paradl.sweep.measured.anomalies import GROWN, find_anomalies, find_deviation
+from paradl.sweep.measured.predicted_runs import Conditions, PredictedRun, predict_runs
 from paradl.sweep.measured.runs import read_runs
 
 
@@ -166,3 +173,53 @@ def _round(key: str, value: Any) -> Any:
         return [_round(key, part) for part in value]
     digits = 4 if key in FINE else 3
     return float(f"{value:.{digits}g}") if isinstance(value, float) else value
+
+
+# Factor on a predicted time beyond which the unit, the network or the machine is likely another.
+MOST = 5.0
+NAMED = 5  # doubtful runs that a message names beside the first
+
+
+def is_doubtful(factor: float) -> bool:
+    """True if a factor on predicted times is larger than machines explain."""
+    return not 1 / MOST <= factor <= MOST
+
+
+def refuse_doubtful_runs(runs: Sequence[PredictedRun]) -> None:
+    """Raise InputError for runs off by MOST, or as no other run of their network is."""
+    doubts = list(_list_doubts(runs))
+    if not doubts:
+        return
+    (first, reason), *others = doubts
+    more = ", ".join(run.row.where for run, _ in others[:NAMED])
+    if others:
+        rest = f" and {len(others) - NAMED:,} more" if len(others) > NAMED else ""
+        reason = f"{reason}; in doubt, too: {more}{rest}"
+    raise InputError(
+        reason,
+        where=first.row.where,
+        advice="correct them, or fit them all the same with keep_anomalies=True",
+    )
+
+
+def _list_doubts(runs: Sequence[PredictedRun]) -> Iterator[tuple[PredictedRun, str]]:
+    """Yield each doubtful run, with the reason."""
+    factors: dict[tuple[str, str], list[float]] = {}  # by network and part
+    deviations = [find_deviation(run) for run in runs]
+    for run, deviation in zip(runs, deviations, strict=True):
+        if deviation:
+            factors.setdefault((run.row.model, deviation.part), []).append(deviation.factor)
+    for run, deviation, anomaly in zip(runs, deviations, find_anomalies(runs), strict=True):
+        total = run.compare("total")
+        if total and is_doubtful(total.factor):
+            yield (
+                run,
+                f"the iteration took {total.measured:.3g} s, {total.factor:,.4g} times the "
+                f"predicted {total.predicted:.3g} s: the unit may be wrong (seconds are "
+                "expected), or the network or machine",
+            )
+        elif deviation and anomaly:
+            alike = factors[run.row.model, deviation.part]
+            if sum(1 / GROWN <= other / deviation.factor <= GROWN for other in alike) < 2:
+                unlike = f", as in no other run of {format_text(run.row.model)}"
+                yield run, f"{anomaly['what']}{unlike}: {anomaly['cause']}"

@@ -14,8 +14,8 @@ from paradl.grids.inputs.values import Settings, Values
 from paradl.kernels.compiled import fetch
 from paradl.kernels.configuration.case import Case, Uncertainty
 from paradl.kernels.derivatives.density import apply_parameters
+from paradl.sweep.calibration.fit import calibrate_machine
 from paradl.sweep.calibration.observations import Mask, Observations
-from paradl.sweep.calibration.posterior import calibrate_machine
 from paradl.sweep.calibration.residuals import HeldOutRun
 
 # As in `FittedSeries`: a fit that saw `data+filter:group=2` has seen `data+filter:group=4`.

@@ -34,8 +34,8 @@ from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.layout_terms import LAYOUT_FORMULAS
 from paradl.kernels.names.stored import PERCENTILES
 from paradl.kernels.work.transformer import Family
-from paradl.sweep.calibration.model_error import LEVEL
 from paradl.sweep.calibration.observations import expect_one_system
+from paradl.sweep.calibration.residuals import LEVEL
 from paradl.sweep.cells.design_space import ONLY
 from paradl.sweep.measured.predicted_runs import Conditions, name_column, predict_runs
 from paradl.sweep.measured.runs import MeasuredRun

@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from paradl.grids.entries.layout_parameters import SLOPED
 from paradl.grids.entries.layout_words import write_layout
+from paradl.grids.entries.parameters import SLOPED
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import Grid, Index
 from paradl.kernels.arrays import use_numpy

@@ -10,10 +10,9 @@ from paradl.kernels.blocks.summary import Line, tabulate_line
 from paradl.kernels.compiled import compiled
 from paradl.kernels.names.statistics import STATISTICS
 from paradl.sweep.cells.parts import Lines, Part
-from paradl.sweep.cube.layout import SERIAL
-from paradl.sweep.cube.statistics import type_statistics
-from paradl.sweep.cube.variables import Arrays
-from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.cube.plan import SERIAL
+from paradl.sweep.cube.variables import Arrays, type_statistics
+from paradl.sweep.engine.resources import keep_programs
 
 
 def summarise_parts(coordinates: Arrays, parts: Iterable[Part], efficiency: float) -> Lines:

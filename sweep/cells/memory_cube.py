@@ -14,15 +14,15 @@ from paradl.grids.reading.errors import InputError
 from paradl.sweep.cells.design_space import SpaceValues, make_grid
 from paradl.sweep.cells.parts import Part
 from paradl.sweep.cells.shorthands import Values, Words, expect_words
-from paradl.sweep.cube.coordinates import (
+from paradl.sweep.cube.plan import NOT_SERIAL, SERIAL, plan_cube
+from paradl.sweep.cube.variables import (
+    VARIABLES,
+    Arrays,
     describe_coordinate,
     index_rows,
     list_columns,
     list_coordinates,
 )
-from paradl.sweep.cube.layout import NOT_SERIAL, SERIAL
-from paradl.sweep.cube.plan import plan_cube
-from paradl.sweep.cube.variables import VARIABLES, Arrays
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -107,8 +107,8 @@ def compute_part(grid: Grid) -> Part:
 def _compute_arrays(grid: Grid) -> Arrays:
     """Compute every output for all cells, and the time on one PE. InputError: too many cells."""
     # Late: JAX comes with it, and an answer from a store needs none.
-    from paradl.sweep.engine.compile_cache import keep_programs
     from paradl.sweep.engine.evaluation import evaluate, time_alone
+    from paradl.sweep.engine.resources import keep_programs
 
     if prod(grid.shape) > MOST_CELLS:
         raise InputError(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from paradl.grids.grid import LABELS
 from paradl.kernels.names.flags import Limit
-from paradl.sweep.cube.layout import SERIAL
+from paradl.sweep.cube.plan import SERIAL
 from paradl.sweep.cube.variables import VARIABLES, Arrays, Positions, find_allowed
 
 # A cell cannot exist if all its times and bytes are NaN.
@@ -127,7 +127,7 @@ Table = Arrays
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """A summary: statistics (`sweep.cube.statistics`) over labelled dimensions.
+    """A summary: statistics (`sweep.cube.variables`) over labelled dimensions.
 
     coordinates: those of the cube, in its order, without pe.
     """

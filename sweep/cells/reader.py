@@ -18,10 +18,9 @@ from paradl.kernels.names.statistics import EFFICIENCY, SUMMARISED, Objective
 from paradl.sweep.cells.design_space import expect_global_batch
 from paradl.sweep.cells.parts import Lines, Part
 from paradl.sweep.cells.selection import Selection, locate_values, select
-from paradl.sweep.cube.coordinates import list_columns
 from paradl.sweep.cube.dimensions import CELLS, restore_axes
-from paradl.sweep.cube.layout import SERIAL
-from paradl.sweep.cube.variables import VARIABLES, Arrays, Columns, Positions
+from paradl.sweep.cube.plan import SERIAL
+from paradl.sweep.cube.variables import VARIABLES, Arrays, Columns, Positions, list_columns
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -21,10 +21,9 @@ from paradl.sweep.cells.parts import Part
 from paradl.sweep.cells.reader import Places, Reader, spread_array
 from paradl.sweep.cells.selection import Selection, locate_label
 from paradl.sweep.cells.space import Space
-from paradl.sweep.cube.coordinates import list_coordinates
 from paradl.sweep.cube.dimensions import list_dims, read_axes, read_design, restore_axes
 from paradl.sweep.cube.plan import make_plan
-from paradl.sweep.cube.variables import Arrays
+from paradl.sweep.cube.variables import Arrays, list_coordinates
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -23,14 +23,18 @@ from paradl.sweep.cells.parts import Lines, Part
 from paradl.sweep.cells.reader import Places, Reader
 from paradl.sweep.cells.selection import Selection, locate_values
 from paradl.sweep.cube.checked_store import MISSING, check_reads, make_error
-from paradl.sweep.cube.coordinates import list_coordinates
 from paradl.sweep.cube.dimensions import expect_laws
-from paradl.sweep.cube.layout import NOT_SERIAL, SERIAL, SUMMARY, find_part
 from paradl.sweep.cube.object_store import is_remote
+from paradl.sweep.cube.plan import NOT_SERIAL, SERIAL, SUMMARY, find_part
 from paradl.sweep.cube.root import ANEW, name_writer
-from paradl.sweep.cube.statistics import VERSION, type_statistics
 from paradl.sweep.cube.store import Cube, get_array
-from paradl.sweep.cube.variables import Arrays, Positions
+from paradl.sweep.cube.variables import (
+    VERSION,
+    Arrays,
+    Positions,
+    list_coordinates,
+    type_statistics,
+)
 
 if TYPE_CHECKING:
     import xarray as xr

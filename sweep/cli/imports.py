@@ -64,7 +64,7 @@ def probe_model(
     # Timing takes minutes; wrong names and paths are reported before.
     check_name("model", model)
     options.check_names({"dataset": dataset}, several=False)
-    from paradl.sweep.importing.networks.profile import profile_model, write_model
+    from paradl.sweep.importing.machines.device_times import profile_model, write_model
     from paradl.sweep.show.tables import show_rows
 
     expect_output(output, [Path(model)])

@@ -181,7 +181,7 @@ def predict(
 ) -> None:
     """Predict rows of features with a surrogate, and flag rows outside its training range."""
     from paradl.sweep.show.tables import show
-    from paradl.sweep.surrogates.predict import predict_surrogate
+    from paradl.sweep.surrogates.surrogate import predict_surrogate
 
     answers = predict_surrogate(surrogate, rows)
     show(answers, form)

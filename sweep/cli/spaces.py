@@ -270,7 +270,7 @@ def _locate_values(grid: "Grid", selection: "cells.Selection", nearest: bool) ->
     InputError, before the question's slow imports: a value that the axes lack.
     """
     from paradl.sweep.cells.selection import find_nearest, locate_values, write_value
-    from paradl.sweep.cube.coordinates import list_columns, list_coordinates
+    from paradl.sweep.cube.variables import list_columns, list_coordinates
 
     coordinates, columns = list_coordinates(grid), list_columns(grid)
     taken = find_nearest(coordinates, selection, columns) if nearest else {}

@@ -16,7 +16,7 @@ from paradl.sweep.cli.commands import FAILED, INTERRUPTED, MISSED, PatientComman
 from paradl.sweep.cli.spaces import tell_missing
 from paradl.sweep.cli.values import take_share
 from paradl.sweep.cube.object_store import expect_parent
-from paradl.sweep.engine.progress import follow, hear_interrupts, silent
+from paradl.sweep.engine.progress import follow, silent
 from paradl.sweep.show.visible import escape_lines, tell
 
 app = Typer()
@@ -65,8 +65,7 @@ def sweep(
         return
     announcement = silent if quiet else announce(grid, processes, follow)
     try:
-        with hear_interrupts(announcement) as progress:
-            run(grid, store, overwrite, where, progress, extend)
+        run(grid, store, overwrite, where, announcement, extend)
     except KeyboardInterrupt:
         # Blocks at work are finished as the process ends: an impatient user changes nothing.
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -17,8 +17,8 @@ from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import StorePath, WrapperStore
 
-from paradl.sweep.cube.layout import DONE, PART, lay_out
 from paradl.sweep.cube.object_store import translate_failures
+from paradl.sweep.cube.plan import DONE, PART, lay_out
 from paradl.sweep.cube.root import UNREADABLE
 from paradl.sweep.cube.store import Array, Cube
 from paradl.sweep.errors import RunError

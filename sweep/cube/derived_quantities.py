@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from paradl.grids.convergence.entry import Convergence, Pair
-from paradl.grids.convergence.table import find_epochs
+from paradl.grids.convergence.entry import Convergence, Pair, find_epochs
 from paradl.grids.entries.parameters import DEFAULTS
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import Grid

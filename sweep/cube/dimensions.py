@@ -15,7 +15,7 @@ from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.errors import InputError
 from paradl.grids.rows import list_columns
-from paradl.sweep.cube.layout import NOT_SERIAL, SERIAL
+from paradl.sweep.cube.plan import NOT_SERIAL, SERIAL
 from paradl.sweep.cube.variables import Arrays
 
 if TYPE_CHECKING:

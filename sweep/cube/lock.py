@@ -8,7 +8,6 @@ from pathlib import Path
 
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cube.object_store import expect_parent, is_remote
-from paradl.sweep.cube.root import remove_remnant
 from paradl.sweep.errors import RunError
 
 # Errors that say that no folder can have such a path, whoever asks.
@@ -62,26 +61,14 @@ def hold_store(url: str) -> Iterator[None]:
 
 def _leave(path: Path, folder: int) -> None:
     """Remove a locked folder that is still empty. RunError: it is no longer at its path."""
-    if not _is_at(path, folder):
-        # Linux names an open folder; elsewhere there is no such link.
-        place = Path(os.path.realpath(f"/proc/self/fd/{folder}"))
-        moved = f"moved to {place}" if _is_at(place, folder) else "moved or deleted"
-        with suppress(OSError):  # blocks that were being written
-            remove_remnant(str(path))
-            path.rmdir()
+    if not path.exists() or not os.path.samestat(os.fstat(folder), path.stat()):
         raise RunError(
-            f"{path}: the store was {moved} during this run; "
-            "to keep finished blocks, move it back; then rerun the same command"
+            f"{path}: the store was moved or deleted during this run; delete what was written "
+            "since; to keep finished blocks, move it back; then rerun the same command"
         )
     # Removed while still locked, lest another run locks the folder and then loses it.
     with suppress(OSError):  # rmdir refuses a folder that is not empty
         os.rmdir(path)
-
-
-def _is_at(path: Path, folder: int) -> bool:
-    with suppress(OSError):
-        return os.path.samestat(os.fstat(folder), path.stat())
-    return False
 
 
 def lock_folder(path: Path) -> int:

@@ -5,16 +5,17 @@ credentials from environment variables and files (docs/scale.md). Every client r
 of errors, so all of them are caught here.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.parse import unquote_to_bytes
 
 from paradl.grids.reading.errors import InputError, shorten
 
-# How a URL (RFC 8089) and fsspec name the folders of this machine.
-FOLDERS = ("file", "local")
+# Kinds that fsspec has, and why none of them is a store.
+NO_STORES = {
+    "memory": "a store in memory is lost when this process ends",
+    **dict.fromkeys(("file", "local"), "a folder of this machine needs no URL"),
+}
 
 
 def locate_store(store: object) -> str:
@@ -22,8 +23,8 @@ def locate_store(store: object) -> str:
 
     InputError: an empty name, or an unknown kind of store.
 
-    >>> locate_store("file:///data/my%20cube.zarr"), locate_store("S3://bucket/cube.zarr")
-    ('/data/my cube.zarr', 's3://bucket/cube.zarr')
+    >>> locate_store("S3://bucket/cube.zarr")
+    's3://bucket/cube.zarr'
     """
     if not isinstance(store, str | Path) or not str(store).strip():
         raise InputError(
@@ -41,31 +42,10 @@ def locate_store(store: object) -> str:
             advice=f"name the store itself: {last}",
         )
     scheme, colon, rest = text.partition(":")
-    # `file:/data` also names a folder (RFC 8089, appendix B). Otherwise a URL needs `//`, since a
-    # folder's name may have a colon.
-    folder = scheme.lower() in FOLDERS and rest.startswith("/")
-    if not colon or not (folder or rest.startswith("//")):
+    if not colon or not rest.startswith("//"):  # a folder's name may have a colon
         return text
-    if folder:
-        return _parse_folder(text, rest)
     _check_scheme(text, scheme.lower())
     return f"{scheme.lower()}:{rest}"
-
-
-def _parse_folder(url: str, rest: str) -> str:
-    host, path = "", rest
-    if rest.startswith("//"):
-        host, slash, path = rest[2:].partition("/")
-        path = slash + path
-    # Bytes, since a file name need not be UTF-8. No name has a zero byte, at which C would end it.
-    decoded = unquote_to_bytes(path)
-    if host.lower() not in ("", "localhost") or not decoded or 0 in decoded:
-        raise InputError(
-            f"expected a folder of this machine, got the host {host!r} and the path {path!r}",
-            where=url,
-            advice="write file:///PATH with the whole path, or the path alone",
-        )
-    return os.fsdecode(decoded)
 
 
 def _check_scheme(url: str, scheme: str) -> None:
@@ -73,10 +53,8 @@ def _check_scheme(url: str, scheme: str) -> None:
     # Late, here and below, since folders need no fsspec.
     from fsspec import available_protocols
 
-    if scheme == "memory":
-        raise InputError(
-            "a store in memory is lost when this process ends", where=url, advice="name a folder"
-        )
+    if scheme in NO_STORES:
+        raise InputError(NO_STORES[scheme], where=url, advice="name a folder by its path")
     if scheme not in available_protocols():
         raise InputError(
             f"unknown kind of store {scheme!r}",

@@ -1,8 +1,8 @@
-"""The plan of a sweep: how the cube is cut into blocks, and their size. Integer maths, no I/O.
+"""The plan of a sweep: how the cube is cut into blocks, and its arrays into files of them.
 
 A block is one shard of every variable, written by exactly one task: the smallest safe parallel
 write. It is also the smallest read. A block has one model and one data set, so that pairs that do
-not fit are whole blocks, which are skipped.
+not fit are whole blocks, which are skipped. Integer maths, no I/O.
 """
 
 import math
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from paradl.kernels.names.statistics import STATISTICS
 from paradl.sweep.cube.variables import VARIABLES
 
 if TYPE_CHECKING:
@@ -170,3 +171,63 @@ def list_layered(grid: "Grid") -> tuple[str, ...]:
 def count_cell_bytes(grid: "Grid") -> int:
     """Return the bytes that all variables together store per cell."""
     return sum(VARIABLES[name].dtype.itemsize for name in grid.spec.outputs)
+
+
+SERIAL = "serial_time"  # on one PE, the reference of speedup
+# `SERIAL` does not vary along these. Of blocks that differ only along these, the first writes it,
+# so that no file has two writers.
+NOT_SERIAL = ("strategy", "pe")
+DONE = "progress/done"
+# Marks of a million blocks are read in a second; one file per block took 160 s. A damaged file
+# costs at most this many blocks.
+MARKS_PER_FILE = 1024
+SUMMARY = "summary/statistics"
+STATISTIC = "summary/statistic"
+# Blocks along the PE counts; a line that spans several blocks has a summary from each.
+PART = "pe_part"
+
+Size = tuple[int, int]  # of a dimension, and of a file's part of it
+
+
+def lay_out(name: str, plan: Plan, statistics: int = len(STATISTICS)) -> dict[str, Size]:
+    """Return the dimensions of an array that blocks are written to, with their sizes.
+
+    statistics: how many the store's summary has.
+    """
+    blocks = dict(zip(plan.dims, plan.grid, strict=True))
+    if name == DONE:
+        # The last dimension first: blocks are computed in C order, so those that finish at about
+        # the same time share a file.
+        box = grow_box(plan.grid, MARKS_PER_FILE, reversed(range(len(plan.grid))))
+        return {dim: (blocks[dim], n) for dim, n in zip(plan.dims, box, strict=True)}
+    sizes = zip(plan.dims, zip(plan.shape, plan.shard, strict=True), strict=True)
+    if name != SUMMARY:
+        return {dim: size for dim, size in sizes if name != SERIAL or dim not in NOT_SERIAL}
+    dims: dict[str, Size] = {}
+    for dim, (size, shard) in sizes:
+        if dim == "pe":
+            # A question reads all statistics of a block, so they are one chunk in one file.
+            dims |= {"statistic": (statistics,) * 2, PART: (blocks[dim], 1)}
+        else:
+            dims[dim] = size, shard
+    return dims
+
+
+def find_shape(name: str, plan: Plan, statistics: int = len(STATISTICS)) -> tuple[int, ...]:
+    """Return the shape of an array that blocks are written to."""
+    return tuple(size for size, _ in lay_out(name, plan, statistics).values())
+
+
+def find_part(name: str, plan: Plan, region: Region, statistics: int = len(STATISTICS)) -> Region:
+    """Return the part of an array that belongs to the block of a region of cells."""
+    at = [extent.start // size for extent, size in zip(region, plan.shard, strict=True)]
+    if name == DONE:
+        return tuple(slice(n, n + 1) for n in at)
+    of_dims = dict(zip(plan.dims, region, strict=True))
+    if name == SERIAL:
+        return tuple(extent for dim, extent in of_dims.items() if dim not in NOT_SERIAL)
+    if name != SUMMARY:
+        return region
+    pe = plan.dims.index("pe")
+    summary = (slice(0, statistics), slice(at[pe], at[pe] + 1))
+    return (*region[:pe], *summary, *region[pe + 1 :])

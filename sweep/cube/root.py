@@ -5,8 +5,6 @@ or it is refused before a byte of its arrays is decoded: older formats know filt
 """
 
 import json
-import re
-import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,17 +32,12 @@ from paradl.grids.reading.errors import InputError, format_text
 from paradl.grids.reading.yamlfile import explain_error
 from paradl.sweep.cube import provenance
 from paradl.sweep.cube.guarded_store import make_store
-from paradl.sweep.cube.layout import DONE, SERIAL, SUMMARY
 from paradl.sweep.cube.object_store import is_remote, translate_open_errors
-from paradl.sweep.cube.variables import VARIABLES
 
 Mode = Literal["r", "r+"]
 
 METADATA = "zarr.json"
 ANEW = "sweep again and overwrite it, or into another store"
-
-# Files of an array, and those that were not renamed yet.
-REMNANT = re.compile(r".+/(c[./\d]*|zarr\.json)|.+\.partial")
 
 # Raised by Zarr and its codecs for a damaged chunk.
 UNREADABLE = (ValueError, RuntimeError, OSError)
@@ -66,8 +59,8 @@ class StoredPlan(Record):
     layers: Count
 
 
-def open_group(url: str, mode: Mode, overwrite: bool = False) -> zarr.Group | None:
-    """Open the group of a cube; None if nothing is there yet, or a remnant to overwrite.
+def open_group(url: str, mode: Mode) -> zarr.Group | None:
+    """Open the group of a cube; None if nothing is there yet.
 
     InputError: something else is there, or it was not written by paradl.
     """
@@ -85,17 +78,9 @@ def open_group(url: str, mode: Mode, overwrite: bool = False) -> zarr.Group | No
         raise
     except FileNotFoundError:
         # Zarr's GroupNotFoundError is one. `hold_store` creates an empty folder, which is free.
-        if _is_free(url) or (overwrite and _is_remnant(url)):
+        if _is_free(url):
             return None
         _refuse_file(url)
-        if _is_remnant(url):
-            raise InputError(
-                f"blocks of a cube without its {METADATA}, "
-                "as where a store is moved during a sweep",
-                where=url,
-                advice=ANEW,
-                page="damaged-store",
-            ) from None
         raise InputError(
             "this folder is not empty and not a cube; left untouched",
             where=url,
@@ -105,15 +90,10 @@ def open_group(url: str, mode: Mode, overwrite: bool = False) -> zarr.Group | No
     except PermissionError as error:
         raise InputError(f"cannot be opened: {error.strerror}", where=url) from None
     except NO_METADATA as error:
-        is_ours = _is_remnant(url, METADATA)
-        if is_ours and overwrite:
-            (Path(url) / METADATA).unlink()
-            return None
         raise InputError(
             f"not a readable Zarr group ({format_text(str(error))})",
             where=url,
-            advice=ANEW if is_ours else "check the path",
-            page="damaged-store" if is_ours else "",
+            advice=f"check the path; if it is a cube, bring its {METADATA} back from a copy",
         ) from None
     # Every cube has one of these from its first write on, so that an interrupted creation is known
     # as ours, and may be replaced.
@@ -157,35 +137,6 @@ def _refuse_file(url: str) -> None:
         )
     what = "a file, not a cube; left untouched"
     raise InputError(what, where=url, advice="name a folder", page="no-cube")
-
-
-def _is_remnant(url: str, root: str = "") -> bool:
-    """Return whether a folder holds arrays of a cube without its root, and nothing else.
-
-    root: the name of a root that is damaged.
-
-    A sweep leaves them where its store is moved or deleted just as it writes.
-    """
-    folder = Path(url)
-    names = (*VARIABLES, *(Path(name).parts[0] for name in (SERIAL, SUMMARY, DONE)))
-    if is_remote(url) or not any((folder / name).is_dir() for name in names):
-        return False
-    return all(
-        not path.is_symlink()
-        and (
-            path.is_dir()
-            or path == folder / root
-            or REMNANT.fullmatch(path.relative_to(folder).as_posix())
-        )
-        for path in folder.rglob("*")
-    )
-
-
-def remove_remnant(url: str) -> None:
-    """Remove the arrays of a cube that lost its root, if there are any."""
-    if _is_remnant(url):
-        for path in Path(url).iterdir():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def is_unfinished(group: zarr.Group) -> bool:

@@ -5,16 +5,20 @@ that a killed run loses no marked block. Every chunk has a checksum (`verificati
 all). Chunks of nothing but fill values are also written, since otherwise a lost file would read as
 an answer. The root attributes have the whole spec, so that any process that can reach the store can
 compute any of its blocks.
+
+Marks share files, so only the process that holds the store writes them, in batches, as blocks are
+reported to it.
 """
 
 import os
 from asyncio import gather
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from socket import gethostname
+from threading import Lock, Timer
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,18 +29,20 @@ from zarr.core.sync import sync
 
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.cube.coordinates import list_columns, list_coordinates
-from paradl.sweep.cube.layout import (
+from paradl.sweep.cube.object_store import is_remote, translate_failures
+from paradl.sweep.cube.plan import (
     DONE,
     NOT_SERIAL,
     SERIAL,
     STATISTIC,
     SUMMARY,
+    Plan,
+    Region,
+    count_cell_bytes,
     find_part,
     lay_out,
+    list_layered,
 )
-from paradl.sweep.cube.object_store import is_remote
-from paradl.sweep.cube.plan import Plan, Region, count_cell_bytes, list_layered
 from paradl.sweep.cube.provenance import check_code
 from paradl.sweep.cube.root import (
     ANEW,
@@ -48,7 +54,7 @@ from paradl.sweep.cube.root import (
     read_json,
     read_plan,
 )
-from paradl.sweep.cube.variables import Arrays
+from paradl.sweep.cube.variables import Arrays, list_columns, list_coordinates
 from paradl.sweep.errors import RunError
 
 Array: TypeAlias = "zarr.Array[Any]"
@@ -324,3 +330,56 @@ def get_array(group: zarr.Group, name: str) -> Array:
     member = group[name]
     assert isinstance(member, zarr.Array), name
     return member
+
+
+# Marks are collected for this long. On an object store a file takes two requests of tens of
+# milliseconds; on the other hand, a kill loses blocks whose marks are not written yet.
+MARK_SECONDS = 0.2
+
+
+@contextmanager
+def collect_marks(cube: Cube) -> Iterator[Callable[[int], None]]:
+    """Yield a function that marks a block; all marks are written when the context ends, even by an
+    error.
+
+    OSError, RunError: writing failed, raised at the next mark or at the end.
+    """
+    waiting: list[int] = []
+    failures: list[Exception] = []
+    lock = Lock()
+
+    def write_marks() -> None:
+        # Locked during the write, so that a block reported meanwhile is not cleared unwritten.
+        with lock, translate_failures(cube.url):
+            cube.mark(waiting)
+            # Cleared last: after a failure, they are tried again when the context ends.
+            waiting.clear()
+
+    def try_to_write() -> None:  # runs in a thread, whose exceptions would be lost
+        try:
+            write_marks()
+        except (OSError, RunError) as error:
+            failures.append(error)
+
+    def mark(block: int) -> None:
+        if failures:
+            raise failures[0]
+        with lock:
+            waiting.append(block)
+            # The first waiting block starts the timer for all.
+            first = len(waiting) == 1
+        if first:
+            timer = Timer(MARK_SECONDS, try_to_write)
+            # The process need not wait for it, since the last marks are written below.
+            timer.daemon = True
+            timer.start()
+
+    try:
+        yield mark
+    finally:
+        # Also after Ctrl-C or a failure: all reported blocks are in the store.
+        try:
+            write_marks()
+        finally:
+            # Lest a timer marks them yet: of a store that was moved, blocks may lack files.
+            waiting.clear()

@@ -1,20 +1,36 @@
-"""Table of the cube's output variables: name, meaning, units, type and fill value.
+"""Tables of what a cube holds: output variables, statistics of its summary, coordinates.
 
 To add one: its name, and where an answer has it, in `kernels.names.stored` (the outputs of a spec
 follow); a row of `VARIABLES` here. Test: tests/sweep/engine/test_run.py, every cell equals the
 oracle. A variable that follows from stored ones is not stored: a row of `DERIVED` here, a property
 in `sweep.cube.derived_quantities`. Test: tests/sweep/cube/test_derived_quantities.py.
+
+A summary keeps statistics of each line of PE counts. Readers find them by name
+(`summary/statistic`) and ignore unknown names, so that adding one breaks no store: add its name to
+`kernels.names.statistics`, its formula to `kernels.blocks.summary`, and a row here. VERSION changes
+only if a name comes to mean something else. An objective is what a line's best PE count minimises:
+`epoch_time`, or `train_time` where a law of epochs is known. Statistics without an objective count
+what is feasible.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.quantity import Parameter
 from paradl.grids.outputs import ELASTICITIES, INTERVALS
 from paradl.kernels.names.flags import FORBIDS, Limit
 from paradl.kernels.names.layout_terms import EVERY_TERM
+from paradl.kernels.names.statistics import BEST, COUNTS, STATISTICS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from paradl.grids.grid import Grid
 
 Attributes = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -138,3 +154,131 @@ DERIVED: dict[str, Variable] = {
     "feasible": Variable("whether nothing forbids the configuration", "1"),
     "bottleneck": Variable("largest part of the time", "1"),
 }
+
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A number that a summary keeps of a line of PE counts.
+
+    nothing: its value where model and data set do not fit each other. objective: may be empty.
+    """
+
+    dtype: str
+    nothing: float
+    meaning: str
+    objective: str = ""
+
+
+Table = Mapping[str, Statistic]
+
+# Kept of the best PE count: the fields of `kernels.blocks.summary.Best`.
+OF_BEST = {
+    "pe": Statistic("int64", 0, "PE count with the least {}; 0: nothing is feasible"),
+    "time": Statistic("float32", np.nan, "least {}"),
+    "comp_time": Statistic("float32", np.nan, "time computing, per epoch, at the least {}"),
+    "memory": Statistic("float32", np.nan, "memory of the fullest PE at the least {}"),
+    "epochs": Statistic("float32", np.nan, "epochs to the target at the least {}"),
+    "efficient_pe": Statistic(
+        "int64", 0, "largest PE count with half of the ideal speedup, by {}; 0: none"
+    ),
+}
+TABLE: Table = {
+    **{
+        name: replace(
+            OF_BEST[field],
+            meaning=OF_BEST[field].meaning.format(SUMS[objective].long_name),
+            objective=objective,
+        )
+        for objective, names in BEST.items()
+        for field, name in names.items()
+    },
+    "largest_pe": Statistic("int64", 0, "largest feasible PE count; 0: nothing is feasible"),
+    "forbidden_by": Statistic(
+        "uint16", int(Limit.INCOMPATIBLE), "flags that forbid the next PE count"
+    ),
+    **dict.fromkeys(COUNTS, Statistic("int64", 0, "PE counts that the limit forbids or marks")),
+}
+
+
+def list_objectives(table: Table = TABLE) -> list[str]:
+    """List the objectives of a table's statistics."""
+    objectives = (statistic.objective for statistic in table.values())
+    return list(dict.fromkeys(filter(None, objectives)))
+
+
+def type_statistics(values: NDArray[np.float64], names: Iterable[str] = STATISTICS) -> Arrays:
+    """Return values [statistic, ...] by name, with their own types; unknown names are left out.
+
+    NaN marks a model and data set that do not fit each other.
+    """
+    # Stored as float64, which is exact for whole numbers to 2**53; PE counts end at 2**40
+    # (`grids.entries.parameters`).
+    rows = ((name, row) for name, row in zip(names, values, strict=True) if name in TABLE)
+    return {
+        name: np.where(np.isnan(row), TABLE[name].nothing, row).astype(TABLE[name].dtype)
+        for name, row in rows
+    }
+
+
+# Spelled as in UDUNITS, which CF refers to, and which has no unit for an operation.
+CF_UNITS = {"1": "1", "s": "s", "B": "byte", "B/s": "byte s-1", "FLOP/s": "s-1"}
+
+LABELLED = {
+    "model": "network architecture",
+    "dataset": "data set, which fixes the sample shape and the samples of an epoch",
+    "system": "machine",
+    "strategy": "parallelisation strategy",
+}
+
+
+def list_coordinates(grid: "Grid") -> Arrays:
+    """Return the stored values along each dimension; a zipped axis has row numbers."""
+    # Objects, which are stored as texts of any length (`creation._create_labels`).
+    labelled = {dim: np.array(values, object) for dim, values in grid.labels.items()}
+    return labelled | {
+        dim: _type_values(grid.parameters[dim], values) for dim, values in grid.axes.items()
+    }
+
+
+def list_columns(grid: "Grid", along: Arrays | None = None) -> Columns:
+    """Return the dimension and values of each parameter along a zipped axis.
+
+    along: coordinates of a part of the cube; None: the whole cube.
+    """
+    return {
+        name: (dim, _type_values(PARAMETERS[name], values if along is None else values[along[dim]]))
+        for dim, rows in grid.rows.items()
+        for name, values in rows.columns.items()
+    }
+
+
+def index_rows(cube: "xr.Dataset", grid: "Grid") -> "xr.Dataset":
+    """Index the Dataset by each parameter of its zipped axes, for `ds.sel(group=8)`."""
+    for name in list_columns(grid):
+        cube = cube.set_xindex(name)
+    return cube
+
+
+def _type_values(parameter: Parameter, values: NDArray[Any]) -> NDArray[Any]:
+    return values.astype("int64" if parameter.whole else "float64")
+
+
+def describe_coordinate(name: str, grid: "Grid") -> Attributes:
+    """Return CF attributes of a dimension, or of a parameter along a zipped axis."""
+    if name in LABELLED:
+        return {"long_name": LABELLED[name]}
+    if name == "batch":
+        weak = grid.spec.scaling == "weak"
+        meaning = "samples per replica, b" if weak else "samples per mini-batch, B"
+        return {"long_name": meaning, "units": "1"}
+    parameter = grid.parameters[name]
+    return {"long_name": parameter.meaning, "units": CF_UNITS[parameter.unit]}
+
+
+def describe_statistics(table: Table = TABLE) -> Attributes:
+    """Return the attributes of the names of statistics, with their meanings in order."""
+    meanings = {name: row.meaning for name, row in table.items()}
+    return {"long_name": "statistic of a line of PE counts", "meanings": meanings}

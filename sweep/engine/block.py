@@ -25,14 +25,12 @@ from paradl.kernels.arrays import AnyArray
 from paradl.kernels.blocks.fill import SMALL_CELLS
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.statistics import STATISTICS
-from paradl.sweep.cube.layout import NOT_SERIAL, SERIAL, SUMMARY
 from paradl.sweep.cube.object_store import translate_failures
-from paradl.sweep.cube.plan import Plan, Region
+from paradl.sweep.cube.plan import NOT_SERIAL, SERIAL, SUMMARY, Plan, Region
 from paradl.sweep.cube.store import Cube, open_shared_cube
 from paradl.sweep.cube.variables import VARIABLES, Arrays
-from paradl.sweep.engine.compile_cache import keep_programs
 from paradl.sweep.engine.evaluation import SERIAL_TIMES, answer, compile_fill, fill, has_few_cells
-from paradl.sweep.engine.resources import blocks_at_once, cores
+from paradl.sweep.engine.resources import blocks_at_once, cores, keep_programs
 
 Buffers = dict[str, Array]
 

@@ -18,8 +18,7 @@ from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.statistics import EFFICIENCY
 from paradl.kernels.names.stored import split_elasticity
-from paradl.sweep.cube.layout import NOT_SERIAL
-from paradl.sweep.cube.plan import Plan, Region
+from paradl.sweep.cube.plan import NOT_SERIAL, Plan, Region
 from paradl.sweep.cube.variables import Arrays
 
 # A cube of so few places (models, data sets, systems and strategies) and cells is answered in

@@ -1,14 +1,11 @@
 """Progress on stderr, and the time left: on a terminal a bar, in a pipe a line every 10 seconds."""
 
-import math
-import signal
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from threading import Event, Thread
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from paradl.grids.reading.errors import format_count
@@ -111,8 +108,6 @@ def silent(plan: "Plan", done: "Blocks") -> Iterator[Advance]:
 
 # Seconds until work is called long on a terminal, and between two lines.
 PATIENCE, PERIOD = 3.0, 10.0
-# Seconds that an interrupted sweep has to finish the blocks at work.
-FINISHING = 10.0
 
 
 @contextmanager
@@ -196,48 +191,29 @@ def bar(plan: "Plan", done: "Blocks", what: str = "sweep") -> Iterator[Advance]:
         BarColumn,
         MofNCompleteColumn,
         Progress,
-        Task,
         TaskProgressColumn,
         TextColumn,
     )
-    from rich.text import Text
 
     remaining = Remaining(plan, done)
-
-    class Speed(TextColumn):
-        def __init__(self) -> None:
-            super().__init__("")
-
-        def render(self, task: Task) -> Text:
-            speed = 0.0 if task.speed is None else task.speed
-            return Text(f"{speed / 1e6:,.1f} M cells/s", style="progress.data.speed")
-
-    class Left(TextColumn):
-        def __init__(self) -> None:
-            super().__init__("")
-
-        def render(self, task: Task) -> Text:
-            left = None if task.finished else remaining.estimate()
-            text = "" if left is None else f"about {left:,.0f} s left"
-            return Text(text, style="progress.remaining")
-
     columns = (
         TextColumn(what),
         BarColumn(),
         TaskProgressColumn(),
         MofNCompleteColumn(),
-        Speed(),
-        Left(),
+        TextColumn("{task.fields[left]}", style="progress.remaining"),
     )
     # A notebook shows the bar of a terminal; rich's own there needs ipywidgets.
     console = Console(stderr=True, force_terminal=_is_notebook() or None, force_jupyter=False)
     with Progress(*columns, console=console) as shown:
         before = int(plan.count_cells(done).sum())
-        task = shown.add_task("cells", total=plan.cells, completed=before)
+        task = shown.add_task("cells", total=plan.cells, completed=before, left="")
 
         def advance(block: int) -> None:
             remaining.advance(block)
-            shown.update(task, advance=int(plan.count_cells(block)))
+            left = remaining.estimate()
+            text = f"about {left:,.0f} s left" if left else ""
+            shown.update(task, advance=int(plan.count_cells(block)), left=text)
 
         yield advance
 
@@ -254,44 +230,3 @@ def follow(plan: "Plan", done: "Blocks", what: str = "sweep") -> AbstractContext
 def _is_notebook() -> bool:
     ask = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)
     return hasattr(ask(), "kernel")
-
-
-@contextmanager
-def hear_interrupts(progress: Progress) -> Iterator[Progress]:
-    """Yield progress that hears Ctrl-C also where Python drops it.
-
-    What a signal's handler raises while a destructor or a callback runs is printed ("Exception
-    ignored in ...") and forgotten: the sweep would go on as if nobody had asked it to stop. So it
-    is raised again at the next block. Repeated at once, it changes nothing: blocks at work are
-    being finished.
-    """
-    usual = signal.getsignal(signal.SIGINT)
-    # A shell's script starts its background jobs so: Ctrl-C is for the others.
-    if usual == signal.SIG_IGN:
-        yield progress
-        return
-    interrupted = -math.inf
-
-    def handler(number: int, frame: FrameType | None) -> None:
-        nonlocal interrupted
-        if time.monotonic() >= interrupted + FINISHING:
-            interrupted = time.monotonic()
-            raise KeyboardInterrupt
-
-    @contextmanager
-    def listening(plan: "Plan", done: "Blocks") -> Iterator[Advance]:
-        def checked(block: int) -> None:
-            # First the block is told: it is done, and its mark waits to be written.
-            advance(block)
-            if interrupted > -math.inf:
-                raise KeyboardInterrupt
-
-        with progress(plan, done) as advance:
-            yield checked
-
-    # Python lets only the main thread do so, in which the command line runs.
-    signal.signal(signal.SIGINT, handler)
-    try:
-        yield listening
-    finally:
-        signal.signal(signal.SIGINT, usual)

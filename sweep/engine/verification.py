@@ -2,32 +2,27 @@
 
 Blocks are read one at a time, so that memory does not grow with the cube. A damaged block loses its
 done-mark, so that the next sweep computes it anew, and so do all blocks of marks that are damaged.
-Coordinates, and the metadata of single arrays, follow from the root's metadata: they are written
-anew at once.
+Coordinates follow from the root's metadata: they are written anew at once.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 from zarr.core.sync import sync
 
 from paradl.grids.reading.errors import InputError, format_count
-from paradl.sweep.cube.coordinates import list_coordinates
-from paradl.sweep.cube.layout import DONE, NOT_SERIAL, SERIAL
 from paradl.sweep.cube.lock import hold_store
 from paradl.sweep.cube.object_store import translate_failures
-from paradl.sweep.cube.plan import Region
-from paradl.sweep.cube.root import METADATA, NO_METADATA, UNREADABLE
+from paradl.sweep.cube.plan import DONE, NOT_SERIAL, SERIAL, Region
+from paradl.sweep.cube.root import UNREADABLE
 from paradl.sweep.cube.store import Array, Cube, get_array, list_labels, name_file, open_cube
+from paradl.sweep.cube.variables import list_coordinates
 from paradl.sweep.engine.progress import Advance, Progress, silent
-
-Node: TypeAlias = "Array | zarr.Group"
 
 
 @dataclass(frozen=True)
@@ -85,7 +80,6 @@ def verify(url: str, progress: Progress = silent) -> Verdict:
 
 def find_damages(cube: Cube, advance: Advance) -> Iterator[Damage]:
     """All damage, one after the other; `advance` is told of each block."""
-    yield from _check_metadata(cube)
     for dim, values in list_labels(cube).items():
         yield from _check_coordinate(get_array(cube.group, dim), dim, values)
     done, unread = _read_marks(cube)
@@ -94,35 +88,6 @@ def find_damages(cube: Cube, advance: Advance) -> Iterator[Damage]:
         if done[block]:
             yield from _check_block(cube, block)
         advance(block)
-
-
-def _check_metadata(cube: Cube) -> Iterator[Damage]:
-    """Nodes whose own metadata, which other readers may use, is not what the root says of them."""
-    for path, node in _list_nodes(cube.group):
-        what = _find_difference(node)
-        if what:
-            yield Damage(path, f"{path}/{METADATA}", what, {})
-
-
-def _list_nodes(group: zarr.Group) -> Iterator[tuple[str, Node]]:
-    """All arrays and groups that the root's metadata holds."""
-    if group.metadata.consolidated_metadata is not None:
-        yield from group.members(max_depth=None)
-
-
-def _find_difference(node: Node) -> str:
-    """The fault of a node's own metadata; empty where it is the root's."""
-    try:
-        if isinstance(node, zarr.Group):
-            zarr.open_group(
-                node.store, path=node.path, mode="r", zarr_format=3, use_consolidated=False
-            )
-            return ""
-        opened = zarr.open_array(node.store, path=node.path, mode="r", zarr_format=3)
-    except NO_METADATA as error:
-        return f"it cannot be read ({error})"
-    same = str(opened.metadata.to_dict()) == str(node.metadata.to_dict())  # NaN is no equal of NaN
-    return "" if same else f"it differs from the store's {METADATA}"
 
 
 def _check_coordinate(stored: Array, dim: str, values: NDArray[Any]) -> Iterator[Damage]:
@@ -228,24 +193,14 @@ def _mend(url: str, damaged: Sequence[Damage]) -> str:
 
 
 def _restore(cube: Cube, damaged: Sequence[Damage]) -> None:
-    """Write metadata and coordinates as the root's metadata say that they are.
+    """Write coordinates as the root's metadata say that they are.
 
     Marks that cannot be read are gone then: their blocks are computed anew.
     """
     for damage in damaged:
         # Deleted before anything is written: Zarr may read what it replaces, and fail at it.
         sync(cube.group.store.delete(damage.file))
-    nodes, values = dict(_list_nodes(cube.group)), list_labels(cube)
+    values = list_labels(cube)
     for damage in damaged:
-        if damage.file.endswith(METADATA):
-            _write_metadata(nodes[damage.variable])
-        elif damage.variable != DONE:
+        if damage.variable != DONE:
             get_array(cube.group, damage.variable)[:] = values[damage.variable]
-
-
-def _write_metadata(node: Node) -> None:
-    if isinstance(node, zarr.Group):
-        zarr.create_group(node.store, path=node.path)
-    else:
-        # Changes no attribute, and writes the array's metadata whole, as the root has them.
-        node.update_attributes({})

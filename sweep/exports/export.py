@@ -5,12 +5,13 @@ To add a format: its ending in `SUFFIXES` and the choice in `export`; of rows, a
 libraries as readers.
 """
 
+import io
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import InputError, format_count, shorten
@@ -18,14 +19,86 @@ from paradl.sweep.answers.mapping import name_arguments
 from paradl.sweep.cells.reader import Reader
 from paradl.sweep.cells.selection import Selection, join_selection, select
 from paradl.sweep.cells.source import Source, open_source
-from paradl.sweep.cube.coordinates import list_columns
-from paradl.sweep.cube.layout import SERIAL
+from paradl.sweep.cube.plan import SERIAL
+from paradl.sweep.cube.variables import list_columns
 from paradl.sweep.errors import RunError, expect_libraries
-from paradl.sweep.exports.netcdf import write_netcdf
 from paradl.sweep.exports.target import check_target, measure_bytes, write_beside
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import xarray as xr
+
+# Every netCDF library reads zlib; its lowest level is the fastest.
+COMPRESSION = {"zlib": True, "complevel": 1, "shuffle": True}
+
+
+class _QuietFile(io.FileIO):
+    """A file that records its first failed write and only pretends to write from then on.
+
+    HDF5 cannot close a file after a failed write: with a full disk the process died of a
+    segmentation fault (h5py 3.16).
+    """
+
+    failure: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        """Write bytes; report all of them as written in any case."""
+        view = memoryview(data).cast("B")
+        done = 0
+        try:
+            while done < len(view) and self.failure is None:
+                done += super().write(view[done:]) or 0
+        except OSError as error:
+            self.failure = error
+        # To where HDF5 believes the file to be.
+        self.seek(len(view) - done, io.SEEK_CUR)
+        return len(view)
+
+    def truncate(self, size: int | None = None) -> int:
+        """Set the file's size, or pretend to after a failure: a full disk cannot grow it either."""
+        try:
+            return super().truncate(size) if self.failure is None else size or 0
+        except OSError as error:
+            self.failure = error
+            return size or 0
+
+
+def _compute_in_turn(graph: Any, keys: Any, **options: Any) -> Any:
+    """Compute chunks in their order in the file, each read and written before the next.
+
+    Dask would order them by their names, which are random: each time another file. And only one
+    thread may write; others would read ahead of it and fill the memory.
+    """
+    from dask.local import get_sync
+    from dask.optimization import cull
+
+    tasks = dict(graph.__dask_graph__())
+
+    def compute(keys: Any) -> Any:
+        if isinstance(keys, list):  # one per array and dimension
+            return [compute(key) for key in keys]
+        return get_sync(cull(tasks, [keys])[0], keys)  # type: ignore[no-untyped-call]
+
+    return compute(keys)
+
+
+def write_netcdf(path: Path, cube: "xr.Dataset") -> None:
+    """Write a Dataset, reading lazy arrays chunk by chunk."""
+    import dask
+
+    numbers = [name for name, array in cube.data_vars.items() if array.dtype.kind in "fiu"]
+    with _QuietFile(path, "w+") as file, dask.config.set(scheduler=_compute_in_turn):
+        try:
+            cube.to_netcdf(
+                file,
+                engine="h5netcdf",
+                format="NETCDF4",
+                encoding={name: {**COMPRESSION} for name in numbers},
+            )
+        finally:
+            if file.failure is not None:
+                raise file.failure
+
 
 SUFFIXES = (".parquet", ".csv", ".nc")
 
@@ -77,7 +150,7 @@ def export(
         expect_libraries("netCDF files", ("h5netcdf", "h5py"), "export")
     else:
         expect_arrow()
-        from paradl.sweep.exports.columns import name_axis  # late: pyarrow is optional
+        from paradl.sweep.exports.tables import name_axis  # late: pyarrow is optional
 
         for axis in map(name_axis, partition_by):
             if axis not in LABELS:
@@ -85,7 +158,7 @@ def export(
     check_target(target, force=force)  # before a large space is computed
     reader, chosen = open_source(cube), selection or {}
     cells = prod(map(len, reader.list_values(chosen).values()))
-    with write_beside(*_list_files(target), force=force) as folder:
+    with write_beside(target, force=force) as folder:
         beside = folder / target.name
         if target.suffix == ".nc":
             _write_netcdf(reader, beside, chosen)
@@ -99,15 +172,6 @@ def export(
 def expect_arrow() -> None:
     """Check that the library for tables is installed. RunError: it is not."""
     expect_libraries("tables", ("pyarrow",), "export")
-
-
-def _list_files(target: Path) -> list[Path]:
-    """List the files of an export: CSV has a description beside it."""
-    if target.suffix != ".csv":
-        return [target]
-    from paradl.sweep.exports.tables import name_description  # late: pyarrow is optional
-
-    return [target, name_description(target)]
 
 
 def _check_options(target: Path, undefined: bool, partition_by: Sequence[str]) -> None:
@@ -131,7 +195,7 @@ def _write_table(
 ) -> int:
     """Write rows and return their number. InputError: the cube has no cells."""
     from paradl.sweep.exports import tables  # late: pyarrow is optional
-    from paradl.sweep.exports.columns import make_schema, name_axis
+    from paradl.sweep.exports.tables import make_schema, name_axis
 
     names = reader.variables
     _expect_cells(names)

@@ -1,6 +1,11 @@
-"""Rows of a cube as Parquet, whole or in partitions, or CSV, with one row group in memory."""
+"""Rows of a cube as Parquet, whole or in partitions, or CSV, with one row group in memory.
 
-import json
+A row is a cell: its labels and axes, whether it is feasible and what limits it, the time of an
+epoch, and the cube's variables; one schema for all formats. No column is named with a reserved word
+of SQL, so that none has to be quoted: the cube's `system`, `group`, `filter` and `limit` are
+renamed.
+"""
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import product
@@ -16,21 +21,84 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from paradl.grids.entries.parameters import PARAMETERS
-from paradl.grids.grid import LABELS
+from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.csvfile import quote_formula
 from paradl.sweep.cells.parts import Part
 from paradl.sweep.cells.selection import Selection
-from paradl.sweep.cube.layout import SERIAL
-from paradl.sweep.cube.variables import Columns, join_limits
-from paradl.sweep.exports.columns import (
-    DEFINED,
-    EPOCH_TIME,
-    FEASIBLE,
-    LIMIT_NAMES,
-    name_axis,
-    name_column,
+from paradl.sweep.cube.dimensions import AXES
+from paradl.sweep.cube.plan import SERIAL
+from paradl.sweep.cube.variables import (
+    DERIVED,
+    VARIABLES,
+    Columns,
+    describe_coordinate,
+    join_limits,
 )
 from paradl.sweep.exports.target import PART
+
+# SQL reserves LIMIT and GROUP everywhere, SYSTEM in the standard (since SQL:1999) and in MySQL,
+# FILTER and SEQUENCE in DuckDB.
+RENAMED = {
+    "system": "system_name",
+    "group": "group_asked",
+    "filter": "filter_degree",
+    "sequence": "sequence_parallel",
+    "limit": "limit_flags",
+}
+DEFINED, FEASIBLE, LIMIT_NAMES, EPOCH_TIME = "defined", "feasible", "limit_names", "epoch_time"
+
+
+def make_schema(
+    dims: Sequence[str], variables: Sequence[str], grid: Grid, *, marked: bool
+) -> pa.Schema:
+    """Return the columns of a table of cells.
+
+    dims: axes, and parameters along zipped axes. variables: of the cube. marked: cells that cannot
+    exist have rows too, and a column says so.
+    """
+    fields = [_describe_axis(dim, grid) for dim in dims]
+    if marked:
+        fields.append(describe_column(DEFINED, pa.bool_(), "there is such a configuration"))
+    if "limit" in variables:
+        fields.append(describe_column(FEASIBLE, pa.bool_(), DERIVED[FEASIBLE].long_name))
+        words = "names of the flags, separated by ', '"
+        fields.append(describe_column(LIMIT_NAMES, pa.string(), words))
+    if {"comp_time", "comm_time"} <= set(variables):
+        epoch = DERIVED[EPOCH_TIME]
+        fields.append(describe_column(EPOCH_TIME, pa.float32(), epoch.long_name, epoch.units))
+    for name in variables:
+        variable = VARIABLES[name]
+        kind, words = pa.from_numpy_dtype(variable.dtype), variable.long_name
+        fields.append(describe_column(name_column(name), kind, words, variable.units))
+    return pa.schema(fields)
+
+
+def name_column(name: str) -> str:
+    """Return the column of an axis or a variable of the cube."""
+    return RENAMED.get(name, name)
+
+
+def name_axis(column: str) -> str:
+    """Return the axis that a column is named after; an axis' own name stays as it is."""
+    return {name_column(axis): axis for axis in AXES}.get(column, column)
+
+
+def describe_column(
+    name: str, kind: pa.DataType, long_name: str, units: str = "", **facts: str
+) -> pa.Field:
+    """Make a column with facts as metadata. units: in CF's spelling, empty for texts and flags."""
+    return pa.field(name, kind, metadata={"units": units, "long_name": long_name, **facts})
+
+
+def _describe_axis(dim: str, grid: Grid) -> pa.Field:
+    if dim in LABELS or grid.parameters[dim].words:
+        # Labels and words of settings repeat in every row: a dictionary stores each of them once.
+        kind = pa.dictionary(pa.int32(), pa.string())
+    else:
+        kind = pa.int64() if grid.parameters[dim].whole else pa.float64()
+    facts = describe_coordinate(dim, grid)
+    return describe_column(name_column(dim), kind, facts["long_name"], facts.get("units", ""))
+
 
 # Rows of a batch, and of a row group: readers can skip a group, and decode one per thread. DuckDB
 # writes 122,880 by default, Polars 262,144.
@@ -177,7 +245,7 @@ def write_partitions(
 
 
 def write_csv(path: Path, batches: Batches, schema: pa.Schema) -> int:
-    """Write a text file, and a description of its columns beside it; return the number of rows."""
+    """Write a text file and return the number of rows."""
     # `_write_text` writes floating-point numbers as texts.
     kinds = [
         pa.string() if pa.types.is_dictionary(kind) or pa.types.is_floating(kind) else kind
@@ -191,13 +259,7 @@ def write_csv(path: Path, batches: Batches, schema: pa.Schema) -> int:
             arrays = [_write_text(array) for array in batch.columns]
             writer.write_table(pa.Table.from_arrays(arrays, batch.schema.names).cast(plain))
             rows += batch.num_rows
-    name_description(path).write_text(json.dumps(_describe_table(path.name, schema), indent=2))
     return rows
-
-
-def name_description(path: Path) -> Path:
-    """Return the path of a CSV file's description, which has the units."""
-    return path.with_name(f"{path.name}.json")
 
 
 def _write_text(array: pa.Array) -> pa.Array:
@@ -217,25 +279,6 @@ def _write_text(array: pa.Array) -> pa.Array:
     return pa.compute.if_else(whole, pa.compute.binary_join_element_wise(texts, "0", "."), texts)
 
 
-def _describe_table(name: str, schema: pa.Schema) -> dict[str, Any]:
-    """Describe a table as a data resource of Frictionless (specs.frictionlessdata.io)."""
-    fields = []
-    for column in schema:
-        words = read_texts(column.metadata)
-        kind = {"name": column.name, "type": _name_type(column.type)}
-        fields.append({**kind, "description": words["long_name"], "units": words["units"]})
-    resource = {"name": Path(name).stem.lower(), "path": name, "format": "csv"}
-    return {**resource, "schema": {"fields": fields}, **read_texts(schema.metadata)}
-
-
 def read_texts(metadata: Mapping[bytes, bytes]) -> dict[str, str]:
     """Decode Arrow's metadata."""
     return {key.decode(): value.decode() for key, value in metadata.items()}
-
-
-def _name_type(kind: pa.DataType) -> str:
-    if pa.types.is_string(kind) or pa.types.is_dictionary(kind):
-        return "string"
-    if pa.types.is_boolean(kind):
-        return "boolean"
-    return "integer" if pa.types.is_integer(kind) else "number"

@@ -51,32 +51,30 @@ def check_target(
 
 @contextmanager
 def write_beside(
-    *targets: Path, force: bool, is_ours: Callable[[Path], bool] = is_partitioned
+    target: Path, *, force: bool, is_ours: Callable[[Path], bool] = is_partitioned
 ) -> Iterator[Path]:
-    """Yield a folder for writing files with the targets' names, which then replace the targets.
+    """Yield a folder for writing what has the target's name, and then replaces the target.
 
-    A failure leaves the targets as they were. A killed process leaves the folder `.NAME.partial`
+    A failure leaves the target as it was. A killed process leaves the folder `.NAME.partial`
     behind, which the next call takes over, since the lock ended with the process.
     """
     # Before the work, and again before anything is replaced.
-    for target in targets:
-        check_target(target, force=force, is_ours=is_ours)
+    check_target(target, force=force, is_ours=is_ours)
     # Beside the target and so on the same disk, where renaming is a single step.
-    folder = targets[0].with_name(f".{targets[0].name}.partial")
+    folder = target.with_name(f".{target.name}.partial")
     try:
         with _lock_folder(folder):
             yield folder
-            for target in targets:
-                # Again, since another process may have written a target meanwhile.
-                check_target(target, force=force, is_ours=is_ours)
-                if target.is_dir() and not target.is_symlink():
-                    # Renaming replaces a folder only if it is empty.
-                    os.rename(target, folder / "before")
-                os.replace(folder / target.name, target)
+            # Again, since another process may have written a target meanwhile.
+            check_target(target, force=force, is_ours=is_ours)
+            if target.is_dir() and not target.is_symlink():
+                # Renaming replaces a folder only if it is empty.
+                os.rename(target, folder / "before")
+            os.replace(folder / target.name, target)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         what = "the disk is full" if full else f"writing failed ({error.strerror or error})"
-        raise RunError(f"{targets[0]}: {what}; nothing was written") from error
+        raise RunError(f"{target}: {what}; nothing was written") from error
 
 
 @contextmanager

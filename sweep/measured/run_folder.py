@@ -26,8 +26,7 @@ from paradl.grids.reading.csvfile import read_records
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.grids.reading.units import has_unit, parse_quantity
 from paradl.grids.reading.yamlfile import load, validate
-from paradl.sweep.measured.run_logs import Row, read_log
-from paradl.sweep.measured.traces import read_trace
+from paradl.sweep.measured.run_logs import Row, read_log, read_trace
 
 NAME = "mapping.yaml"
 IDENTITY = ("model", "dataset", "system", "strategy", "p", "samples_per_replica")

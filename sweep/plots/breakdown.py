@@ -18,7 +18,7 @@ from paradl.sweep.cells.source import Source
 from paradl.sweep.cells.space import thin_axis
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import find_allowed
-from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.engine.resources import keep_programs
 from paradl.sweep.plots.figures import (
     MOST_BARS,
     add_legend,

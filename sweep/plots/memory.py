@@ -18,7 +18,7 @@ from paradl.sweep.cells.selection import Selection, locate_row
 from paradl.sweep.cells.source import Source
 from paradl.sweep.cells.space import look_up_capacity, thin_axis
 from paradl.sweep.cube.derived_quantities import Paradl
-from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.engine.resources import keep_programs
 from paradl.sweep.explanation.kinds import measure_row_parts
 from paradl.sweep.plots.figures import (
     MOST_BARS,

@@ -21,7 +21,7 @@ from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cells.space import list_given
 from paradl.sweep.cube.difference import list_differences
-from paradl.sweep.cube.layout import SERIAL
+from paradl.sweep.cube.plan import SERIAL
 from paradl.sweep.cube.variables import Arrays
 
 SHOWN = 3  # most values listed of those that only one cube has

@@ -22,8 +22,8 @@ from paradl.kernels.configuration.places import read_parameter
 from paradl.kernels.names.stored import name_elasticity
 from paradl.sweep.cells.design_space import make_product
 from paradl.sweep.cells.shorthands import expect_system
-from paradl.sweep.cube.coordinates import describe_coordinate, list_coordinates
-from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.cube.variables import describe_coordinate, list_coordinates
+from paradl.sweep.engine.resources import keep_programs
 
 if TYPE_CHECKING:
     import xarray as xr

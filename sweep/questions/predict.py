@@ -8,7 +8,7 @@ from paradl.grids.convergence.catalogue import explain_missing, find_convergence
 from paradl.grids.entries.transformer_rates import describe_times, find_recipe
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.inputs.workload import Workload
-from paradl.grids.models.profiles import describe_profile
+from paradl.grids.models.architecture import describe_profile
 from paradl.grids.notes import list_warnings
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case
@@ -34,7 +34,7 @@ from paradl.sweep.cells.design_space import (
 from paradl.sweep.cells.memory_cube import compute_cells
 from paradl.sweep.cells.shorthands import Shorthands, Words, expect_words
 from paradl.sweep.cube.variables import name_limits
-from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.engine.resources import keep_programs
 from paradl.sweep.explanation.kinds import list_memory_parts
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paradl.sweep.cube.layout import SUMMARY
 from paradl.sweep.cube.object_store import is_remote
+from paradl.sweep.cube.plan import SUMMARY
 from paradl.sweep.cube.store import Cube, open_cube
 from paradl.sweep.engine.progress import Progress, silent
 

@@ -13,8 +13,7 @@ from typing import Any, Literal, get_args
 from numpy.typing import NDArray
 
 from paradl.kernels.names.stored import EPOCH, TARGETS
-from paradl.sweep.cube.coordinates import LABELLED
-from paradl.sweep.cube.variables import DERIVED, VARIABLES
+from paradl.sweep.cube.variables import DERIVED, LABELLED, VARIABLES
 from paradl.sweep.samples.features import FEATURES
 from paradl.sweep.samples.splits import SPLITS, name_label, name_split
 

@@ -19,7 +19,6 @@ from paradl.sweep.samples.splits import SPLITS, TEST, TRAIN, name_split
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow.dataset as pads
-    import xarray as xr
 
 RESAMPLE = "sample it again with 'paradl sample'"
 
@@ -95,19 +94,6 @@ class Samples:
             chosen_rows = reduce(and_, matches) if matches else None
             frame: pd.DataFrame = files.to_table(list(columns), filter=chosen_rows).to_pandas()
         return frame
-
-    def to_xarray(self, columns: Sequence[str] | None = None) -> "xr.Dataset":
-        """Read all rows along the dimension `row`, with units and roles; all columns by default."""
-        import xarray as xr
-
-        described = {column["name"]: column for column in self.facts["columns"]}
-        frame = self.read(list(columns or described))
-        variables = {}
-        for name in map(str, frame.columns):
-            facts = described[name]
-            words = {"long_name": facts["meaning"], "units": facts["units"], "role": facts["role"]}
-            variables[name] = ("row", frame[name].to_numpy(), words)
-        return xr.Dataset(variables, attrs={"paradl_spec": json.dumps(self.facts["spec"])})
 
     def expect_splits(self, splits: Iterable[str]) -> None:
         """Raise InputError if the data set lacks one of these splits."""

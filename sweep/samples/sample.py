@@ -15,15 +15,15 @@ import numpy as np
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.units import parse_count, parse_quantity
 from paradl.sweep.cube.provenance import list_versions
-from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.engine.resources import keep_programs
 from paradl.sweep.exports.export import expect_arrow, write_texts
 from paradl.sweep.exports.target import write_beside
-from paradl.sweep.samples.card import write_card
 from paradl.sweep.samples.columns import FACTS, FORMAT, Columns, list_columns
 from paradl.sweep.samples.edges import Shares
 from paradl.sweep.samples.rows import Chunk, Request, list_chunks, make_rows
 from paradl.sweep.samples.space import SampleSpace, Source, read_space
 from paradl.sweep.samples.splits import Splits, choose_splits
+from paradl.sweep.samples.write import write_card
 
 # Rows that `leave_out` drops.
 LEAVE_OUT: dict[str, Callable[[Columns], Any]] = {

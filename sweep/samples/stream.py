@@ -23,8 +23,7 @@ from paradl.kernels.configuration.places import ENDLESS
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.stored import EPOCH, TARGETS
 from paradl.sweep.cube.variables import find_allowed
-from paradl.sweep.engine.compile_cache import keep_programs
-from paradl.sweep.engine.resources import cores
+from paradl.sweep.engine.resources import cores, keep_programs
 from paradl.sweep.samples.draw import Draw, Tables, make_tables, read_quantiles
 from paradl.sweep.samples.features import FEATURES, OUTER_LINKS, describe_rows
 from paradl.sweep.samples.space import Problem, SampleSpace, Source, read_space

@@ -66,7 +66,7 @@ def _describe_level(level: Row) -> Iterator[str]:
 
 
 def show_machine(imported: "ImportedMachine", form: Format) -> None:
-    """Print the collectives of an imported machine; misfits and notes on stderr."""
+    """Print the collectives of an imported machine; notes on stderr."""
     rows = imported.rows
     answer = {
         "system": imported.system.name,
@@ -75,13 +75,10 @@ def show_machine(imported: "ImportedMachine", form: Format) -> None:
         "notes": imported.notes,
     }
     # For the picture: hundreds of numbers have no room in a cell.
-    series = ("sizes", "measured", "predicted", "misfits")
+    series = ("sizes", "measured", "predicted")
     plain = [{key: row[key] for key in row if key not in series} for row in rows]
     show_sections(answer, plain, form, lambda: print_table([*map(_describe, rows)]))
     if form == "table":
-        for row in rows:
-            for misfit in row["misfits"]:
-                tell(f"paradl: {row['collective']} of {row['pes']} PEs does not fit at {misfit}")
         for note in imported.notes:
             tell(f"paradl: {note}")
         for key, tag in imported.tags.items():

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from paradl.grids.reading.errors import format_count
-from paradl.sweep.cube.layout import DONE
+from paradl.sweep.cube.plan import DONE
 from paradl.sweep.show.columns import format_cell, format_coordinate
 from paradl.sweep.show.data import Format, Row
 from paradl.sweep.show.tables import print_record, print_table, show_sections

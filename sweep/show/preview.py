@@ -12,12 +12,11 @@ from paradl.grids.outputs import INTERVALS
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
 from paradl.sweep.cells.source import open_space
-from paradl.sweep.cube.extension import find_missing_blocks
+from paradl.sweep.cube.creation import find_missing_blocks
 from paradl.sweep.cube.plan import Plan
-from paradl.sweep.engine.duration import estimate_duration
 from paradl.sweep.engine.progress import Advance, Progress
-from paradl.sweep.engine.resources import blocks_at_once, needed_memory
-from paradl.sweep.engine.start import choose_plan, find_start
+from paradl.sweep.engine.resources import blocks_at_once, estimate_duration, needed_memory
+from paradl.sweep.engine.run import choose_plan, find_start
 from paradl.sweep.show.columns import format_cell
 from paradl.sweep.show.visible import tell
 

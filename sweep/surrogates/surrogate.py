@@ -2,7 +2,7 @@
 
 The file is a line with the SHA-256 of the rest, a line of JSON, the facts, and equinox's leaves:
 plain arrays whose number, shapes and types follow from the facts. Loading runs no code, and pickles
-are refused.
+are refused. It predicts rows of features, and names those outside its training range.
 """
 
 import json
@@ -18,11 +18,20 @@ from pydantic import BaseModel, Field, FiniteFloat
 
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.arrays import Flags, Floats
+from paradl.kernels.names.stored import EPOCH
 from paradl.sweep.errors import expect_libraries
 from paradl.sweep.exports.target import write_beside
 from paradl.sweep.samples.features import FEATURES
-from paradl.sweep.surrogates.encoding import Encoding, read_values
-from paradl.sweep.surrogates.rows import DEGREES, ROOM, read_kinds, read_room
+from paradl.sweep.samples.read import open_samples
+from paradl.sweep.surrogates.rows import (
+    DEGREES,
+    LABELS,
+    ROOM,
+    Encoding,
+    read_kinds,
+    read_room,
+    read_values,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -189,7 +198,7 @@ def _read(path: Path) -> Surrogate:
 
 def _make_networks(facts: Facts, features: int) -> tuple[Any, ...]:
     """Make networks whose arrays have the shapes of those in a file."""
-    from paradl.sweep.surrogates.network import make_network
+    from paradl.sweep.surrogates.fit import make_network
 
     network = make_network(np.random.default_rng(0), features, len(DEGREES), facts.width)
     return (network,) * facts.members
@@ -198,3 +207,82 @@ def _make_networks(facts: Facts, features: int) -> tuple[Any, ...]:
 def expect_extra() -> None:
     """Raise RunError if a library that surrogates need is not installed."""
     expect_libraries("surrogates", NEEDED, "surrogate")
+
+
+# Most features outside the training range that an answer names.
+SHOWN = 5
+
+
+def predict_surrogate(
+    surrogate: str | Path | Surrogate, rows: "str | Path | pd.DataFrame"
+) -> "pd.DataFrame":
+    """Predict rows; return a table with one row for each, in the same order.
+
+    surrogate: a file of `train_surrogate`, or a loaded one. rows: a Parquet or CSV file, a data
+    set's folder, or a DataFrame, with a column for each feature.
+
+    Columns: labels of the rows, if any; `comp_time`, `comm_time`, `epoch_time` [s per epoch],
+    `memory` [B per PE], `feasible`, `feasible_chance`; of an ensemble `epoch_time_spread`, the
+    standard deviation of the logarithm; `outside`, features outside the training range.
+
+    InputError: no surrogate, no rows, a feature is missing, not numeric or negative.
+
+    >>> import paradl
+    >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
+    >>> space = {"axes": axes | {"pe": 64, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
+    >>> _ = paradl.sample(space, "rows", 200)
+    >>> _ = paradl.train_surrogate("rows", "net.eqx", epochs=2, width=8)
+    >>> answer = paradl.predict_surrogate("net.eqx", "rows")
+    >>> len(answer), sorted({"epoch_time", "memory", "feasible"} & set(answer))
+    (200, ['epoch_time', 'feasible', 'memory'])
+    """
+    expect_extra()
+    import pandas as pd
+
+    known = surrogate if isinstance(surrogate, Surrogate) else load_surrogate(surrogate)
+    frame = rows if isinstance(rows, pd.DataFrame) else read_table(Path(rows))
+    predictions = known.apply(frame)
+    columns = {
+        **{name: frame[name].to_numpy() for name in LABELS if name in frame},
+        "comp_time": predictions.comp_time,
+        "comm_time": predictions.comm_time,
+        EPOCH: predictions.epoch_time,
+        "memory": predictions.memory,
+        "feasible": predictions.feasible,
+        "feasible_chance": predictions.chance,
+    }
+    if len(known.members) > 1:
+        columns["epoch_time_spread"] = predictions.spread
+    return pd.DataFrame({**columns, "outside": name_outside(known, frame)})
+
+
+def name_outside(surrogate: Surrogate, frame: "pd.DataFrame") -> list[str]:
+    """Name the features outside the training range [row], separated by ', '."""
+    names = np.array(surrogate.encoding.watched)
+    named = []
+    for row in surrogate.encoding.find_outside(frame):
+        outside = names[row]
+        rest = [f"{len(outside) - SHOWN} more"] if len(outside) > SHOWN else []
+        named.append(", ".join([*outside[:SHOWN], *rest]))
+    return named
+
+
+def read_table(path: Path) -> "pd.DataFrame":
+    """Read rows of a Parquet or CSV file, or of a data set. InputError: none, or damaged."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if path.is_dir():
+        samples = open_samples(path)
+        return samples.read([*LABELS, *samples.list_columns("feature", constants=True)])
+    if not path.is_file():
+        raise InputError("no such file", where=str(path))
+    try:
+        frame = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
+    except (ValueError, OSError, pa.ArrowException) as error:
+        raise InputError(
+            "cannot be read as a table", where=str(path), advice="give a Parquet or .csv file"
+        ) from error
+    if not len(frame):
+        raise InputError("no rows", where=str(path))
+    return frame

@@ -10,8 +10,7 @@ import numpy as np
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.sweep.exports.target import check_target
 from paradl.sweep.samples.read import open_samples
-from paradl.sweep.surrogates.encoding import fit_encoding
-from paradl.sweep.surrogates.rows import SampleRows, read_rows
+from paradl.sweep.surrogates.rows import SampleRows, fit_encoding, read_rows
 from paradl.sweep.surrogates.surrogate import (
     MOST_MEMBERS,
     MOST_WIDTH,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import clusters, forecasts, layout_runs, layouts, unseen
+from benchmarks import layout_runs, layouts, scoreboard
 from paradl.grids.entries.transformer_rates import FITTED, find_peaks
 from paradl.grids.library import find
 from paradl.grids.reading.errors import InputError
@@ -30,7 +30,7 @@ def test_allocated_memory_is_met_and_a_card_shows_more() -> None:
 
 def test_shipped_rates_meet_published_times() -> None:
     """By a third of the runs, in all stacks; the page has all, each 25 ms."""
-    runs = [run for run in layouts.select_timed() if forecasts.is_dense(run)]
+    runs = [run for run in layouts.select_timed() if scoreboard.is_dense(run)]
     assert len(runs) == 351
     runs = runs[::3]
     logs = layouts.compare_times(runs, FITTED)
@@ -132,10 +132,10 @@ def test_a_cluster_is_its_system_but_for_what_is_stated(
     name: str, system: str, changes: dict[str, float]
 ) -> None:
     before = list_values(find("system", system, Path()).definition())
-    after = list_values(clusters.find_cluster(name).definition())
+    after = list_values(layout_runs.find_cluster(name).definition())
     changed = {key: value for key, value in after.items() if before.get(key) != value}
     roomy = {key for key in changed if key == "size" or key.endswith(".pes")}
-    assert {changed.pop(key) for key in roomy} == {clusters.MOST_PES}
+    assert {changed.pop(key) for key in roomy} == {layout_runs.MOST_PES}
     changed.pop("name", None)
     assert changed == changes
     assert before.keys() <= after.keys()
@@ -146,7 +146,7 @@ def test_systems_of_runs_are_those_of_the_catalogue() -> None:
     runs = [*layout_runs.read_runs(), *layout_runs.read_runs(layout_runs.UNSEEN)]
     for run in runs:
         assert run.layout.pes[0] <= run.system.most_pes
-        catalogue = clusters.CLUSTERS.get(run.system.name, clusters.Cluster(run.system.name))
+        catalogue = layout_runs.CLUSTERS.get(run.system.name, layout_runs.Cluster(run.system.name))
         assert run.device == find("system", catalogue.system, Path()).pe.device
     racks = [run.system for run in runs if run.system.pes_per_node == 72]
     assert {system.links_per_node for system in racks} == {72}
@@ -166,21 +166,21 @@ def test_accuracy_is_that_of_compare() -> None:
 
 
 @pytest.fixture(scope="module")
-def predicted() -> list[forecasts.Forecast]:
+def predicted() -> list[scoreboard.Forecast]:
     """The runs that no fit has seen, as predicted."""
-    return unseen.forecast_runs()
+    return scoreboard.forecast_runs()
 
 
-def test_parts_of_the_runs_that_no_fit_has_seen(predicted: list[forecasts.Forecast]) -> None:
+def test_parts_of_the_runs_that_no_fit_has_seen(predicted: list[scoreboard.Forecast]) -> None:
     """Each has a finite prediction; labels divide a collection, each run once by each."""
-    assert np.isfinite(forecasts.list_logs(predicted)).all()
-    parts = dict(unseen.divide(predicted))
+    assert np.isfinite(scoreboard.list_logs(predicted)).all()
+    parts = dict(scoreboard.divide(predicted))
     assert {name: len(parts[name]) for name in ("transformers", "mlperf")} == {
         "transformers": 145,
         "mlperf": 52,
     }
     for collection in ("transformers", "mlperf"):
-        for find_label in unseen.LABELS:
+        for find_label in scoreboard.LABELS:
             counts = Counter(find_label(row.run) for row in parts[collection])
             assert {name: len(parts[f"{collection}, {name}"]) for name in counts} == counts
     dense, experts = (parts[f"transformers, {name}"] for name in ("dense", "mixtures of experts"))
@@ -208,9 +208,9 @@ def test_the_page_is_what_the_stated_fits_predict() -> None:
     assert [float(row[9]) for row in rows[::5]] == pytest.approx(predicted, rel=1e-3)
 
 
-def test_the_page_shows_the_runs_that_no_fit_has_seen(predicted: list[forecasts.Forecast]) -> None:
+def test_the_page_shows_the_runs_that_no_fit_has_seen(predicted: list[scoreboard.Forecast]) -> None:
     _, table, *_ = read_tables()
-    assert table == unseen.summarise(predicted)
+    assert table == [scoreboard.sum_up(*part) for part in scoreboard.divide(predicted)]
 
 
 def test_the_sums_are_those_of_the_rows() -> None:

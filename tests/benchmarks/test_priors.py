@@ -87,7 +87,7 @@ def test_a_fit_recovers_the_values_that_made_its_rows():
     runs = [run for run in priors.read_runs() if run.use == "fit"]
     rates = priors.predict(runs, values).tolist()
     runs = [replace(run, images_per_s=rate) for run, rate in zip(runs, rates, strict=True)]
-    fitted = priors.fit(runs)
+    fitted = priors.fit(tuple(runs))
     assert priors.mean_error(priors.errors(runs, fitted)) < 0.02
     assert fitted["efficiency_conv2d.fp32"] == pytest.approx(0.4, rel=0.1)
 

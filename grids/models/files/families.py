@@ -20,8 +20,7 @@ from pydantic_core import CoreSchema
 
 from paradl.grids.entries.entry import Record
 from paradl.grids.entries.names import CATALOGUE
-from paradl.grids.models.files.forms import fill_settings, is_required
-from paradl.grids.models.files.template import Template
+from paradl.grids.models.files.template import Template, fill_settings, is_required
 from paradl.grids.models.steps.step import Steps
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.yamlfile import KeyLocation, explain_error, join_keys, load

@@ -1,6 +1,6 @@
 """Model files with settings and words, and the plain steps they expand to.
 
-    settings: {stages: required, width: 64}   # grids/models/files/forms.py
+    settings: {stages: required, width: 64}   # required: no default
     words:                                    # the file's own steps
       convolve:
         settings: {filters: required, kernel: 3}
@@ -22,7 +22,8 @@
 
 Any text below `layers` may contain expressions (grids/models/files/expressions.py). A word sees the
 file's settings and its own; `set` lasts until the end of the file, or of its word. Without `index`
-a repetition stays one plain step, which names its layers itself.
+a repetition stays one plain step, which names its layers itself. A default may be an expression of
+earlier settings; a list of one mapping with a required key is the form of each item of a list.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,10 +34,74 @@ from pydantic import Field
 
 from paradl.grids.entries.entry import Record
 from paradl.grids.models.files.expressions import fill_in
-from paradl.grids.models.files.forms import Form, fill_settings, go_below, refuse_unknown
-from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.grids.reading.plainyaml import DEEPEST
 from paradl.grids.reading.yamlfile import KeyPath, Where
+
+REQUIRED = "required"
+
+Form = dict[str, Any]
+Names = Mapping[str, object]
+
+
+def go_below(where: Where, *keys: str | int) -> Where:
+    """Return `where` for places below these keys."""
+    return lambda path: where((*keys, *path))
+
+
+def fill_settings(form: Form, given: object, names: Names, where: Where) -> dict[str, object]:
+    """Return the given settings plus defaults; InputError for an unknown or missing setting.
+
+    names: further names for expressions. where: turns a setting's key path into its place.
+    """
+    if not isinstance(given, Mapping):
+        raise InputError(f"expected a mapping, got {shorten(given)}", where=where(()))
+    refuse_unknown(given, form, where)
+    filled: dict[str, object] = {}
+    for key, default in form.items():
+        filled[key] = _fill_one(key, default, given, {**names, **filled}, where)
+    return filled
+
+
+def _fill_one(
+    key: str, form: Any, given: Mapping[str, object], names: Names, where: Where
+) -> object:
+    """Return one setting, given or by default."""
+    if key in given:
+        items = isinstance(form, list)
+        return _fill_items(form, given[key], go_below(where, key)) if items else given[key]
+    if is_required(form):
+        raise InputError("this key is missing", where=where((key,)), page="wrong-key")
+    return fill_in(form, names) if isinstance(form, str) else form
+
+
+def _fill_items(form: list[Any], given: object, where: Where) -> object:
+    """Return a list, whose items get defaults if the form describes them."""
+    if not is_required(form):
+        return given
+    if not isinstance(given, list):
+        raise InputError(f"expected a list, got {shorten(given)}", where=where(()))
+    return [
+        # Without names: defaults of an item follow from the item alone.
+        fill_settings(form[0], item, {}, go_below(where, position))
+        for position, item in enumerate(given)
+    ]
+
+
+def is_required(form: object) -> bool:
+    """True if a setting has no default."""
+    if isinstance(form, list) and len(form) == 1 and isinstance(form[0], dict):
+        return REQUIRED in form[0].values()
+    return form == REQUIRED
+
+
+def refuse_unknown(given: Mapping[str, object], known: Mapping[str, object], where: Where) -> None:
+    """Raise InputError for an unknown key."""
+    for key in given:
+        if key not in known:
+            advice = suggest_name(key, known)
+            raise InputError("unknown key", where=where((key,)), advice=advice, page="wrong-key")
+
 
 MOST_TIMES = 1000
 # A network has at most 5,000 layers, few of them with more than 20 values.

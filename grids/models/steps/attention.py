@@ -6,12 +6,19 @@
       - attention: {heads: 32, kv_heads: 8, head_features: 128, rotary: true, bias: false}
       - attention: {score: additive, keys: encoder, normalise: true}
       - matmul: {by: keys, transpose: true, heads: 8}  # just a product of two tensors
+      - latent_attention:
+          {heads: 128, query_rank: 1536, rank: 512, content: 128, rotary: 64, value: 128}
 
 Dot-product attention is Vaswani et al. 2017, equation 1: softmax(Q K^T / sqrt(d)) V, with
 projections of Q, K, V and of the result. Additive attention is Bahdanau et al. 2015,
 v tanh(W q + U k); when normalised (Salimans and Kingma 2016), v has a length and the sum a bias, as
 in the GNMT of TensorFlow and PyTorch. Every operation is a row of the layer table, as frameworks
 without fused kernels run it: the scores of all pairs of positions go through memory, and are kept.
+
+Latent attention is DeepSeek-V2 (arXiv 2405.04434), section 2.1, as in training: keys and values of
+all heads are materialised from a few features per position. The query and key of a head have
+`content` features, and `rotary` ones that are rotated by position; the rotary part of the key is
+shared by all heads.
 """
 
 from dataclasses import replace
@@ -186,3 +193,57 @@ class Attention(BuildingSettings):
         scores = site.add(f"{name}.scores", "matmul", passage, hidden)
         weights = site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
         return collect(site, f"{name}.context", weights, memory, Reading(1, 1))
+
+
+# Recomputed from latent features when Megatron recomputes this module.
+UP = Role(module="mla_up_proj")
+
+
+class LatentAttention(BuildingSettings):
+    """Attention with latent keys and values; query_rank: rank of latent queries, if any.
+
+    causal, window: as of `attention`.
+    """
+
+    bare: ClassVar[str] = "heads"
+
+    heads: Count
+    rank: Count
+    content: Count
+    rotary: Count
+    value: Count
+    query_rank: Count | None = None
+    causal: bool = False
+    window: Count | None = None
+
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        positions, features = expect_sequence(name, x.tensor)
+        depth = self.content + self.rotary
+        query = self._build_queries(name, x, depth, site)
+        latent = project(site, f"{name}.latent", x, self.rank + self.rotary, bias=False)
+        # Only latent features are normalised, not the rotary ones.
+        ranked = make_sequence(positions, self.rank)
+        passage = Passage(ranked, ranked, role=UP)
+        normal = site.add(f"{name}.latent_norm", "rmsnorm", passage, latent)
+        width = self.content + self.value
+        # Rotation copies the keys, so only the values are still read from this output.
+        role = Role("columns", "heads", self.heads, UP.module, kept=self.value / width)
+        written = project(site, f"{name}.key_value", normal, self.heads * width, role, bias=False)
+        keys = make_sequence(positions, self.heads * depth)
+        key = site.add(f"{name}.key_rotary", "rotary", Passage(keys, keys), written, latent)
+        values = LayerOutput(make_sequence(positions, self.heads * self.value), written.maker)
+        reading = Reading(self.heads, self.heads, self.causal, self.window or 0)
+        scores = compare(site, f"{name}.scores", query, key, reading)
+        weights = weigh(site, name, scores, reading)
+        context = collect(site, f"{name}.context", weights, values, reading)
+        role = Role("rows", "heads", self.heads)
+        return project(site, f"{name}.output", context, features, role, bias=False)
+
+    def _build_queries(self, name: str, x: LayerOutput, depth: int, site: Site) -> LayerOutput:
+        """Build the rotated queries of all heads."""
+        if self.query_rank is not None:
+            x = project(site, f"{name}.query_latent", x, self.query_rank, bias=False)
+            x = site.add(f"{name}.query_norm", "rmsnorm", replace(keep_sizes(x), role=UP), x)
+        role = Role("columns", "heads", self.heads, UP.module)
+        query = project(site, f"{name}.query", x, self.heads * depth, role, bias=False)
+        return site.add(f"{name}.query_rotary", "rotary", keep_sizes(query), query)

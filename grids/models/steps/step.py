@@ -30,39 +30,92 @@ A step is a word, or a mapping of one word to its settings; a bare value sets th
       - fc: {outputs: 4096, bias: true, name: fc6}
       - fc: targets                 # one output per target of the data set
 
-Sequences have further words: grids/models/steps/sequences.py, attention.py, latent_attention.py,
-lstm.py, vocabularies.py. Kernel, stride and padding are a number for all
-dimensions, or a list in the order [d,] h, w. Padding is per side; "same" pads by kernel - 1 in
-total, so the extent is divided by the stride and rounded up. Any step takes a `name`; by default it
-is its word and a number.
+Sequences have further words: grids/models/steps/sequences.py, attention.py, vocabularies.py.
+Kernel, stride and padding are a number for all dimensions, or a list in the order [d,] h, w.
+Padding is per side; "same" pads by kernel - 1 in total, so the extent is divided by the stride and
+rounded up. Any step takes a `name`; by default it is its word and a number. A layer without a step
+of its own is `free`: no group can split it.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
 
-from pydantic import Field, GetJsonSchemaHandler, create_model, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    Tag,
+    create_model,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from paradl.grids.entries.entry import Count, Name, Record
+from paradl.grids.entries.entry import Count, Name, Record, refuse_bool
 from paradl.grids.models.kinds import KIND_OF_STEP, LayerKind
-from paradl.grids.models.steps.attention import Attention, MatMul
-from paradl.grids.models.steps.freelayer import Free
-from paradl.grids.models.steps.latent_attention import LatentAttention
-from paradl.grids.models.steps.lstm import Lstm
+from paradl.grids.models.steps.attention import Attention, LatentAttention, MatMul
 from paradl.grids.models.steps.sequences import (
     ClassToken,
     FirstToken,
     Gated,
     LinearSettings,
+    Lstm,
     Positions,
     ToSequence,
 )
-from paradl.grids.models.steps.settings import LayerSettings, StepSettings, count_outputs
+from paradl.grids.models.steps.settings import (
+    BY_FORM,
+    LIST,
+    LayerSettings,
+    Number,
+    StepSettings,
+    Targets,
+    count_outputs,
+)
 from paradl.grids.models.steps.vocabularies import EmbeddingSettings, Logits, SampledSoftmaxSettings
 from paradl.grids.models.steps.windows import AdaptivePool, Conv, Pool, TransposedConv
-from paradl.grids.models.tensors import Passage, Shape
-from paradl.grids.reading.errors import shorten
+from paradl.grids.models.tensors import Counts, Passage, Shape
+from paradl.grids.reading.errors import InputError, shorten
+
+# The bound of a layer table; more is a typo.
+Amount = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False), BeforeValidator(refuse_bool)]
+OutputSizes = Annotated[tuple[Count, ...], Field(min_length=1, max_length=4), Tag(LIST)]
+
+
+class Free(LayerSettings):
+    """Forward operations per sample, weights, and items in and out per sample.
+
+    inputs: by default all incoming items. outputs: their number, or C x extents; by default the
+    input's sizes. A sequence may become an image, as some attention does between its layers.
+    """
+
+    flops: Amount
+    weights: Amount = 0.0
+    biases: Amount = 0.0
+    inputs: Amount | None = None
+    outputs: Annotated[Number | Targets | OutputSizes, BY_FORM] | None = None
+
+    def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
+        y = self._find_output(layer, x, targets)
+        inputs = float(x.items) if self.inputs is None else self.inputs
+        counts = Counts(inputs=inputs, weights=self.weights, biases=self.biases, flops=self.flops)
+        return Passage(x, y, counts=counts)
+
+    def _find_output(self, layer: str, x: Shape, targets: int | None) -> Shape:
+        """Return the output, of the input's rank unless a sequence becomes an image."""
+        if self.outputs is None:
+            return x
+        if self.outputs == "targets" or isinstance(self.outputs, int):
+            channels = count_outputs(layer, self.outputs, targets)
+            return Shape(channels, x.flat.extents)
+        is_folded = len(x.extents) == 1 and len(self.outputs) > len(x.sizes)
+        if len(self.outputs) != len(x.sizes) and not is_folded:
+            raise InputError(
+                f"outputs: expected a number, or C and {len(x.extents)} extents, "
+                f"got {len(self.outputs)} numbers",
+                where=f"layer {layer}",
+            )
+        return Shape(self.outputs[0], self.outputs[1:])
 
 
 class Fc(LayerSettings):

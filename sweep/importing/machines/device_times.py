@@ -1,21 +1,29 @@
 """Times on this device, through JAX: products and convolutions by shape, memory, launches, layers.
 
 A time is the median of repeated calls after a first one, which compiles; every call is waited for.
+Of a network the sum of all layers becomes a profile in its file.
 """
 
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from paradl.grids.entries.precision import PrecisionName
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture, Profile
 from paradl.grids.models.kinds import KINDS
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.plainyaml import write_plain
+from paradl.grids.reading.textfile import write_text
+from paradl.grids.reading.yamlfile import validate
 
 TYPES = {"fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "amp": "float16"}
 PATIENCE = 0.3  # [s] of repeated calls
@@ -191,3 +199,34 @@ def _pad(before: int, after: int, stride: int, span: int) -> tuple[int, int]:
     """Return rows to add so that windows make `after` rows of `before`."""
     more = max(0, (after - 1) * stride + span - before)
     return more // 2, more - more // 2
+
+
+def profile_model(
+    reference: str,
+    dataset: str,
+    batch: int,
+    precision: PrecisionName,
+    device: str,
+    report: Callable[[str], None],
+) -> tuple[Architecture, list[dict[str, object]]]:
+    """Time the layers of a network for a data set's samples.
+
+    Returns the network with a further profile, and a row for each layer. device: its name.
+    InputError: a bad name.
+    """
+    model, data = find("model", reference, Path()), find("dataset", dataset, Path())
+    conditions = {"device": device, "shape": data.shape, "batch": batch, "precision": precision}
+    source = f"measured: sum of its layers on {describe_device()}, by paradl probe model"
+    # Before layers are timed for minutes; the seconds come last.
+    profile = validate(Profile, {**conditions, "seconds": 1.0, "source": source}, "")
+    times = time_layers(model.table(data), batch, precision, report)
+    # Four digits: repeated runs differ by more.
+    seconds = float(f"{sum(time for _, time in times) / batch:.4g}")
+    timed = profile.model_copy(update={"seconds": seconds})
+    profiled = model.model_copy(update={"profiles": (*model.profiles, timed)})
+    return profiled, [{"layer": name, "seconds": time} for name, time in times]
+
+
+def write_model(model: Architecture, path: Path) -> None:
+    """Write a network's file."""
+    write_text(write_plain(model.definition(), width=100), path)

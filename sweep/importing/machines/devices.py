@@ -1,15 +1,31 @@
-"""GPUs by the names that tools print: their peaks and memory, from the catalogue's machines."""
+"""GPUs of a node: by the names that tools print, and in NCCL's topology (`NCCL_TOPO_DUMP_FILE`).
+
+    <system version="1"><cpu numaid="0" ...><pci busid="0000:0f:00.0" ...>
+      <gpu dev="0" sm="90" rank="0" gdr="1"><nvlink target="..." count="18" tclass="..."/></gpu>
+      <nic><net name="mlx5_0" dev="0" speed="400000" port="1" .../></nic></pci></cpu></system>
+
+Peaks and memory are those of the catalogue's machines. Speeds of adapters are in Mbit/s. The format
+is that of NCCL's src/graph/xml.cc.
+"""
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
+from xml.etree import ElementTree
+from xml.parsers import expat
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from paradl.grids.entries.systems import ProcessingElement, System
 from paradl.grids.library import find
 from paradl.grids.reading.csvfile import read_rows
-from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.errors import InputError, format_count, shorten
+from paradl.grids.reading.textfile import read_text
+from paradl.grids.reading.units import format_quantity
 
 # Patterns in a name, and the catalogue's machine with this PE; the first that fits counts. None:
 # peaks, memory or links differ from those of the modules below.
@@ -40,11 +56,6 @@ MACHINES: tuple[tuple[tuple[str, ...], str | None], ...] = (
     (("mi300x",), "mi300x"),
     (("mi250x",), "frontier"),
 )
-# Compute capabilities, times ten, by the first part of `pe.device`.
-CAPABILITIES = {
-    **{"p100": 60, "v100": 70, "a100": 80, "a10": 86, "l40s": 89, "rtx4090": 89, "h100": 90},
-    **{"h200": 90, "gh200": 90, "b200": 100, "gb200": 100, "b300": 103, "gb300": 103},
-}
 # Words of names that tell no GPUs apart.
 VENDORS = {"nvidia", "tesla", "geforce", "amd", "instinct"}
 MEBIBYTE = 2.0**20
@@ -144,3 +155,132 @@ def _find_stated(name: str) -> float | None:
     # A GH200's name states the memory of its CPU.
     stated = None if "GH200" in name else re.search(r"(\d+)\s*GB", name)
     return float(stated[1]) * 1e9 if stated else None
+
+
+# [B/s] of one NVLink, one direction, by the first compute capability that has it: data sheets of
+# P100, V100 (and A100, H100), B200.
+NVLINKS = {60: 20e9, 70: 25e9, 100: 50e9}
+PCIE = 64e9  # [B/s] of the fastest in use: version 5.0, 16 lanes, one direction
+POWER = "0x068001"  # class of IBM's CPUs, which have NVLinks, too
+# Larger counts and speeds [Mbit/s] are no hardware's.
+MOST_LINKS, MOST_CAPABILITY, MOST_SPEED = 1024, 1000, 1e8
+
+
+@dataclass
+class Topology:
+    """A node. nvlinks: of one GPU. adapters: their bandwidths [B/s] by name.
+
+    groups: GPUs that NVLinks join, directly, through others or through switches.
+    """
+
+    path: Path
+    gpus: int = 0
+    nvlinks: int = 0
+    capability: int = 0
+    adapters: dict[str, float] = field(default_factory=dict)
+    groups: list[list[int]] = field(default_factory=list)
+
+    @property
+    def links(self) -> list[float]:
+        """[B/s] of the adapters that PEs use: the fastest ones; others are for storage and ssh."""
+        fastest = max(self.adapters.values(), default=0.0)
+        return [speed for speed in self.adapters.values() if speed == fastest]
+
+    @property
+    def nvlink_bandwidth(self) -> float:
+        """[B/s] that a GPU's NVLinks carry in one direction by the data sheet; 0 without them."""
+        known = [speed for capability, speed in NVLINKS.items() if capability <= self.capability]
+        return self.nvlinks * known[-1] if known else 0.0
+
+    @property
+    def most_bandwidth(self) -> float:
+        """[B/s] that a ring of all GPUs cannot exceed; infinite if the file does not tell."""
+        # Of AMD's GPUs it states no compute capability.
+        joined = self.nvlink_bandwidth if len(self.groups) == 1 else 0.0
+        return max(joined, PCIE) if self.capability else np.inf
+
+    @property
+    def joined(self) -> str:
+        """What NVLinks join, in words; empty if that is all GPUs, or if there are none."""
+        shown = ", ".join("-".join(map(str, group)) for group in self.groups if len(group) > 1)
+        return f"NVLinks join only the GPUs {shown}" if shown and len(self.groups) > 1 else ""
+
+    @property
+    def described(self) -> str:
+        """The node in words."""
+        links = format_quantity(self.nvlink_bandwidth, "B/s", 3)
+        adapters = [format_quantity(speed, "B/s", 3) for speed in self.links]
+        slower = format_count(len(self.adapters) - len(adapters), "slower one")
+        return (
+            f"{self.path}: {format_count(self.gpus, 'GPU')}, with "
+            f"{format_count(self.nvlinks, 'NVLink')} each, {links} one way; "
+            f"{f'{self.joined}; ' if self.joined else ''}"
+            f"{format_count(len(adapters), 'adapter')}{f' of {adapters[0]}' if adapters else ''}"
+            f"{f'; {slower}, not counted' if len(self.adapters) > len(adapters) else ''}"
+        )
+
+
+def read_topology(path: Path) -> Topology:
+    """Return the topology in a file. InputError: it is no XML, has entities, or no GPU."""
+    text = read_text(path)
+    # An entity of ten lines expands to gigabytes, or reads other files; NCCL declares none.
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise InputError("document types and entities are not read", where=str(path))
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise InputError(
+            f"no XML: {expat.ErrorString(error.code)}",
+            where=f"{path}:{error.position[0]}",
+            advice="is it cut off?",
+        ) from None
+    topology = Topology(path)
+    links: list[tuple[str, str]] = []
+    busids: list[str] = []
+    for place in root.iter():
+        for gpu in place.findall("gpu"):
+            busids.append(place.get("busid", "").lower())
+            ends = [link for link in gpu.iter("nvlink") if link.get("tclass") != POWER]
+            links += [(busids[-1], link.get("target", "").lower()) for link in ends]
+            count = sum(_read_number(link, "count", MOST_LINKS, path) for link in ends)
+            topology.nvlinks = max(topology.nvlinks, int(count))
+            topology.capability = int(_read_number(gpu, "sm", MOST_CAPABILITY, path, "0"))
+    for net in root.iter("net"):
+        # An adapter without a speed carries nothing.
+        if speed := _read_number(net, "speed", MOST_SPEED, path, "0"):
+            topology.adapters[f"{net.get('name')}:{net.get('port', '')}"] = speed * 1e6 / 8
+    topology.gpus, topology.groups = len(busids), _group(busids, links)
+    if not topology.gpus:
+        raise InputError(
+            "expected NCCL's topology, got no GPU", where=str(path), advice="is it the right file?"
+        )
+    return topology
+
+
+def _read_number(
+    element: ElementTree.Element, name: str, most: float, path: Path, missing: str = ""
+) -> float:
+    """Return an element's number, of at least 0. missing: its text where it has none."""
+    text = element.get(name, missing)
+    try:
+        number = float(text)
+    except ValueError:
+        number = np.nan
+    if not 0 <= number <= most:
+        raise InputError(
+            f"{element.tag} {name}: expected a number of at most {most:,.0f}, got {shorten(text)}",
+            where=str(path),
+            advice="is the file damaged?",
+        )
+    return number
+
+
+def _group(busids: list[str], links: list[tuple[str, str]]) -> list[list[int]]:
+    """Return the GPUs that links join. links: from a GPU, to another one or to a switch."""
+    places = {busid: number for number, busid in enumerate(busids)}
+    # Switches of a node are one: each GPU is linked to all of them.
+    ends = np.array([[places[a], places.get(b, len(busids))] for a, b in links], int).reshape(-1, 2)
+    size = len(busids) + 1
+    graph = coo_array((np.ones(len(ends)), ends.T), (size, size))
+    labels = connected_components(graph, directed=False)[1][:-1]
+    return [np.flatnonzero(labels == label).tolist() for label in dict.fromkeys(labels)]

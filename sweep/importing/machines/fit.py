@@ -270,23 +270,6 @@ def _fit_line(x: Floats, y: Floats) -> tuple[float, float]:
     return float(alpha), float(beta)
 
 
-def describe_misfits(measurement: Measurement, errors: Floats) -> list[str]:
-    """List ranges of sizes that the lines miss by more than `MISFIT`, in words."""
-    order = np.argsort([row.size for row in measurement.samples])
-    sizes = np.array([row.size for row in measurement.samples])[order]
-    missed = errors[order] > MISFIT
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], missed, [False]]).astype(int)))
-    return [
-        f"{_format_range(sizes[start], sizes[end - 1])} B: off by up to "
-        f"{100 * np.expm1(errors[order][start:end].max()):.0f} %"
-        for start, end in zip(edges[::2], edges[1::2], strict=True)
-    ]
-
-
-def _format_range(least: float, most: float) -> str:
-    return f"{least:.4g}" + (f" to {most:.4g}" if most > least else "")
-
-
 def rate_run(system: System, run: Measurement) -> dict[str, Any]:
     """Return how well the machine predicts a run's rows, with the series of a picture."""
     seconds, predicted = np.array([row.seconds for row in run.samples]), predict(system, run)
@@ -306,7 +289,6 @@ def rate_run(system: System, run: Measurement) -> dict[str, Any]:
         "median_error": float(np.expm1(np.median(errors))),
         "median_error_above_1MB": float(np.expm1(np.median(large))) if len(large) else None,
         "worst_error": float(np.expm1(errors.max())),
-        "misfits": describe_misfits(run, errors),
         "sizes": [row.size for row in run.samples],
         "measured": seconds.tolist(),
         "predicted": predicted.tolist(),

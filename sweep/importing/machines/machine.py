@@ -18,15 +18,14 @@ from paradl.grids.reading.errors import InputError, format_count
 from paradl.grids.reading.textfile import write_text
 from paradl.grids.reading.units import format_quantity
 from paradl.sweep.importing.machines.devices import (
-    CAPABILITIES,
     Device,
+    Topology,
     expect_one_device,
     find_machine,
     with_memory,
 )
 from paradl.sweep.importing.machines.fit import MISFIT, Fitted, LineFitter, rate_run, with_lines
 from paradl.sweep.importing.machines.measurements import STEPS, Measurement
-from paradl.sweep.importing.machines.topology import Topology
 
 # Whose lines stand for messages from PE to PE, the first that there is. An all-reduce comes last:
 # switches that reduce carry more than a link.
@@ -150,20 +149,7 @@ class _Builder:
         elif known:
             like = known[0]
             self.tags |= {"pe": f"data sheet, as {like.name}", "precision": "assumed"}
-        self.expect_capability(like)
         return like
-
-    def expect_capability(self, like: System | None) -> None:
-        """Raise InputError if a topology is not of this machine's GPUs."""
-        expected = like and CAPABILITIES.get(like.pe.device.partition("-")[0])
-        for node in self.evidence.topologies:
-            if like and expected and node.capability not in (0, expected):
-                raise InputError(
-                    f"the GPUs have compute capability {node.capability / 10:g}, and "
-                    f"{like.pe.name} has {expected / 10:g}",
-                    where=str(node.path),
-                    advice="import only files of one machine",
-                )
 
     def find_pe(self, like: System) -> ProcessingElement:
         """Return the PE, with its memory as measured, if it was."""

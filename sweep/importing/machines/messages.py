@@ -13,8 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from paradl.grids.reading.errors import InputError, shorten
-from paradl.sweep.importing.machines.loglines import MOST_ROWS, parse_figure, read_lines
-from paradl.sweep.importing.machines.measurements import Measurement, Sample, find_collective
+from paradl.sweep.importing.machines.measurements import (
+    MOST_ROWS,
+    Measurement,
+    Sample,
+    find_collective,
+    parse_figure,
+    read_lines,
+)
 
 OSU_TITLE = re.compile(r"#\s*OSU (.*?)\s+(?:Test\s+)?v[\d.]+")
 OSU_UNITS = {"us": 1e-6, "mb/s": 1e6}

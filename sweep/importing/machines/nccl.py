@@ -16,14 +16,16 @@ from pathlib import Path
 from statistics import median
 
 from paradl.grids.reading.errors import InputError, shorten
-from paradl.sweep.importing.machines.loglines import MOST_ROWS, parse_figure, read_lines
 from paradl.sweep.importing.machines.measurements import (
+    MOST_ROWS,
     Measurement,
     Sample,
     count_ranks,
     expect_plausible,
     find_bus_factor,
     find_collective,
+    parse_figure,
+    read_lines,
 )
 
 HOST = re.compile(r"#?\s*Rank\s+\d+ .*\bon\s+(\S+)\s+device\s+\d+\s*(?:\[[^\]]*\])?\s*(.*)")

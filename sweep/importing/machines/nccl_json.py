@@ -13,8 +13,7 @@ from typing import Any
 
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.textfile import parse_json, read_text
-from paradl.sweep.importing.machines.loglines import MOST_ROWS
-from paradl.sweep.importing.machines.measurements import Measurement, find_collective
+from paradl.sweep.importing.machines.measurements import MOST_ROWS, Measurement, find_collective
 from paradl.sweep.importing.machines.nccl import LoggedRun, add_sample, finish
 
 MOST_BYTES = 2**26

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.textfile import open_file
-from paradl.sweep.importing.machines.devices import read_devices
-from paradl.sweep.importing.machines.loglines import read_lines
+from paradl.sweep.importing.machines.devices import read_devices, read_topology
 from paradl.sweep.importing.machines.machine import Evidence
+from paradl.sweep.importing.machines.measurements import read_lines
 from paradl.sweep.importing.machines.messages import read_messages
 from paradl.sweep.importing.machines.nccl import ROW, WANTED, read_nccl
 from paradl.sweep.importing.machines.nccl_json import read_json
-from paradl.sweep.importing.machines.topology import read_topology
 
 READERS = {"nccl": read_nccl, "json": read_json, "messages": read_messages}
 OSU_HEADER = re.compile(r"#\s*size\s+.*(latency|bandwidth|mb/s)")

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paradl.grids.convergence.catalogue import explain_missing, find_convergence, list_known_pairs
-from paradl.grids.convergence.entry import Convergence
+from paradl.grids.convergence.entry import Convergence, interpolate_epochs
 from paradl.grids.convergence.fit import fit
 from paradl.grids.convergence.points import pick_series, read_points
-from paradl.grids.convergence.table import interpolate_epochs
 from paradl.grids.entries.names import is_path, list_names, split_reference
 from paradl.grids.inputs.draws import draw_normals
 from paradl.grids.library import find

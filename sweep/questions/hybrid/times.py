@@ -19,7 +19,7 @@ from paradl.kernels.oracle.answer import find_limits, settle_choices
 from paradl.kernels.oracle.formulas import time_iteration
 from paradl.kernels.oracle.uncertainty import draw_times
 from paradl.sweep.answers.numbers import number
-from paradl.sweep.engine.compile_cache import keep_programs
+from paradl.sweep.engine.resources import keep_programs
 from paradl.sweep.questions.hybrid.epochs import COUNT
 
 # Fewest PE counts evaluated at once; counts are padded to powers of two to share programs.

@@ -9,9 +9,9 @@ from paradl.grids.graphs.links import Links, link_devices
 from paradl.grids.inputs.partition import place_stages
 from paradl.grids.library import find
 from paradl.grids.placing.highs import SolverError
-from paradl.grids.placing.packing import count_devices
 from paradl.grids.placing.pipelined_steps import Piped
 from paradl.grids.placing.problem import Problem
+from paradl.grids.placing.program import count_devices
 from paradl.grids.placing.solve import PlacementResult, Tell, count_nodes, solve
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.units import parse_count

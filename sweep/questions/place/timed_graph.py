@@ -82,7 +82,7 @@ def _ask_oracle(
     """Return the graph of a model's layers, with the oracle's times for one batch on one device."""
     from paradl.grids.inputs.find_placed import graph_layers  # late: imports JAX
     from paradl.sweep.cells.design_space import ONLY, Configuration
-    from paradl.sweep.engine.compile_cache import keep_programs
+    from paradl.sweep.engine.resources import keep_programs
 
     if batch is None:
         raise InputError("expected the samples of a step", where="batch", advice="such as 32")

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from paradl.grids.entries.datasets import Dataset
-from paradl.grids.graphs.graph import GraphTensor, Operator
-from paradl.grids.graphs.layer_graphs import make_graph
+from paradl.grids.graphs.graph import GraphTensor, Operator, make_graph
 from paradl.grids.library import find
 
 NET = {

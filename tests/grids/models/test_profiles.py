@@ -6,7 +6,7 @@ import pytest
 
 from paradl.grids.entries.datasets import Dataset
 from paradl.grids.library import find
-from paradl.grids.models.profiles import find_nearest_profile
+from paradl.grids.models.architecture import find_nearest_profile
 
 
 def model(name):

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from paradl.grids.graphs.graph import GraphTensor
-from paradl.grids.placing.critical_path import trace_path
 from paradl.grids.placing.problem import Problem
-from paradl.grids.placing.schedule import find_length, schedule_step
+from paradl.grids.placing.schedule import find_length, schedule_step, trace_path
 
 DEVICES = 3
 

@@ -6,8 +6,8 @@ import pytest
 from placement_toys import diamond, join_devices
 
 from paradl.grids.graphs.graph import NamedTensor, Operator, link_operators
-from paradl.grids.placing.packing import count_devices, pack
 from paradl.grids.placing.problem import Problem, pose_problem
+from paradl.grids.placing.program import count_devices, pack
 
 NODES = 1000
 

@@ -13,9 +13,9 @@ from paradl.grids.graphs.graph import NamedTensor, Operator, link_operators
 from paradl.grids.graphs.graphfile import find_graph
 from paradl.grids.graphs.links import link_devices
 from paradl.grids.library import find
-from paradl.grids.placing.parts import Parts
 from paradl.grids.placing.pipelined_steps import Piped
 from paradl.grids.placing.problem import pose_problem
+from paradl.grids.placing.search import Parts
 from paradl.grids.placing.solve import search_plan, solve
 
 LIMIT = 30.0  # [s]; none of these needs a tenth of it

@@ -15,8 +15,7 @@ from paradl.grids.reading.errors import InputError
 from paradl.sweep.answers.types.schemas import build_schemas
 from paradl.sweep.calibration.calibrate import format_file
 from paradl.sweep.calibration.cross_validation import leave_out
-from paradl.sweep.calibration.model_error import find_unseen_spread
-from paradl.sweep.calibration.residuals import find_residuals
+from paradl.sweep.calibration.residuals import find_residuals, find_unseen_spread
 from paradl.sweep.cli.main import main as run_command
 from paradl.sweep.show.comparison import show_calibration
 

@@ -7,7 +7,7 @@ import paradl
 from paradl.grids.entries.calibration import ASSUMED, CalibrationFile
 from paradl.kernels.names.stored import PERCENTILES
 from paradl.sweep.calibration.cross_validation import FITTED, leave_out, list_folds, predict_fitted
-from paradl.sweep.calibration.posterior import calibrate_machine
+from paradl.sweep.calibration.fit import calibrate_machine
 from paradl.sweep.calibration.residuals import find_residuals, rate_schemes
 from paradl.sweep.measured.compare import rate_prediction
 from paradl.sweep.measured.runs import PARTS

@@ -19,9 +19,15 @@ from paradl.grids.entries.calibration import (
     list_priors,
 )
 from paradl.kernels.derivatives.density import FitData, apply_parameters, find_surprise, log_times
-from paradl.sweep.calibration.fit import PROFILE, fit
+from paradl.sweep.calibration.fit import (
+    MACHINE,
+    PROFILE,
+    build_root,
+    calibrate_machine,
+    fit,
+    predict_unseen,
+)
 from paradl.sweep.calibration.observations import Observations
-from paradl.sweep.calibration.posterior import calibrate_machine
 from paradl.sweep.errors import RunError
 from paradl.sweep.measured.runs import MeasuredRun, RunTimes
 
@@ -66,7 +72,7 @@ def choose_parameters() -> dict[str, float]:
 
 
 TRUE = choose_parameters()
-MACHINE = [
+TRUE_PREDICTIONS = [
     set_parameters(
         TRUE, serial={model: {"factor": factor, "spread": 0.1} for model, factor in FACTORS.items()}
     )
@@ -97,7 +103,7 @@ def predict_totals(observations: Observations, file: CalibrationFile) -> np.ndar
 @pytest.fixture(scope="module")
 def observations(observed) -> Observations:
     """Runs of a machine of TRUE, without any noise."""
-    return observed(predict_rows(RUNS, "abci", MACHINE))
+    return observed(predict_rows(RUNS, "abci", TRUE_PREDICTIONS))
 
 
 @pytest.fixture(scope="module")
@@ -255,3 +261,31 @@ def test_slopes_of_the_density_are_its_differences(observed, shipped, monkeypatc
         ahead, behind = (float(program(at + sign * along, data)[0]) for sign in (step, -step))
         slope = along @ np.asarray(program(at, data)[1])
         assert slope == pytest.approx((ahead - behind) / (2 * step), rel=1e-4, abs=1e-3)
+
+
+def test_networks_share_the_machines_factor() -> None:
+    """Each has its own spread in all; any two have the machine's in common."""
+    spreads = np.array([0.15, 0.2, 0.5])
+    root = build_root(spreads)
+    assert root.shape == (3, 4)
+    shared = np.full((3, 3), MACHINE**2)
+    np.fill_diagonal(shared, spreads**2)
+    np.testing.assert_allclose(root @ root.T, shared)
+
+
+def test_before_any_run_a_network_is_as_its_prior() -> None:
+    unseen = predict_unseen(0.2, 0.0, 1.0)
+    assert [unseen.factor, unseen.spread] == pytest.approx([1, 0.2])
+
+
+def test_a_network_that_did_not_run_is_as_slow_as_the_machine() -> None:
+    """Of a known machine the network's own spread is left: 0.2^2 - 0.13^2."""
+    known = predict_unseen(0.2, 2.0, 0.0)
+    assert known.factor == pytest.approx(math.exp(2 * 0.13))
+    assert known.spread == pytest.approx(math.sqrt(0.2**2 - 0.13**2))
+
+
+def test_a_machine_that_is_known_better_leaves_less_open() -> None:
+    spreads = [predict_unseen(0.2, 1.0, variance).spread for variance in (1, 0.5, 0.1, 0)]
+    assert spreads == sorted(spreads, reverse=True)
+    assert len(set(spreads)) == 4

@@ -8,8 +8,14 @@ import pytest
 
 from paradl.grids.entries.calibration import ASSUMED, ModelError
 from paradl.kernels.names.stored import PERCENTILES
-from paradl.sweep.calibration.model_error import LEVEL, NEAR, find_model_error, find_unseen_spread
-from paradl.sweep.calibration.residuals import SCALES, Residuals
+from paradl.sweep.calibration.residuals import (
+    LEVEL,
+    NEAR,
+    SCALES,
+    Residuals,
+    find_model_error,
+    find_unseen_spread,
+)
 
 RUNS = 400
 TRUE = ModelError(serial=0.02, group=0.1, reduce=0.1, exchange=0.3, unseen=1.0, distance=0.5)

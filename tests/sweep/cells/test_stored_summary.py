@@ -12,10 +12,9 @@ from cubes import SMALL, stored
 import paradl
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cube.creation import create_cube
-from paradl.sweep.cube.layout import STATISTIC, SUMMARY
-from paradl.sweep.cube.plan import plan_cube
-from paradl.sweep.cube.statistics import TABLE, Statistic, list_objectives
+from paradl.sweep.cube.plan import STATISTIC, SUMMARY, plan_cube
 from paradl.sweep.cube.store import Cube, open_cube
+from paradl.sweep.cube.variables import TABLE, Statistic, list_objectives
 from paradl.sweep.engine.block import compute
 from paradl.sweep.engine.run import read_grid
 from paradl.sweep.questions.status import read_status, verify_status

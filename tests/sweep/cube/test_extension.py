@@ -19,8 +19,8 @@ from cubes import DATA, arrays, unmark
 import paradl
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.cube import extension, provenance
-from paradl.sweep.cube.creation import create_cube
+from paradl.sweep.cube import provenance
+from paradl.sweep.cube.creation import create_cube, extend_cube, plan_extension
 from paradl.sweep.cube.plan import Plan, plan_cube
 from paradl.sweep.cube.store import Cube, open_cube
 from paradl.sweep.engine.progress import silent
@@ -133,8 +133,8 @@ def ordered(table: pd.DataFrame, labels: dict[str, tuple[str, ...]]) -> pd.DataF
 def test_stored_values_keep_their_places(data_spec, tmp_path):
     grid = read_grid(data_spec)
     cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan_cube(grid))
-    to = extension.plan_extension(cube, read_grid(longer(data_spec, LONGER["all at once"])))
-    grid = extension.extend_cube(cube, to).grid
+    to = plan_extension(cube, read_grid(longer(data_spec, LONGER["all at once"])))
+    grid = extend_cube(cube, to).grid
     assert grid.labels == {
         "model": ("alexnet", "cosmoflow", "vgg16"),
         "dataset": ("cosmoflow-128", "imagenet", "imagenet-226"),

@@ -7,8 +7,7 @@ import pytest
 
 from paradl.sweep.cells.source import open_source
 from paradl.sweep.cube.creation import create_cube
-from paradl.sweep.cube.layout import MARKS_PER_FILE
-from paradl.sweep.cube.plan import plan_cube
+from paradl.sweep.cube.plan import MARKS_PER_FILE, plan_cube
 from paradl.sweep.cube.store import Cube, open_cube
 from paradl.sweep.engine.run import read_grid
 

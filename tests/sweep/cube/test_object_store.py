@@ -225,22 +225,19 @@ def test_a_store_that_goes_away(url, options, monkeypatch):
             paradl.run(ONE, url, progress=unplugged)
 
 
-def test_damaged_objects_are_named_and_made_anew(copy_url, monkeypatch):
+def test_damaged_objects_are_named_and_made_anew(copy_url):
     url, files = copy_url, fsspec.filesystem("s3")
-    names = ["summary/statistics/zarr.json", "comp_time/c.0.1.0.0.0.0", "memory/c.1.0.0.0.0.0"]
-    large, changed, gone = (f"{url}/{name}" for name in names)
-    whole = files.cat([large, changed, gone])
-    monkeypatch.setattr("paradl.sweep.cube.guarded_store.MAX_METADATA_BYTES", 100_000)
-    files.pipe(large, b" " * 100_001)
+    names = ["comp_time/c.0.1.0.0.0.0", "memory/c.1.0.0.0.0.0"]
+    changed, gone = (f"{url}/{name}" for name in names)
+    whole = files.cat([changed, gone])
     files.pipe(changed, files.cat(changed)[:-9] + b"?" + files.cat(changed)[-8:])
     files.rm(gone)
-    for name in names[1:]:
+    for name in names:
         with pytest.raises(RunError, match=f"{name} .*paradl status {url} --verify"):
             paradl.open_dataset(url)[name.partition("/")[0]].load()
     report = verify(url)
     assert [damage.file for damage in report.damaged] == names
-    assert "100,001 bytes" in report.damaged[0].what
     assert (report.whole, report.left) == (2, "")
     paradl.run(SMALL, url)
     assert read_status(url)["complete"]
-    assert files.cat([large, changed, gone]) == whole
+    assert files.cat([changed, gone]) == whole

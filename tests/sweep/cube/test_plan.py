@@ -1,11 +1,25 @@
 import math
+from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paradl.sweep.cube.plan import LAYER_CELLS, SHARD_CELLS, make_plan, plan_cube
+from paradl.sweep.cube.plan import (
+    DONE,
+    LAYER_CELLS,
+    NOT_SERIAL,
+    SERIAL,
+    SHARD_CELLS,
+    SUMMARY,
+    find_part,
+    find_shape,
+    lay_out,
+    make_plan,
+    plan_cube,
+)
 from paradl.sweep.engine.run import read_grid
 
 DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
@@ -98,3 +112,28 @@ def test_blocks_start_at_whole_shards(shape, shard_cells):
         for first in starts
         for start, shard in zip(first, plan.shard, strict=True)
     )
+
+
+# Blocks along PE counts and batches, the last ones of each cut short.
+PLAN = make_plan(DIMS, (2, 1, 1, 3, 5, 4), 13, alone=2, shard_cells=6)
+
+
+@pytest.mark.parametrize("name", ["comm_time", SUMMARY, DONE, SERIAL])
+def test_parts_cover_an_array(name) -> None:
+    seen = Counter[tuple[int, ...]]()
+    for block in range(PLAN.blocks):
+        place = find_part(name, PLAN, PLAN.find_region(block))
+        seen.update(product(*(range(value.start, value.stop) for value in place)))
+    assert set(seen) == set(product(*map(range, find_shape(name, PLAN))))
+    several = {PLAN.blocks // (2 * PLAN.grid[-1])} if name == SERIAL else {1}
+    assert set(seen.values()) == several
+
+
+def test_what_serial_time_does_not_vary_along() -> None:
+    assert set(DIMS) - set(lay_out(SERIAL, PLAN)) == set(NOT_SERIAL)
+
+
+def test_a_summary_has_statistics_in_the_place_of_pe_counts() -> None:
+    dims = list(lay_out(SUMMARY, PLAN))
+    assert dims == ["model", "dataset", "system", "strategy", "statistic", "pe_part", "batch"]
+    assert PLAN.grid[4] == find_shape(SUMMARY, PLAN)[5]

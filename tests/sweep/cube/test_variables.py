@@ -1,7 +1,9 @@
 import pytest
 
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.grid import read_grid
 from paradl.grids.outputs import ELASTICITIES, INTERVALS, OUTPUTS
-from paradl.sweep.cube.variables import VARIABLES
+from paradl.sweep.cube.variables import VARIABLES, describe_coordinate
 
 
 def test_every_output_is_in_the_table():
@@ -19,3 +21,24 @@ def test_every_output_is_in_the_table():
 )
 def test_attributes_say_what_a_variable_is(name, long_name, units):
     assert VARIABLES[name].attributes == {"long_name": long_name, "units": units}
+
+
+AXES = {
+    "model": "alexnet",
+    "dataset": "imagenet",
+    "system": "abci",
+    "pe": 1,
+    "batch": 1,
+    "layout": [{"group": 2}],
+}
+
+
+@pytest.mark.parametrize("name", [*PARAMETERS, "layout"])
+def test_every_axis_has_units(name):
+    assert describe_coordinate(name, read_grid({"axes": AXES}))["units"]
+
+
+@pytest.mark.parametrize(("scaling", "word"), [("weak", "replica"), ("strong", "mini-batch")])
+def test_the_batch_is_what_the_scaling_says(scaling, word):
+    grid = read_grid({"axes": AXES, "scaling": scaling})
+    assert word in describe_coordinate("batch", grid)["long_name"]

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from paradl.sweep.cube.plan import plan_cube
-from paradl.sweep.engine.duration import START, estimate_duration
+from paradl.sweep.engine.resources import START, estimate_duration
 from paradl.sweep.engine.run import read_grid
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -6,7 +6,7 @@ import numpy as np
 import paradl
 from paradl.kernels.blocks.summary import Line, tabulate_line
 from paradl.kernels.names.flags import Limit
-from paradl.sweep.cube.statistics import type_statistics
+from paradl.sweep.cube.variables import type_statistics
 
 ROWS = 2**23 + 10
 

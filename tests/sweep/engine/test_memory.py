@@ -12,7 +12,7 @@ import yaml
 from paradl.grids.grid import Grid
 from paradl.grids.outputs import MAIN_OUTPUTS
 from paradl.sweep.cube.plan import plan_cube
-from paradl.sweep.engine.memory import estimate_memory
+from paradl.sweep.engine.resources import estimate_memory
 from paradl.sweep.engine.run import read_grid
 
 SPEC = {

@@ -193,21 +193,6 @@ def test_a_damaged_file_of_an_unfinished_block_is_replaced(url, small):
     assert contents(url) == whole
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        *(("memory", text) for text in ("{", "[]", '{"zarr_format": 4}', None)),
-        *((name, "{") for name in ("summary", "progress/done", "pe")),
-    ],
-)
-def test_metadata_of_single_arrays_are_made_anew(name, text, url):
-    whole = contents(url)
-    path = url / name / "zarr.json"
-    path.unlink() if text is None else path.write_text(text)
-    assert named(url) == [f"{name}/zarr.json"]
-    assert contents(url) == whole
-
-
 @pytest.mark.parametrize(("text", "options"), [("", {}), ("{", {}), ("[]", {"extend": True})])
 def test_damaged_metadata_of_the_store(text, options, url, small):
     (url / "zarr.json").write_text(text)

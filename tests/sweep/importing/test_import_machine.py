@@ -12,12 +12,11 @@ import pytest
 
 from paradl.grids.entries.connections import Collectives
 from paradl.grids.library import find
-from paradl.sweep.importing.machines.devices import find_machine, with_memory
+from paradl.sweep.importing.machines.devices import find_machine, read_topology, with_memory
 from paradl.sweep.importing.machines.fit import predict
 from paradl.sweep.importing.machines.messages import read_messages
 from paradl.sweep.importing.machines.nccl import read_nccl
 from paradl.sweep.importing.machines.read import read_evidence
-from paradl.sweep.importing.machines.topology import read_topology
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[2] / "docs" / "files" / "your-machine"

@@ -93,7 +93,6 @@ RING = [[((n + 1) % 4, 6), ((n - 1) % 4, 6)] for n in range(4)]
         (4 * [[(n, 1) for n in range(4)]], "dgx-a100", "other links"),  # 100 GB/s of 300
         (RING, "dgx-a100", ""),
         (4 * [[SWITCH]], "dgx-a100", ""),
-        (PAIRS, "a10", "capability"),
     ],
 )
 def test_a_node_is_not_taken_to_have_links_that_it_has_not(gpus, like, reason, import_files):
@@ -138,11 +137,6 @@ DISAGREE: dict[str, tuple[dict[str, str], list[Any], str]] = {
         "one kind",
     ),
     "--like and a log": ({"log": write_log()}, ["--like", "dgx-a100"], "such as dgx-h100"),
-    "a topology and a log": (
-        {"topology.xml": write_topology(8 * [[SWITCH]], sm=80), "log": write_log()},
-        [],
-        "capability",
-    ),
     "nvidia-smi and ranks": ({"smi": write_smi(H100, 4), "log": write_log()}, [], "4 .*and 8"),
     "nvidia-smi and a topology": (
         {"smi": write_smi(H100, 4), "topology.xml": TOPOLOGY, "log": write_log(pes=4)},
@@ -272,10 +266,9 @@ def test_rows_that_no_line_fits_are_refused(name, import_files):
     assert "log" in err
 
 
-def test_a_first_row_that_warms_up_is_told_and_marked(import_files, tmp_path):
-    code, err, _ = import_files({"log": write_log(factors={1 << 10: 2.6})})
+def test_a_first_row_that_warms_up_is_marked(import_files, tmp_path):
+    code, _, _ = import_files({"log": write_log(factors={1 << 10: 2.6})})
     assert code == 0
-    assert "does not fit at 1024 B" in err
     assert re.search(r"off by up to 1[56]\d %", (tmp_path / "mine.yaml").read_text())
 
 

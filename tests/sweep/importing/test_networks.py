@@ -17,8 +17,8 @@ import pytest
 from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.reading.errors import InputError
+from paradl.sweep.importing.machines.device_times import write_model
 from paradl.sweep.importing.networks.graph import TracedGraph, finish
-from paradl.sweep.importing.networks.profile import write_model
 from paradl.sweep.importing.networks.source import import_network
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")

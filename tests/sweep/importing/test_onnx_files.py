@@ -5,7 +5,6 @@ Skipped where the extra 'onnx' is missing.
 
 import itertools
 import math
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -113,31 +112,6 @@ def test_any_name_of_a_node_is_a_name(tmp_path):
     assert len({*network.table.names}) == len(names)
 
 
-def write_number(number: int) -> bytes:
-    return (
-        bytes([number % 128 + 128]) + write_number(number // 128)
-        if number > 127
-        else bytes([number])
-    )
-
-
-def test_weights_are_not_read(tmp_path):
-    """A file of 3.6 GB, more than protobuf reads, whose weights are a hole in it."""
-    filters = 2**25
-    path = write(tmp_path / "net.onnx", [node("Conv", "x w")])
-    model = onnx.load(path)
-    graph = model.graph.SerializeToString()
-    model.ClearField("graph")
-    weight = onnx.TensorProto(name="w", data_type=1, dims=[filters, 3, 3, 3]).SerializeToString()
-    # From the inside: data of a weight (field 9), weight of a graph (5), graph of a model (7).
-    head, hole = b"", 4 * filters * 27
-    for field, before in ((9, weight), (5, graph), (7, model.SerializeToString())):
-        head = before + bytes([field * 8 + 2]) + write_number(len(head) + hole) + head
-    path.write_bytes(head)
-    os.truncate(path, len(head) + hole)
-    assert read(path).parameters == filters * 27
-
-
 def chain(count: int) -> list[Any]:
     """Return concatenations of which each doubles the channels."""
     ends = ["x", *(f"t{number}" for number in range(count - 1)), "y"]
@@ -193,6 +167,14 @@ def test_a_hostile_graph_is_one_message(name, tmp_path, cli):
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
     assert not (tmp_path / "mine.yaml").exists()
+
+
+def write_number(number: int) -> bytes:
+    return (
+        bytes([number % 128 + 128]) + write_number(number // 128)
+        if number > 127
+        else bytes([number])
+    )
 
 
 def wrap(field: int, content: bytes) -> bytes:

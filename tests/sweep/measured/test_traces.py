@@ -9,8 +9,8 @@ from itertools import pairwise
 import pytest
 
 from paradl.grids.reading.errors import InputError
+from paradl.sweep.measured.run_logs import read_trace
 from paradl.sweep.measured.runs import read_runs
-from paradl.sweep.measured.traces import read_trace
 
 VALUES = (
     "values: {model: resnet50, dataset: imagenet, strategy: data, p: 8, samples_per_replica: 32}"

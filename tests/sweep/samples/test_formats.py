@@ -62,7 +62,7 @@ def test_the_card_is_utf8_in_any_locale(drawn, tmp_path) -> None:
     facts = tmp_path / "facts.json"
     facts.write_text(json.dumps(drawn.facts | {"name": "größe"}))
     code = (
-        "import json, pathlib, sys; from paradl.sweep.samples.card import write_card; "
+        "import json, pathlib, sys; from paradl.sweep.samples.write import write_card; "
         "facts, card = map(pathlib.Path, sys.argv[1:]); "
         "write_card(card, json.loads(facts.read_text()), ())"
     )
@@ -85,6 +85,3 @@ def test_reading_by_role_and_side(drawn) -> None:
     assert not set(features) & set(drawn.facts["constants"])
     train = drawn.read(["model"], {"model": "train", "scale": "test"})
     assert set(train.model).isdisjoint(drawn.facts["splits"]["model"]["tested"])
-    cube = drawn.to_xarray(["epoch_time", "pe"])
-    assert cube.sizes == {"row": ROWS}
-    assert cube["epoch_time"].attrs["units"] == "s"

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.surrogates.encoding import fit_encoding
+from paradl.sweep.surrogates.rows import fit_encoding
 
 
 @pytest.fixture

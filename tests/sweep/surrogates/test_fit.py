@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from paradl.sweep.surrogates.encoding import fit_encoding
 from paradl.sweep.surrogates.fit import TrainingRecipe, apply_member, fit_network, make_examples
-from paradl.sweep.surrogates.rows import DEGREES, SampleRows
+from paradl.sweep.surrogates.rows import DEGREES, SampleRows, fit_encoding
 
 INPUTS = ("batch", "inter_bandwidth")
 STEP = 1e-2

@@ -10,8 +10,7 @@ from sampled_spaces import FEW, RECIPE
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.samples.read import Samples
 from paradl.sweep.samples.sample import sample
-from paradl.sweep.surrogates.predict import predict_surrogate
-from paradl.sweep.surrogates.surrogate import load_surrogate
+from paradl.sweep.surrogates.surrogate import load_surrogate, predict_surrogate
 from paradl.sweep.surrogates.train import Trained, train_surrogate
 
 TINY: dict[str, Any] = {"epochs": 3, "width": 8}

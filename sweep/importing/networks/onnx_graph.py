@@ -1,4 +1,7 @@
-"""Sizes of the tensors of an ONNX graph, and the values of small ones that depend on sizes alone.
+"""The model in an ONNX file: sizes of its tensors, and values of those that depend on sizes alone.
+
+Local functions stand in place of their calls. Nodes are counted before functions are written out,
+since 26 that call each other twice are 2^26.
 
 Exporters write sizes as arithmetic: x.view(x.size(0), -1) is Shape, Gather, Concat and Reshape.
 onnx's reference operators compute such values, and its shape inference reads them. One node at a
@@ -6,16 +9,71 @@ time, since inference of a whole graph holds values of any length.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from paradl.grids.models.layers import MOST_COUNT
-from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.errors import InputError, add_place, shorten
+from paradl.grids.reading.textfile import open_file
 from paradl.sweep.importing.networks.graph import Sizes
-from paradl.sweep.importing.networks.onnx_model import describe
+
+MOST_BYTES = 2**31  # protobuf reads no more; larger networks keep their weights in other files
+MOST_NODES = 10_000  # a model's file has at most 5,000 layers
+DEEPEST = 50  # graphs in graphs, and functions in functions
+
+
+def load_model(path: Path, onnx: Any) -> Any:
+    """Return the model of a file. InputError: no ONNX, or more than the graph of a network."""
+    with open_file(path) as file:
+        content = file.read(MOST_BYTES)
+    with add_place(str(path)):
+        try:
+            model = onnx.load_model_from_string(content)
+        except Exception:  # protobuf's, which have no class in common
+            what = "no ONNX file, one that is cut off, or one of more than 2 GiB"
+            raise InputError(what, advice="is it the right file?") from None
+        functions = {(part.domain, part.name): part.node for part in model.functions}
+        if _NodeCounter(functions).count(model.graph.node) > MOST_NODES:
+            raise InputError(f"more than {MOST_NODES:,} nodes")
+        try:
+            return onnx.inliner.inline_local_functions(model) if functions else model
+        except Exception as error:
+            raise InputError(f"its functions cannot be read: {describe(error)}") from None
+
+
+def describe(error: Exception) -> str:
+    """Return the first line of an error of onnx, whose errors have no class in common."""
+    line = (str(error).splitlines() or [type(error).__name__])[0][:200]
+    return line if line.isprintable() else shorten(line)
+
+
+class _NodeCounter:
+    """Counts nodes, with those of graphs in attributes and of functions. InputError: too deep."""
+
+    def __init__(self, functions: Mapping[tuple[str, str], Sequence[Any]]) -> None:
+        self.functions = functions
+        self.counts: dict[tuple[str, str], int] = {}
+
+    def count(self, nodes: Sequence[Any], depth: int = 0) -> int:
+        """Return the number of nodes once functions are written out."""
+        if depth > DEEPEST:
+            raise InputError("its functions call each other in a circle, or too deeply")
+        if len(nodes) > MOST_NODES or any(len(node.attribute) > MOST_NODES for node in nodes):
+            raise InputError(f"more than {MOST_NODES:,} nodes, or attributes of one")
+        return sum(self._count_node(node, depth + 1) for node in nodes)
+
+    def _count_node(self, node: Any, depth: int) -> int:
+        graphs = [graph for part in node.attribute for graph in (part.g, *part.graphs)]
+        within = sum(self.count(graph.node, depth) for graph in graphs)
+        name = (node.domain, node.op_type)
+        if name in self.functions and name not in self.counts:
+            self.counts[name] = self.count(self.functions[name], depth)
+        return 1 + within + self.counts.get(name, 0)
+
 
 MOST_VALUES = 100  # of a tensor that is computed
 MOST_DIMENSIONS = 16
@@ -41,7 +99,7 @@ class GraphShapes:
         self.values: dict[str, Any] = {}
         self.samples = 1
         for weight in graph.initializer:
-            self._add(weight.name, weight.data_type, weight.dims)
+            self._add(weight.name, weight.data_type, weight.dims[: MOST_DIMENSIONS + 1])
             self._keep_value(weight)
 
     def enter(self, name: str, kind: int, sizes: Sequence[int]) -> None:
