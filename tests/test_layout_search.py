@@ -10,7 +10,8 @@ from paradl.grids.inputs import layouts as search_module
 from paradl.grids.inputs.case import find_space
 from paradl.kernels.columns import add, find_any
 from paradl.kernels.names.parallelisms import RECOMPUTE
-from paradl.kernels.oracle.blocks import add_seconds, sum_memory, time_layouts
+from paradl.kernels.oracle.block_times import time_iteration
+from paradl.kernels.oracle.blocks import add_seconds, sum_memory
 from paradl.kernels.parallelism.layout import find_repeated, list_rules
 from paradl.kernels.search.candidates import list_product, multiply
 from paradl.kernels.search.ranking import Tally
@@ -80,7 +81,7 @@ def list_directly(case, software="plain"):
     memory, time = np.full((2, len(layouts)), np.nan)
     some = layouts.select(divides)
     memory[divides] = sum_memory(net, some, training)
-    seconds = time_layouts(net, some, training, *blocks.stack.find_speeds())
+    seconds = [*time_iteration(net, some, training, *blocks.stack.find_speeds()).values()]
     # Added as those of a cell are, so that no digit differs.
     time[divides] = add(part * (blocks.samples / BATCH) for part in add_seconds(seconds))
     return layouts, masks, memory, time

@@ -15,7 +15,8 @@ from paradl.grids.reading.errors import InputError
 from paradl.grids.spec import validate_spec
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.oracle.answer import answer_case
-from paradl.kernels.oracle.blocks import add_seconds, time_layouts
+from paradl.kernels.oracle.block_times import time_iteration
+from paradl.kernels.oracle.blocks import add_seconds
 from paradl.sweep.cells.design_space import ONLY, Configuration, SpaceValues, make_grid
 from paradl.sweep.engine.run import run
 from paradl.sweep.questions.best import rank_strategies
@@ -90,8 +91,8 @@ def test_short_words_are_the_strategy_to_the_last_bit(place, strategy, network, 
     assert again == answer | {"strategy": again["strategy"]}
     blocks = grid.build(find_space, ONLY, None, None).blocks
     training, speeds = replace(blocks.training, batch=192), blocks.stack.find_speeds()
-    seconds = time_layouts(blocks.net, read_layout(layout, pe), training, *speeds)
-    assert answer["iteration_time"] == sum(add_seconds(seconds))
+    terms = time_iteration(blocks.net, read_layout(layout, pe), training, *speeds)
+    assert answer["iteration_time"] == sum(add_seconds([*terms.values()]))
     assert answer["memory"] == pytest.approx(sum(answer["memory_parts"].values()), rel=1e-15)
     assert answer["epoch_time"] == pytest.approx(sum(answer["terms"].values()), rel=1e-14)
 

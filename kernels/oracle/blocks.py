@@ -17,7 +17,7 @@ from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.machine.speeds import take_levels
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
-from paradl.kernels.oracle.block_times import TERMS, IterationTimes, time_exchanges, time_iteration
+from paradl.kernels.oracle.block_times import TERMS, IterationTimes, time_exchanges
 from paradl.kernels.parallelism.alignment import count_level_pes
 from paradl.kernels.parallelism.divided_blocks import DividedBlocks
 from paradl.kernels.parallelism.layout import find_reasons
@@ -42,15 +42,6 @@ def sum_memory(net: Transformer, layouts: Layouts, training: Training) -> Column
     """Memory of the fullest PE [B] [layouts]."""
     parts, _ = measure_memory(net, layouts, training)
     return np.asarray(sum(parts.values()))
-
-
-def time_layouts(
-    net: Transformer, layouts: Layouts, training: Training, rates: Rates, fabric: Fabric
-) -> Column:
-    """Seconds per iteration by TERMS [terms, layouts]."""
-    terms = time_iteration(net, layouts, training, rates, fabric)
-    # The calibration factor applies to every term: runs state totals only.
-    return np.stack([terms[name] for name in TERMS]) * rates.slowdown
 
 
 def total_exchanges(
