@@ -20,11 +20,12 @@ from paradl.sweep.cube.checked_store import check_reads
 from paradl.sweep.cube.creation import Extension, create_cube, extend_cube, plan_extension
 from paradl.sweep.cube.difference import describe_difference, describe_other_changes
 from paradl.sweep.cube.lock import hold_store
+from paradl.sweep.cube.marks import collect_marks
 from paradl.sweep.cube.object_store import locate_store
 from paradl.sweep.cube.plan import Plan, plan_cube
 from paradl.sweep.cube.provenance import check_code
 from paradl.sweep.cube.root import Mode, is_unfinished, open_group, remove_partial
-from paradl.sweep.cube.store import Cube, collect_marks, open_cube, read_cube
+from paradl.sweep.cube.store import Cube, open_cube, read_cube
 from paradl.sweep.cube.variables import index_rows
 from paradl.sweep.engine.block import Execute, run_blocks
 from paradl.sweep.engine.progress import Progress, follow, silent
