@@ -23,7 +23,6 @@ from paradl.sweep.samples.edges import Shares
 from paradl.sweep.samples.rows import Chunk, Request, list_chunks, make_rows
 from paradl.sweep.samples.space import SampleSpace, Source, read_space
 from paradl.sweep.samples.splits import Splits, choose_splits
-from paradl.sweep.samples.write import write_card
 
 # Rows that `leave_out` drops.
 LEAVE_OUT: dict[str, Callable[[Columns], Any]] = {
@@ -130,7 +129,7 @@ def _write(
     leave_out: Sequence[str],
 ) -> dict[str, Any]:
     """Write the files of a data set into a folder; return its facts."""
-    from paradl.sweep.samples.write import write_rows  # late: pyarrow is optional
+    from paradl.sweep.samples.write import write_card, write_rows  # late: pyarrow is optional
 
     facts = _describe(space, request, splits, leave_out)
     columns = list_columns(facts["inputs"], splits.names, space.outputs)
