@@ -107,7 +107,7 @@ def test_the_programs_used_longest_ago_make_room(folder, monkeypatch) -> None:
     os.utime(first, (0, 0))
     os.utime(second, (1, 1))
     compute(1)  # the older one is used again
-    monkeypatch.setattr(programs, "MOST_KEPT", 2 * first.stat().st_size + 100)
+    monkeypatch.setattr(programs, "MOST_KEPT", 5 * first.stat().st_size // 2)
     compute(3)
     assert first.exists()
     assert not second.exists()
