@@ -13,7 +13,7 @@ from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.oracle.block_times import time_iteration
 from paradl.kernels.oracle.blocks import add_seconds, sum_memory
 from paradl.kernels.parallelism.layout import find_repeated, list_rules
-from paradl.kernels.search.candidates import list_product, multiply
+from paradl.kernels.search.candidates import multiply
 from paradl.kernels.search.ranking import Tally
 from paradl.kernels.search.stacks import find_unsupported
 from paradl.kernels.work.block_memory import measure_bucket
@@ -75,7 +75,8 @@ def list_directly(case, software="plain"):
     layouts = multiply(net, case[1], values)
     sensible = layouts.micro * layouts.data <= BATCH
     sensible = sensible & (layouts.tensor * layouts.shards % (layouts.etp * layouts.expert) == 0)
-    layouts = list_product(layouts, sensible & ~find_repeated(layouts))
+    kept = np.broadcast_to(sensible & ~find_repeated(layouts), layouts.shape)
+    layouts = layouts.list_rows(np.nonzero(kept))
     masks = {name: rule.mask for name, rule in list_rules(net, layouts, training).items()}
     divides = ~find_any(masks.values())
     memory, time = np.full((2, len(layouts)), np.nan)

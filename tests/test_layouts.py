@@ -25,7 +25,7 @@ from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.oracle.block_times import count_model_flops
 from paradl.kernels.parallelism.alignment import count_level_pes
 from paradl.kernels.parallelism.layout import find_marks, find_reasons, find_repeated
-from paradl.kernels.search.candidates import list_product, multiply
+from paradl.kernels.search.candidates import multiply
 from paradl.kernels.work.block_memory import measure_blocks, measure_memory
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.transformer import Training
@@ -40,7 +40,8 @@ small = st.sampled_from([1, 2, 4])
 def enumerate_layouts(pes, **lists):
     """All layouts of so many PEs, whatever makes sense."""
     usual = {"chunks": (1,), "sequence": (0, 1)}
-    return list_product(multiply(LLAMA_70B, pes, usual | lists), np.array(True))
+    layouts = multiply(LLAMA_70B, pes, usual | lists)
+    return layouts.list_rows(np.nonzero(np.ones(layouts.shape, bool)))
 
 
 @st.composite

@@ -114,8 +114,7 @@ class LayoutSpace:
         # In parts: 4.5 million candidates at once took 2.1 instead of 0.3 GB, and 15.4 instead of
         # 8.0 s of CPU (2026-11).
         likely = (self._find_likely(part, tally) for part in self.list_candidates(MOST, tally))
-        parts = _join_lists(likely, MOST)
-        answered = map(pick, parts if by_memory else map(self._time, parts))
+        answered = map(pick, likely if by_memory else map(self._time, likely))
         # Candidates of one cell may be in several parts.
         return reduce(lambda kept, more: pick(kept.join(more)), answered)
 
@@ -286,18 +285,6 @@ class LayoutSpace:
             # Under weak scaling a batch is that of a replica, of which there are at most `pes`.
             most = int(batch[cells_of].max())
             yield pes, pes * most if self.settings.scaling == "weak" else most, lists, cells_of
-
-
-def _join_lists(lists: Iterator[Ranked], most: int) -> Iterator[Ranked]:
-    """Join lists of candidates as long as these are at most `most`."""
-    held = next(lists)
-    for listed in lists:
-        if len(held.cell) + len(listed.cell) > most:
-            yield held
-            held = listed
-        else:
-            held = held.join(listed)
-    yield held
 
 
 def _cut(values: Integers, size: int) -> Iterator[Integers]:

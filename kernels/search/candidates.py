@@ -136,11 +136,6 @@ def _multiply_sensible(
     return layouts, np.broadcast_to(sensible & ~find_repeated(layouts, stated), layouts.shape)
 
 
-def list_product(layouts: Layouts, mask: Column) -> Layouts:
-    """List the masked layouts of a product."""
-    return layouts.list_rows(np.nonzero(np.broadcast_to(mask, layouts.shape)))
-
-
 def multiply(net: Transformer, pes: int, lists: Mapping[str, Iterable[int]]) -> Layouts:
     """Product of all degrees and settings on this many PEs, the usual ones of the rest."""
     values = {name: [*lists.get(name, (row.usual,))] for name, row in LAYOUT_COLUMNS.items()}

@@ -44,6 +44,11 @@ class Aim:
         # A key of BEST and not the goal itself: only the key has the narrower type.
         return next((goal for goal in BEST if goal == self.goal), None)
 
+    @property
+    def counts_pes(self) -> bool:
+        """True if a time counts once for each PE: PE-hours and costs."""
+        return self.goal in ("pe_hours", "cost")
+
     def trains(self, grid: Grid, model: str, dataset: str) -> bool:
         """True if times are to a target accuracy: for train_time, and for PE-hours and costs
         wherever a convergence law is known.

@@ -48,6 +48,7 @@ class FoundLayouts:
         # All at once: ten layouts of Llama 2 70B take 0.1 instead of 0.3 s of CPU (2026-11).
         case = self.layouts.build_rows(self.best, draws)
         answer = answer_case(case if trains else replace(case, training=None))
+        # As `predict` has it: an epoch over its iterations may differ in the last digit.
         with use_numpy():
             seconds = time_iteration(case)
         for n, strategy in enumerate(self.strategies):
@@ -136,8 +137,8 @@ def _search(
         found = layouts.search(most, tally, by_memory=aim.goal == "memory")
         found = found.take(found.forbidden < 2)
         if most:  # of all cells together
-            by_pe = aim.goal in ("pe_hours", "cost")
-            found = found.pick_together(most, Layouts.from_rows(found.rows).pes if by_pe else 1)
+            pes = Layouts.from_rows(found.rows).pes if aim.counts_pes else 1
+            found = found.pick_together(most, pes)
         if len(found.cell):
             words = (
                 write_layout(columns, layouts.strategy.schedule)

@@ -136,7 +136,7 @@ def _weigh(arrays: Mapping[str, NDArray[Any]], pe: NDArray[Any], aim: Aim) -> ND
     time = arrays["comp_time"] + arrays["comm_time"]
     if "epochs" in arrays:
         time = time * arrays["epochs"]
-    counts = 1.0 if aim.summarised else pe.reshape(-1, *[1] * (time.ndim - 1))
+    counts = pe.reshape(-1, *[1] * (time.ndim - 1)) if aim.counts_pes else 1.0
     return np.asarray(time * counts)
 
 

@@ -20,7 +20,7 @@ from paradl.kernels.names.statistics import Objective
 from paradl.kernels.names.stored import FREEDOM
 from paradl.kernels.oracle.uncertainty import draw_times, percentiles
 from paradl.sweep.answers.mapping import Row
-from paradl.sweep.answers.numbers import finite, name_percentiles, number
+from paradl.sweep.answers.numbers import PERCENTS, finite, name_percentiles, number
 from paradl.sweep.answers.objectives import Aim
 from paradl.sweep.cases.row_cases import build_row_case
 
@@ -57,7 +57,7 @@ def _list_percentiles(grid: Grid, row: Row, objective: Objective) -> Row:
         return dict.fromkeys(names)
     if row["spread"] is not None:
         known = percentiles(row[objective], row["spread"])
-        return {name: number(known[int(name[-2:])]) for name in names}
+        return {name: number(known[at]) for name, at in zip(names, PERCENTS, strict=True)}
     values = compute_outputs(build_row_case(grid, row), names=names)
     return {name: finite(number(values[name])) for name in names}
 

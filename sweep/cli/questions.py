@@ -142,8 +142,6 @@ def best(
         return
     if given.tokens is not None and objective == "epoch-time":
         objective = "train-time"
-    if objective == "memory":
-        options.refuse_given({"report": given.page}, "cannot be combined with --objective memory")
     subject = given.read(objective)
     from paradl.sweep.questions.best import rank_strategies
     from paradl.sweep.show.ranking import describe_losers, show_ranking

@@ -32,7 +32,7 @@ from paradl.sweep.report.names import (
 )
 from paradl.sweep.report.points import list_points
 from paradl.sweep.report.report import Report
-from paradl.sweep.report.sentences import Asked, describe_best
+from paradl.sweep.report.sentences import GOALS, Asked, describe_best
 
 if TYPE_CHECKING:
     from paradl.sweep.cells.reader import Reader
@@ -53,6 +53,8 @@ def rank_places(
     asked: Asked | None = None,
 ) -> Report:
     """Collect the ranking and the curves of a report; arguments and errors as `collect_report`."""
+    if objective not in GOALS:  # the memory of a PE, which has a chart of its own
+        raise InputError.unknown("objective", objective, GOALS, where="objective")
     reader, notes = open_source(source), list[str]()
     places = list_places(reader, selection or {})
     if (count := prod(map(len, places.values()))) > MOST_PLACES:

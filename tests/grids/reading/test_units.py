@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paradl.grids.reading import units
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import format_quantity, parse_duration, parse_quantity
 
@@ -161,3 +162,23 @@ def test_a_quantity_has_the_largest_prefix_that_leaves_a_whole(
     value: float, unit: str, text: str
 ) -> None:
     assert format_quantity(value, unit) == text
+
+
+@pytest.mark.parametrize("unit", ["B/s", "s", "B", "FLOP/s", "W"])
+def test_units_that_need_no_pint_are_those_of_pint(
+    unit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(text: str) -> float | None:
+        try:
+            return parse_quantity(text, unit, "here")
+        except InputError:
+            return None
+
+    bases = ("B", "bit", "s", "B/s", "bit/s", "FLOP/s", "W")
+    texts = [f"1.1 {prefix}{base}" for prefix in units.PLAIN for base in bases]
+    found = {text: read(text) for text in texts}
+    monkeypatch.setattr(units, "PLAIN", {})
+    units._find_factor.cache_clear()
+    assert {text: read(text) for text in texts} == found
+    assert any(found.values())
+    units._find_factor.cache_clear()

@@ -491,3 +491,13 @@ def test_hostile_names(report, browser, tmp_path):
     assert browser.evaluate("document.title") == hostile
     assert browser.evaluate("document.querySelectorAll('img').length") == 0
     assert not browser.messages
+
+
+def test_a_page_of_memory_is_refused(url, tmp_path, cli):
+    """The chart of memory is part of every page, which ranks by times and what these cost."""
+    place = ("--sel", "pe=4")
+    for asked in (("report", url, "-o"), ("best", url, "--report")):
+        code, _, err = cli(*asked, tmp_path / "page.html", "--objective", "memory", *place)
+        assert code == 2
+        assert "'memory'" in err
+    assert not [*tmp_path.glob("*.html")]
