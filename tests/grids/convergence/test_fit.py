@@ -1,5 +1,7 @@
 """From rows to an entry: steps, batches that never converge, warnings and mistakes."""
 
+import math
+
 import numpy as np
 import pytest
 from budgets import limit_examples
@@ -151,7 +153,7 @@ def test_nothing_known_leaves_the_prior_of_the_largest_batch():
     """Runs that scatter by any factor say nothing: the critical batch is e times the largest."""
     vague = LawPrior(ratio=1.0, spread=0.5, error=1e4, count=3)
     fitted = fit_law(np.array([64.0, 128, 8192]), np.full(3, 9.0), vague)
-    assert fitted.critical_batch == pytest.approx(8192 * np.e, rel=0.02)  # two steps of the grid
+    assert fitted.critical_batch == pytest.approx(8192 * math.e, rel=0.02)  # two steps of the grid
     assert fitted.batch_variance == pytest.approx(vague.spread**2, rel=0.01)
 
 
