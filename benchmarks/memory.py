@@ -32,7 +32,7 @@ cores = int(sys.argv.pop(1))
 os.sched_getaffinity = lambda process: set(range(cores))
 os.cpu_count = lambda: cores
 sys.argv[0] = "paradl"
-from paradl.sweep.show import preview
+from paradl.sweep.text import preview
 count = preview.needed_memory
 def print_needed(*arguments):
     print("promised", count(*arguments), flush=True)

@@ -23,11 +23,11 @@ import zarr
 from numpy.typing import NDArray
 
 from benchmarks.report import Effort, Report, Row, at_least
+from paradl.grids.design_space import ONLY, Configuration
 from paradl.grids.grid import Grid
 from paradl.grids.inputs.case import find_space
 from paradl.kernels.options import OracleName
 from paradl.kernels.search.ranking import Tally
-from paradl.sweep.cells.design_space import ONLY, Configuration
 from paradl.sweep.cube.plan import Plan, plan_cube
 from paradl.sweep.engine.progress import silent
 from paradl.sweep.engine.run import Where, read_grid, sweep

@@ -17,7 +17,7 @@ from paradl.sweep.answers.objectives import check_price, look_up_prices
 from paradl.sweep.cube.derived_quantities import Paradl, name_array
 from paradl.sweep.cube.dimensions import AXES
 from paradl.sweep.cube.variables import DERIVED
-from paradl.sweep.show.tables import shorten_label
+from paradl.sweep.text.tables import shorten_label
 
 if TYPE_CHECKING:
     from paradl.sweep.plots.plots import Plots

@@ -11,7 +11,7 @@ from paradl.grids.spec import Spec
 from paradl.kernels.compiled import compiled, fetch
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.oracle.uncertainty import draw_times
-from paradl.sweep.cases.draws import answer_draws
+from paradl.sweep.uncertainty.draws import answer_draws
 
 DRAW_TIMES = compiled(numpy=True)(draw_times)
 

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from paradl.grids.design_space import SpaceValues, make_grid
 from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.notes import list_warnings
-from paradl.sweep.cells.design_space import SpaceValues, make_grid
 from paradl.sweep.cells.memory_cube import compute_cells
-from paradl.sweep.questions.best import rank_strategies
+from paradl.sweep.questions.best.question import rank_strategies
 from paradl.sweep.questions.predict import predict
-from paradl.sweep.show.explanation import describe_obstacle
+from paradl.sweep.text.explanation import describe_obstacle
 
 PLACE: dict[str, Any] = {"dataset": "pile", "system": "dgx-h100", "pe": 16, "batch": 4}
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from short_layouts import read_layout
 
+from paradl.grids.design_space import Configuration
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.inputs.machine import Machine, Stack
 from paradl.grids.library import find
@@ -16,7 +17,6 @@ from paradl.kernels.parallelism.layout import find_marks, find_reasons
 from paradl.kernels.search.candidates import find_candidates
 from paradl.kernels.work.schedules import list_chunks
 from paradl.kernels.work.transformer import Training
-from paradl.sweep.cells.design_space import Configuration
 from paradl.sweep.questions.predict import predict_grid
 
 H100, A100 = (find("system", name, Path()) for name in ("dgx-h100", "dgx-a100-80gb"))

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from paradl.grids.design_space import Configuration
 from paradl.grids.entries.systems import System
 from paradl.grids.entries.yamltext import format_entry
 from paradl.grids.inputs.machine import Machine, Stack
 from paradl.grids.library import find
 from paradl.kernels.arrays import use_numpy
 from paradl.kernels.parallelism.transfers import Transfers
-from paradl.sweep.cells.design_space import Configuration
 from paradl.sweep.questions.predict import predict_grid
 
 US, GB = 1e-6, 1e9

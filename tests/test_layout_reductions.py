@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import paradl
+from paradl.grids.design_space import make_product
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.cells.design_space import make_product
 from paradl.sweep.cells.memory_cube import compute_cells
 
 NETWORKS = ("llama2_7b", "t5_11b", "mixtral_8x7b", "gpt3_175b")

@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from paradl.grids.design_space import ONLY, Configuration
 from paradl.grids.inputs import layouts as search_module
 from paradl.grids.inputs.case import find_space
 from paradl.kernels.columns import add, find_any
@@ -18,7 +19,6 @@ from paradl.kernels.search.ranking import Tally
 from paradl.kernels.search.stacks import find_unsupported
 from paradl.kernels.work.block_memory import measure_bucket
 from paradl.kernels.work.layouts import COLUMNS
-from paradl.sweep.cells.design_space import ONLY, Configuration
 
 BATCH, RESERVED = 96, 1e9
 # A network, PEs, the schedule, and the memory of a PE, which some layouts of each exceed.

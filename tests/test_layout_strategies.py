@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from short_layouts import read_layout
 
+from paradl.grids.design_space import ONLY, Configuration, SpaceValues, make_grid
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import ALONE, Grid
 from paradl.grids.inputs.case import find_space
@@ -17,9 +18,8 @@ from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.oracle.answer import answer_case
 from paradl.kernels.oracle.block_times import time_iteration
 from paradl.kernels.oracle.blocks import add_seconds
-from paradl.sweep.cells.design_space import ONLY, Configuration, SpaceValues, make_grid
 from paradl.sweep.engine.run import run
-from paradl.sweep.questions.best import rank_strategies
+from paradl.sweep.questions.best.question import rank_strategies
 from paradl.sweep.questions.crossovers import list_crossovers
 from paradl.sweep.questions.explain import explain, explain_grid
 from paradl.sweep.questions.limits import list_limits

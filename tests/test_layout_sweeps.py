@@ -9,17 +9,17 @@ import pytest
 import xarray as xr
 import zarr
 
+from paradl.grids.design_space import make_product
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
 from paradl.grids.spec import validate_spec
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.stored import name_elasticity
-from paradl.sweep.cells.design_space import make_product
 from paradl.sweep.cells.memory_cube import compute_cells
 from paradl.sweep.cli.main import main
 from paradl.sweep.engine import evaluation
 from paradl.sweep.engine.run import open_dataset, run
-from paradl.sweep.questions.best import rank_strategies
+from paradl.sweep.questions.best.question import rank_strategies
 from paradl.sweep.questions.bottleneck import list_bottlenecks
 from paradl.sweep.questions.limits import list_limits
 from paradl.sweep.questions.predict import predict

@@ -12,7 +12,7 @@ from .sweep.errors import RunError as RunError
 from .sweep.exports.export import export as export
 from .sweep.importing.networks.torch_module import trace_torch as trace_torch
 from .sweep.measured.compare import compare as compare
-from .sweep.questions.best import best as best
+from .sweep.questions.best.question import best as best
 from .sweep.questions.bottleneck import bottleneck as bottleneck
 from .sweep.questions.catalogue import datasets as datasets
 from .sweep.questions.catalogue import models as models

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from paradl.grids.design_space import ONLY
 from paradl.grids.entries.calibration import DRAWN_OF_BLOCKS, CalibrationFile, LayoutTime
 from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.entries.systems import System
@@ -36,7 +37,6 @@ from paradl.kernels.names.stored import PERCENTILES
 from paradl.kernels.work.transformer import Family
 from paradl.sweep.calibration.observations import expect_one_system
 from paradl.sweep.calibration.residuals import LEVEL
-from paradl.sweep.cells.design_space import ONLY
 from paradl.sweep.measured.predicted_runs import Conditions, name_column, predict_runs
 from paradl.sweep.measured.runs import MeasuredRun
 

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from paradl.grids.design_space import ONLY
 from paradl.grids.entries.calibration import LogPrior, list_priors
 from paradl.grids.entries.strategies import Strategy, parse_strategy
 from paradl.grids.entries.systems import System
@@ -23,7 +24,6 @@ from paradl.kernels.configuration.case import Case
 from paradl.kernels.derivatives.density import LayerWork
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.work.group import GroupWork
-from paradl.sweep.cells.design_space import ONLY
 from paradl.sweep.measured.predicted_runs import Conditions, identify_case, name_column
 from paradl.sweep.measured.runs import PARTS, MeasuredRun
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
+from paradl.grids.design_space import SpaceValues, make_grid
 from paradl.grids.entries.systems import System
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.grids.shorthands import Values, Words, expect_words
 from paradl.sweep.cells.parts import Part
-from paradl.sweep.cells.shorthands import Values, Words, expect_words
 from paradl.sweep.cube.plan import NOT_SERIAL, SERIAL, plan_cube
 from paradl.sweep.cube.variables import (
     VARIABLES,

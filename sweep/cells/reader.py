@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paradl.grids.design_space import expect_global_batch
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.statistics import EFFICIENCY, SUMMARISED, Objective
-from paradl.sweep.cells.design_space import expect_global_batch
 from paradl.sweep.cells.parts import Lines, Part
 from paradl.sweep.cells.selection import Selection, locate_values, select
 from paradl.sweep.cube.dimensions import CELLS, restore_axes

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from paradl.grids.design_space import bound_batches
 from paradl.grids.grid import LABELS, Grid
 from paradl.kernels.names.statistics import SUMMARISED
-from paradl.sweep.cells.design_space import bound_batches
 from paradl.sweep.cells.parts import Part
 from paradl.sweep.cells.reader import Places, Reader, spread_array
 from paradl.sweep.cells.selection import Selection, locate_label

@@ -6,7 +6,7 @@ from typer import Argument, Option, Typer
 
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.sweep.cli import options
-from paradl.sweep.show.data import print_json
+from paradl.sweep.text.data import print_json
 
 app = Typer()
 listing = Typer(help="Entries of the catalogue.", no_args_is_help=True, rich_markup_mode=None)
@@ -21,7 +21,7 @@ def _add_listing(kind: str, entry: str, words: str) -> None:
         form: options.Form = "table",
     ) -> None:
         from paradl.sweep.questions import catalogue
-        from paradl.sweep.show.catalogue import show_entries
+        from paradl.sweep.text.catalogue import show_entries
 
         show_entries(getattr(catalogue, f"list_{kind}")(name), form)
 
@@ -44,7 +44,7 @@ def systems(
     """Machines."""
     from paradl.grids.entries.yamltext import format_entry
     from paradl.sweep.questions.catalogue import find_system, list_systems
-    from paradl.sweep.show.catalogue import show_entries
+    from paradl.sweep.text.catalogue import show_entries
 
     if not yaml:
         show_entries(list_systems(name), form)

@@ -12,7 +12,7 @@ from paradl.grids.reading.errors import ErrorPage, InputError
 from paradl.sweep.cli.option_messages import list_options, name_options
 from paradl.sweep.engine.progress import report_waiting
 from paradl.sweep.errors import RunError
-from paradl.sweep.show.visible import tell
+from paradl.sweep.text.visible import tell
 
 # Scripts tell a failed run (1) from a wrong command (2) and a broken assertion (3) by these.
 FAILED = 1

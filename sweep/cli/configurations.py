@@ -8,7 +8,7 @@ from typer import Context, Option, Typer
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
-from paradl.sweep.show.visible import tell
+from paradl.sweep.text.visible import tell
 
 if TYPE_CHECKING:
     from paradl.grids.grid import Grid
@@ -34,8 +34,8 @@ class ConfigurationOptions(options.SettingOptions):
     def read_grid(self) -> "Grid":
         """Build the grid of this single cell; its warnings go to stderr."""
         options.check_names(vars(self), several=False)
+        from paradl.grids.design_space import Configuration
         from paradl.grids.notes import list_warnings
-        from paradl.sweep.cells.design_space import Configuration
 
         grid = Configuration(
             model=self.model,
@@ -80,7 +80,7 @@ def predict(context: Context, every: options.All = False, form: options.Form = "
     """Time, memory and limits of one configuration."""
     grid: Grid = context.obj.read_grid()
     from paradl.sweep.questions.predict import answer_grid
-    from paradl.sweep.show.explanation import show_prediction
+    from paradl.sweep.text.explanation import show_prediction
 
     answer = answer_grid(grid)
     show_prediction(answer, form, every)
@@ -102,7 +102,7 @@ def explain(
     """Formulas of one configuration in numbers; how to launch it."""
     grid: Grid = context.obj.read_grid()
     from paradl.sweep.questions.explain import explain_grid
-    from paradl.sweep.show.explanation import show_explanation
+    from paradl.sweep.text.explanation import show_explanation
 
     answer = explain_grid(grid, launch)
     show_explanation(answer, form, layers_table)
@@ -111,7 +111,7 @@ def explain(
 
 def _end_if_forbidden(answer: dict[str, Any]) -> None:
     """Exit with the limits that forbid the configuration, if there are any."""
-    from paradl.sweep.show.explanation import describe_obstacle
+    from paradl.sweep.text.explanation import describe_obstacle
 
     if not answer["feasible"]:
         end(describe_obstacle(answer), NOTHING_FEASIBLE)

@@ -11,7 +11,7 @@ from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import INTERRUPTED, NOTHING_FEASIBLE, end, take_options
 from paradl.sweep.cli.values import take_count, take_share
 from paradl.sweep.engine.progress import report_state
-from paradl.sweep.show.visible import tell
+from paradl.sweep.text.visible import tell
 
 app = Typer()
 
@@ -71,7 +71,7 @@ def hybrid(
 
     # scipy and JAX take seconds to import; a wrong name is reported before.
     from paradl.sweep.questions.hybrid.question import hybrid as ask
-    from paradl.sweep.show.hybrid import show_hybrid
+    from paradl.sweep.text.hybrid import show_hybrid
 
     # Those that are not given take the question's own defaults.
     names = ("scaling_efficiency", "convergence", "target", "dataset", "system")
@@ -150,7 +150,7 @@ def place(
 
     expect_graph(given["what"])  # importing the solver takes a second
     from paradl.sweep.questions.place.question import place as ask
-    from paradl.sweep.show.hybrid import show_placement
+    from paradl.sweep.text.hybrid import show_placement
 
     with report_state("searching", silent=quiet) as report:
 

@@ -12,7 +12,7 @@ from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import MISSED, PatientCommand, end
 from paradl.sweep.cli.values import take_count, take_number
 from paradl.sweep.engine.progress import report_state
-from paradl.sweep.show.visible import tell
+from paradl.sweep.text.visible import tell
 
 importing = Typer(
     help="Machines of your own from logs, networks from code and files.",
@@ -41,7 +41,7 @@ def probe_machine(
 ) -> None:
     """Measure this device through JAX: products, convolutions, memory, launches."""
     from paradl.sweep.importing.machines.device_times import describe_device, probe_device
-    from paradl.sweep.show.tables import show
+    from paradl.sweep.text.tables import show
 
     with report_state("starting", silent=quiet) as report:
         times = probe_device(precision, report, budget=seconds)
@@ -65,7 +65,7 @@ def probe_model(
     check_name("model", model)
     options.check_names({"dataset": dataset}, several=False)
     from paradl.sweep.importing.machines.device_times import profile_model, write_model
-    from paradl.sweep.show.tables import show_rows
+    from paradl.sweep.text.tables import show_rows
 
     expect_output(output, [Path(model)])
     with report_state("starting", silent=quiet) as report:
@@ -98,7 +98,7 @@ def import_model(
 ) -> None:
     """Write a network as a model's file, its parameters checked."""
     from paradl.sweep.importing.networks.source import import_network
-    from paradl.sweep.show.catalogue import show_network
+    from paradl.sweep.text.catalogue import show_network
 
     # Tracing a network takes seconds; a wrong path is reported before.
     expect_output(output, [Path(source)])
@@ -120,7 +120,7 @@ def check_model(
     check_name("model", model)
     from paradl.sweep.importing.networks.safetensors_file import count_parameters
     from paradl.sweep.questions.catalogue import list_models
-    from paradl.sweep.show.tables import show_one
+    from paradl.sweep.text.tables import show_one
 
     stored = count_parameters(weights)
     (row,) = list_models(model)
@@ -165,7 +165,7 @@ def import_machine_logs(
     from paradl.grids.library import find
     from paradl.sweep.importing.machines.machine import Given, import_machine, write_machine
     from paradl.sweep.importing.machines.read import read_evidence
-    from paradl.sweep.show.catalogue import show_machine
+    from paradl.sweep.text.catalogue import show_machine
 
     # A log must not be overwritten by the machine that it measured.
     expect_output(output, files)

@@ -12,7 +12,7 @@ from paradl.sweep.cli.commands import MISSED, PatientCommand, end, take_options
 from paradl.sweep.cli.values import take_count, take_number, take_share
 from paradl.sweep.cube.object_store import expect_parent
 from paradl.sweep.engine.progress import report_state
-from paradl.sweep.show.visible import tell
+from paradl.sweep.text.visible import tell
 
 app = Typer()
 
@@ -153,8 +153,8 @@ def evaluate(
     form: options.Form = "table",
 ) -> None:
     """Score a surrogate, and the strategies it would choose, on each split's held-out rows."""
-    from paradl.sweep.show.tables import show
     from paradl.sweep.surrogates.evaluate import evaluate_surrogate
+    from paradl.sweep.text.tables import show
 
     with report_state("evaluating", silent=quiet) as report:
         rows = evaluate_surrogate(
@@ -180,8 +180,8 @@ def predict(
     form: options.Form = "table",
 ) -> None:
     """Predict rows of features with a surrogate, and flag rows outside its training range."""
-    from paradl.sweep.show.tables import show
     from paradl.sweep.surrogates.surrogate import predict_surrogate
+    from paradl.sweep.text.tables import show
 
     answers = predict_surrogate(surrogate, rows)
     show(answers, form)
@@ -204,7 +204,7 @@ def predict(
 def check(data: options.SampleData, form: options.Form = "table") -> None:
     """Check that no test row of a data set's splits is among its training rows."""
     from paradl.sweep.samples.leakage import check_leakage
-    from paradl.sweep.show.tables import show
+    from paradl.sweep.text.tables import show
 
     rows = check_leakage(data)
     show(rows, form)

@@ -10,7 +10,7 @@ from paradl.grids.reading.textfile import expect_output
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import MISSED, PatientCommand, end, take_options
 from paradl.sweep.cli.values import take_share
-from paradl.sweep.show.visible import tell
+from paradl.sweep.text.visible import tell
 
 app = Typer()
 
@@ -60,8 +60,8 @@ def compare(
 ) -> None:
     """Compare predictions with runs: accuracy, and outliers."""
     comparison = context.obj.compare()
-    from paradl.sweep.show.columns import format_percent
-    from paradl.sweep.show.comparison import show_comparison
+    from paradl.sweep.text.columns import format_percent
+    from paradl.sweep.text.comparison import show_comparison
 
     for note in comparison["notes"]:
         tell(f"paradl: warning: {note}")
@@ -98,7 +98,7 @@ def calibrate(
     options.check_names({"system": system}, several=False)
     from paradl.sweep.calibration.calibrate import calibrate_system as ask
     from paradl.sweep.calibration.calibrate import list_doubtful_factors, write
-    from paradl.sweep.show.comparison import show_calibration
+    from paradl.sweep.text.comparison import show_calibration
 
     expect_output(output, [measured])  # a fit takes minutes
     calibration, machine = ask(

@@ -68,8 +68,8 @@ def limits(
         rows = _show_limits(given, subject, efficiency, by, intervals)
     else:
         from paradl.sweep.questions.crossovers import list_crossovers
-        from paradl.sweep.show.ranking import describe_crossover
-        from paradl.sweep.show.tables import show_rows
+        from paradl.sweep.text.ranking import describe_crossover
+        from paradl.sweep.text.tables import show_rows
 
         rows = subject.ask(list_crossovers, given.form, along, objective=by)
         if rows:
@@ -88,9 +88,9 @@ def _show_limits(
         list_limits,
         pick_furthest,
     )
-    from paradl.sweep.report.sentences import ask_limits
-    from paradl.sweep.show.ranking import show_limits
-    from paradl.sweep.show.tables import SCREENFUL
+    from paradl.sweep.text.ranking import show_limits
+    from paradl.sweep.text.sentences import ask_limits
+    from paradl.sweep.text.tables import SCREENFUL
 
     found: Rows = []
 
@@ -143,8 +143,8 @@ def best(
     if given.tokens is not None and objective == "epoch-time":
         objective = "train-time"
     subject = given.read(objective)
-    from paradl.sweep.questions.best import rank_strategies
-    from paradl.sweep.show.ranking import describe_losers, show_ranking
+    from paradl.sweep.questions.best.question import rank_strategies
+    from paradl.sweep.text.ranking import describe_losers, show_ranking
 
     goal = options.OBJECTIVES[objective]
     # A store has one layout per cell; of a design space several are compared.
@@ -171,8 +171,8 @@ def _show_worst_cases(given: PagedOptions, over: str, objective: str) -> None:
         )
     subject = given.read(objective)
     from paradl.sweep.questions.regret import regret
-    from paradl.sweep.show.ranking import describe_regret
-    from paradl.sweep.show.tables import show_rows
+    from paradl.sweep.text.ranking import describe_regret
+    from paradl.sweep.text.tables import show_rows
 
     by = options.TIMES[objective]
     rows = subject.ask(regret, given.form, over=over, objective=by, bounded=False)
@@ -200,8 +200,8 @@ def pareto(
     goals: dict[str, Any] = {"against": against, "objective": goal}
     subject = given.read(objective)
     from paradl.sweep.questions.pareto import pareto as question
-    from paradl.sweep.report.sentences import ask_pareto
-    from paradl.sweep.show.ranking import show_front
+    from paradl.sweep.text.ranking import show_front
+    from paradl.sweep.text.sentences import ask_pareto
 
     # A store has one layout per cell, and so no others that need less memory.
     layouts = against == "memory" and subject.store is None
@@ -220,7 +220,7 @@ def bottleneck(context: Context) -> None:
     given: QuestionOptions = context.obj
     subject = given.read()
     from paradl.sweep.questions.bottleneck import list_bottlenecks
-    from paradl.sweep.show.planning import show_bottlenecks
+    from paradl.sweep.text.planning import show_bottlenecks
 
     rows = subject.ask(list_bottlenecks, given.form)
     show_bottlenecks(rows, given.form, given.every)
@@ -234,7 +234,7 @@ def sensitivity(context: Context) -> None:
     given: QuestionOptions = context.obj
     subject = given.read()
     from paradl.sweep.questions.sensitivity import list_sensitivities
-    from paradl.sweep.show.planning import show_sensitivities
+    from paradl.sweep.text.planning import show_sensitivities
 
     rows = subject.ask(list_sensitivities, given.form)
     show_sensitivities(rows, given.form, given.every)
@@ -284,8 +284,8 @@ def provision(
     if need in ("batch", "memory_capacity"):
         options.refuse_given({"efficiency": efficiency}, f"--need {need} asks what fits")
     subject = given.read()
-    from paradl.sweep.show.planning import describe_need, describe_provision
-    from paradl.sweep.show.tables import print_text, show_rows
+    from paradl.sweep.text.planning import describe_need, describe_provision
+    from paradl.sweep.text.tables import print_text, show_rows
 
     if need is not None:
         from paradl.sweep.questions.needs import list_needs
@@ -297,7 +297,7 @@ def provision(
             end(f"no value of {need} will do", NOTHING_FEASIBLE)
         return
     from paradl.sweep.questions.provision import list_provisions
-    from paradl.sweep.report.sentences import ask_provision
+    from paradl.sweep.text.sentences import ask_provision
 
     assert deadline is not None  # one of both is given
     ask = partial(list_provisions, epochs=epochs, holds=holds)

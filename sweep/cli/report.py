@@ -25,7 +25,7 @@ from paradl.sweep.engine.progress import report_waiting
 from paradl.sweep.report import expect_report_libraries
 
 if TYPE_CHECKING:
-    from paradl.sweep.report.sentences import Asked
+    from paradl.sweep.text.sentences import Asked
 
 app = Typer()
 

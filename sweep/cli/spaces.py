@@ -14,7 +14,7 @@ from paradl.grids.reading.errors import InputError, format_count
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end
 from paradl.sweep.errors import RunError
-from paradl.sweep.show.visible import tell
+from paradl.sweep.text.visible import tell
 
 if TYPE_CHECKING:
     from paradl.grids.grid import Grid
@@ -96,8 +96,8 @@ class Subject:
 
     def list_layouts(self, most: int) -> "Subject":
         """Return the subject with the best layouts in place of strategies that leave them open."""
-        from paradl.sweep.cases.best_layouts import find_best_layouts
         from paradl.sweep.cells.source import open_source, open_space
+        from paradl.sweep.questions.best.layouts import find_best_layouts
 
         space = open_space(self.source, self.selection)
         return replace(self, source=open_source(find_best_layouts(space, most).grid))
@@ -236,8 +236,8 @@ class SpaceOptions(options.SettingOptions):
 
     def _read_space(self, objective: str | None) -> Subject:
         options.check_names(options.list_given(self, *AXES, "calibration"), several=True)
+        from paradl.grids.design_space import SpaceValues, is_unbounded, make_grid
         from paradl.grids.notes import list_warnings
-        from paradl.sweep.cells.design_space import SpaceValues, is_unbounded, make_grid
         from paradl.sweep.cells.source import open_source
 
         settings = self.list_settings()

@@ -17,7 +17,7 @@ from paradl.sweep.cli.spaces import tell_missing
 from paradl.sweep.cli.values import take_share
 from paradl.sweep.cube.object_store import expect_parent
 from paradl.sweep.engine.progress import follow, silent
-from paradl.sweep.show.visible import escape_lines, tell
+from paradl.sweep.text.visible import escape_lines, tell
 
 app = Typer()
 
@@ -55,7 +55,7 @@ def sweep(
     # These take a second to import; a mistake in the spec is reported before.
     from paradl.sweep.engine.run import Where
     from paradl.sweep.engine.run import sweep as run
-    from paradl.sweep.show.preview import announce, preview_sweep
+    from paradl.sweep.text.preview import announce, preview_sweep
 
     where = Where(workers, scheduler)
     # The number of a scheduler's workers is unknown: the plan is for one.
@@ -84,8 +84,8 @@ def status(
 ) -> None:
     """Show how much of a cube is done."""
     from paradl.sweep.questions.status import read_status, verify_status
-    from paradl.sweep.show.cubes import advise_on_damage, show_verified
-    from paradl.sweep.show.tables import show_one
+    from paradl.sweep.text.cubes import advise_on_damage, show_verified
+    from paradl.sweep.text.tables import show_one
 
     if not verify:
         show_one(read_status(store), form)
@@ -112,7 +112,7 @@ def diff(
 ) -> None:
     """Compare two cubes: inputs, answers and winners that differ."""
     from paradl.sweep.questions.diff import diff as ask
-    from paradl.sweep.show.cubes import show_difference
+    from paradl.sweep.text.cubes import show_difference
 
     difference = ask(first, second, options.parse_selection(selection), tolerance=tolerance)
     show_difference(difference, form)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from paradl.grids.design_space import ONLY
 from paradl.grids.grid import Grid
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
@@ -24,8 +25,7 @@ from paradl.kernels.work.schedules import Stage, count_in_flight, make_stage
 from paradl.kernels.work.transformer import Training, Transformer
 from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.types.prediction import PartRow
-from paradl.sweep.cases.layout_cells import LayoutCell, find_cell
-from paradl.sweep.cells.design_space import ONLY
+from paradl.sweep.configurations.layout_cells import LayoutCell, find_cell
 from paradl.sweep.explanation.facts import RESERVED, Formula, WorkFacts
 
 SHARDED = {"weights": 3, "gradients": 2, "states": 1}  # first ZeRO stage that shards them

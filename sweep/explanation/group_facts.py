@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from paradl.grids.design_space import ONLY
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import Grid
 from paradl.grids.inputs.groups import Groups
@@ -22,7 +23,6 @@ from paradl.kernels.work.division import Division, Placement
 from paradl.kernels.work.group import GroupWork, share
 from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import finite, number
-from paradl.sweep.cells.design_space import ONLY
 from paradl.sweep.explanation.facts import WorkFacts
 from paradl.sweep.explanation.formulas import select_terms
 from paradl.sweep.explanation.group_memory import take_leading, write_memory

@@ -14,7 +14,7 @@ from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.schedules import count_parts, counts_ends
 from paradl.kernels.work.transformer import Training, Transformer
 from paradl.sweep.answers.types.prediction import LaunchFile
-from paradl.sweep.cases.layout_cells import LayoutCell
+from paradl.sweep.configurations.layout_cells import LayoutCell
 from paradl.sweep.explanation.launch import describe_processes, note_last_node
 
 Refusal = tuple[bool, str, str]  # whether it holds, what does not run, and what to change

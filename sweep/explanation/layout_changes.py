@@ -13,7 +13,7 @@ from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.transformer import Training
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.types.prediction import ChangeRow
-from paradl.sweep.cases.layout_cells import LayoutCell
+from paradl.sweep.configurations.layout_cells import LayoutCell
 
 Columns = dict[str, int]
 

@@ -11,9 +11,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from paradl.grids.design_space import ONLY
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.kernels.names.terms import Part
-from paradl.sweep.cells.design_space import ONLY
 from paradl.sweep.measured.predicted_runs import Deviation, PredictedRun, identify_case
 from paradl.sweep.measured.runs import PARTS
 from paradl.sweep.questions.predict import predict_grid

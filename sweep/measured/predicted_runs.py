@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from paradl.grids.design_space import ONLY, Configuration
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError, add_place
-from paradl.sweep.cells.design_space import ONLY, Configuration
 from paradl.sweep.measured.runs import MeasuredRun, RunTimes
 
 AS_MEASURED = {"allreduce": "hierarchical", "conventions": "authors"}

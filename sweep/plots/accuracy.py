@@ -24,7 +24,7 @@ from paradl.sweep.plots.figures import (
     set_tick_sizes,
 )
 from paradl.sweep.plots.looks import Look, choose_looks, styled
-from paradl.sweep.show.visible import escape_lines
+from paradl.sweep.text.visible import escape_lines
 
 Row = Mapping[str, Any]
 

@@ -12,10 +12,10 @@ from paradl.grids.grid import LABELS
 from paradl.grids.reading.units import format_quantity
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.layout_terms import EVERY_TERM
-from paradl.sweep.cases.row_cases import answer_expected
 from paradl.sweep.cells.selection import Selection, locate_row
 from paradl.sweep.cells.source import Source
 from paradl.sweep.cells.space import thin_axis
+from paradl.sweep.configurations.row_cases import answer_expected
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import find_allowed
 from paradl.sweep.engine.resources import keep_programs

@@ -30,7 +30,7 @@ from paradl.grids.reading.textfile import PICTURES, expect_ending, write_whole
 from paradl.grids.reading.units import PREFIXES
 from paradl.kernels.names.arrays import Floats
 from paradl.sweep.plots.looks import EDGE, PartLooks, name_part, wrap_name
-from paradl.sweep.show.visible import escape_invisible
+from paradl.sweep.text.visible import escape_invisible
 
 NARROW = 5  # [inch] A legend beside the axes of a narrower figure would leave them no room.
 MARGIN = 0.01  # left of title and note, as a share of the width

@@ -27,7 +27,7 @@ from paradl.sweep.plots.looks import (
     mix,
     styled,
 )
-from paradl.sweep.show.columns import format_percent
+from paradl.sweep.text.columns import format_percent
 
 Row = Mapping[str, Any]
 

@@ -11,7 +11,6 @@ from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import format_quantity
 from paradl.kernels.names.flags import FORBIDS, STOPS, Limit
 from paradl.sweep.answers.reasons import rank_limits
-from paradl.sweep.cases.degrees import find_layout
 from paradl.sweep.cells.selection import (
     SHOWN,
     Selection,
@@ -21,6 +20,7 @@ from paradl.sweep.cells.selection import (
 )
 from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cells.space import list_given
+from paradl.sweep.configurations.degrees import find_layout
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.errors import NothingFeasibleError

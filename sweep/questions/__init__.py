@@ -10,7 +10,7 @@ To add a verb: three files, and a line each in three lists.
    schema and the heads of tables follow.
 3. Its command, in sweep/cli/questions.py: `@app.command(cls=QuestionCommand)` puts the
    options of a space into `context.obj`; its `read` returns a `Subject`, whose `ask` calls VERB;
-   `show_rows` of `sweep.show.tables` prints. Heavy imports stand inside. Options have the names of
+   `show_rows` of `sweep.text.tables` prints. Heavy imports stand inside. Options have the names of
    the arguments that they become, so that messages fit both.
 
 The lists: src/paradl/__init__.pyi, `QUESTIONS` in sweep/accessor.py for `ds.paradl`, and `GROUPS`

@@ -12,16 +12,16 @@ from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.sweep.answers.mapping import Row, tabulate
 from paradl.sweep.answers.numbers import find_range, name_percentiles, name_range
 from paradl.sweep.answers.system_settings import complete_rows
-from paradl.sweep.cases.degrees import list_degrees
-from paradl.sweep.cases.draws import draw_terms
-from paradl.sweep.cases.rates import time_iteration
-from paradl.sweep.cases.row_cases import answer_expected
 from paradl.sweep.cells.selection import Selection, join_selection, locate_row
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, look_up_capacity, take_cell, thin_axis, write_cell
+from paradl.sweep.configurations.degrees import list_degrees
+from paradl.sweep.configurations.rates import time_iteration
+from paradl.sweep.configurations.row_cases import answer_expected
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.explanation.formulas import describe_largest
 from paradl.sweep.explanation.kinds import measure_row_parts
+from paradl.sweep.uncertainty.draws import draw_terms
 
 # Most PE counts of a line in an answer, including its ends, and most values of other axes.
 COUNTS, OTHERS = 8, 4

@@ -22,7 +22,7 @@ from paradl.sweep.answers.numbers import pick_range
 from paradl.sweep.answers.objectives import Aim, expect_objective
 from paradl.sweep.answers.reasons import write_commonest
 from paradl.sweep.answers.system_settings import complete_rows
-from paradl.sweep.cases.curves import Curves, TimeCurve, is_ahead
+from paradl.sweep.boundaries.curves import Curves, TimeCurve, is_ahead
 from paradl.sweep.cells.selection import Selection, join_selection, write_place
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, write_cell

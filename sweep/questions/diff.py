@@ -14,7 +14,6 @@ import numpy as np
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.answers.mapping import AnswerMapping, Row, name_arguments
-from paradl.sweep.cells.changes import Changes, Flips, Winners, list_changed_winners
 from paradl.sweep.cells.parts import Part, find_positions
 from paradl.sweep.cells.reader import Places, Reader
 from paradl.sweep.cells.selection import Selection, join_selection
@@ -23,6 +22,7 @@ from paradl.sweep.cells.space import list_given
 from paradl.sweep.cube.difference import list_differences
 from paradl.sweep.cube.plan import SERIAL
 from paradl.sweep.cube.variables import Arrays
+from paradl.sweep.questions.changes import Changes, Flips, Winners, list_changed_winners
 
 SHOWN = 3  # most values listed of those that only one cube has
 NEEDED = {"comp_time", "comm_time", "limit"}  # variables that determine the fastest strategy

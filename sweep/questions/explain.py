@@ -6,15 +6,15 @@ The answer also has the meaning of the symbols, and how to launch the training.
 from collections.abc import Mapping
 from typing import Unpack
 
+from paradl.grids.design_space import ONLY, Configuration
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
+from paradl.grids.shorthands import Words, expect_words
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.terms import Term
 from paradl.sweep.answers.mapping import AnswerMapping, Row
-from paradl.sweep.cases.fits import find_smallest_group
-from paradl.sweep.cases.layout_cells import find_cell
-from paradl.sweep.cells.design_space import ONLY, Configuration
-from paradl.sweep.cells.shorthands import Words, expect_words
+from paradl.sweep.boundaries.fits import find_smallest_group
+from paradl.sweep.configurations.layout_cells import find_cell
 from paradl.sweep.explanation.facts import WorkFacts
 from paradl.sweep.explanation.formulas import describe_largest
 from paradl.sweep.explanation.kinds import find_facts

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paradl.grids.design_space import make_product
 from paradl.grids.entries.parameters import CONTINUOUS
 from paradl.grids.grid import LABELS, Grid, Index
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.grids.shorthands import expect_system
 from paradl.kernels.blocks.outputs import differentiate_epoch
 from paradl.kernels.compiled import fetch
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import read_parameter
 from paradl.kernels.names.stored import name_elasticity
-from paradl.sweep.cells.design_space import make_product
-from paradl.sweep.cells.shorthands import expect_system
 from paradl.sweep.cube.variables import describe_coordinate, list_coordinates
 from paradl.sweep.engine.resources import keep_programs
 

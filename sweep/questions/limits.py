@@ -22,12 +22,12 @@ from paradl.sweep.answers.mapping import Row, tabulate
 from paradl.sweep.answers.objectives import Aim, Goal
 from paradl.sweep.answers.reasons import write_each
 from paradl.sweep.answers.system_settings import complete_rows
-from paradl.sweep.cases.degrees import list_degrees, mark_cell
-from paradl.sweep.cases.rates import RATES, time_iteration
 from paradl.sweep.cells.parts import Table
 from paradl.sweep.cells.reader import Reader
 from paradl.sweep.cells.selection import Selection, join_selection, locate_row
 from paradl.sweep.cells.source import Source, open_source, open_space
+from paradl.sweep.configurations.degrees import list_degrees, mark_cell
+from paradl.sweep.configurations.rates import RATES, time_iteration
 
 END = "end of the axis"
 # Most rows with intervals by default: each takes some milliseconds.
@@ -141,7 +141,7 @@ def add_ranges(
     reader = open_source(cube)
     if reader.grid.spec.oracle != "machine" or has_old_layouts(reader.grid, reader.versions):
         return rows
-    from paradl.sweep.cases.intervals import list_line_ranges  # late: imports JAX
+    from paradl.sweep.uncertainty.intervals import list_line_ranges  # late: imports JAX
 
     objective = Aim(goal).summarised
     assert objective is not None  # `_make_columns` has checked it

@@ -24,14 +24,14 @@ from paradl.sweep.answers.mapping import Row, tabulate
 from paradl.sweep.answers.numbers import name_percentiles, name_range, number, pick_range
 from paradl.sweep.answers.reasons import list_reasons
 from paradl.sweep.answers.system_settings import complete_rows
-from paradl.sweep.cases.curves import ROUNDS, close_in, span_values
-from paradl.sweep.cases.draws import draw_times
-from paradl.sweep.cases.fits import Cell, find_fits
-from paradl.sweep.cases.rejection import MOST_SAMPLES, find_batch
-from paradl.sweep.cases.row_cases import UPGRADABLE, answer_expected, read_value
+from paradl.sweep.boundaries.curves import ROUNDS, close_in, span_values
+from paradl.sweep.boundaries.fits import Cell, find_fits
+from paradl.sweep.boundaries.rejection import MOST_SAMPLES, find_batch
 from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, look_up_capacity, write_cell
+from paradl.sweep.configurations.row_cases import UPGRADABLE, answer_expected, read_value
+from paradl.sweep.uncertainty.draws import draw_times
 
 # Values are tried up to this factor from the machine's; beyond it, times no longer change.
 FAR = 1e6

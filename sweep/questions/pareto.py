@@ -74,7 +74,7 @@ def pareto(
     space = open_space(reader, chosen)
     space.expect_one_kind()
     if layouts:
-        from paradl.sweep.cases.best_layouts import find_best_layouts  # late: imports JAX
+        from paradl.sweep.questions.best.layouts import find_best_layouts  # late: imports JAX
 
         reader = open_source(find_best_layouts(space, None).grid)
         chosen = {name: values for name, values in chosen.items() if name != "strategy"}

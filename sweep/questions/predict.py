@@ -5,11 +5,19 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from paradl.grids.convergence.catalogue import explain_missing, find_convergence
+from paradl.grids.design_space import (
+    ONLY,
+    Configuration,
+    expect_mapping,
+    has_several,
+    make_product,
+)
 from paradl.grids.entries.transformer_rates import describe_times, find_recipe
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.inputs.workload import Workload
 from paradl.grids.models.architecture import describe_profile
 from paradl.grids.notes import list_warnings
+from paradl.grids.shorthands import Shorthands, Words, expect_words
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.flags import FORBIDS, UNSUPPORTED
@@ -19,23 +27,15 @@ from paradl.sweep.answers.mapping import AnswerMapping
 from paradl.sweep.answers.numbers import finite, number
 from paradl.sweep.answers.types.facts import list_fields
 from paradl.sweep.answers.types.prediction import Prediction
-from paradl.sweep.cases.fits import find_smallest_group
-from paradl.sweep.cases.intervals import list_intervals
-from paradl.sweep.cases.layout_cells import find_cell
-from paradl.sweep.cases.rates import list_rates
-from paradl.sweep.cases.row_cases import parameters
-from paradl.sweep.cells.design_space import (
-    ONLY,
-    Configuration,
-    expect_mapping,
-    has_several,
-    make_product,
-)
+from paradl.sweep.boundaries.fits import find_smallest_group
 from paradl.sweep.cells.memory_cube import compute_cells
-from paradl.sweep.cells.shorthands import Shorthands, Words, expect_words
+from paradl.sweep.configurations.layout_cells import find_cell
+from paradl.sweep.configurations.rates import list_rates
+from paradl.sweep.configurations.row_cases import parameters
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.engine.resources import keep_programs
 from paradl.sweep.explanation.kinds import list_memory_parts
+from paradl.sweep.uncertainty.intervals import list_intervals
 
 
 def predict(

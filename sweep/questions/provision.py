@@ -18,12 +18,12 @@ from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.objectives import Aim, Price, count_hours, look_up_price
 from paradl.sweep.answers.reasons import write_commonest
 from paradl.sweep.answers.system_settings import complete_rows
-from paradl.sweep.cases.degrees import NO_DEGREES, list_degrees
-from paradl.sweep.cases.probability import find_odds, find_spreads
-from paradl.sweep.cases.row_cases import build_row_case
 from paradl.sweep.cells.selection import Selection, join_selection, write_place
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, list_given, take_cell, write_cell
+from paradl.sweep.configurations.degrees import NO_DEGREES, list_degrees
+from paradl.sweep.configurations.row_cases import build_row_case
+from paradl.sweep.uncertainty.probability import find_odds, find_spreads
 
 # PE counts whose times, and whose spreads, are computed together: few enough for numpy. All at
 # once, and so compiled, ten strategies took 37 instead of 3.2 s of CPU (VGG-16 on ABCI, 2026-11).

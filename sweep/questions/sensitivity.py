@@ -29,11 +29,11 @@ from paradl.kernels.work.division import Division
 from paradl.sweep.answers.mapping import Row, tabulate
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.system_settings import complete_rows
-from paradl.sweep.cases.degrees import list_degrees
-from paradl.sweep.cases.row_cases import UPGRADABLE, build_row_case, read_value
 from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, write_cell
+from paradl.sweep.configurations.degrees import list_degrees
+from paradl.sweep.configurations.row_cases import UPGRADABLE, build_row_case, read_value
 
 Step = tuple[str, float]  # a parameter and its factor
 

@@ -37,7 +37,7 @@ from paradl.sweep.report.chart import (
     show_fields,
 )
 from paradl.sweep.report.report import Report
-from paradl.sweep.report.sentences import Asked
+from paradl.sweep.text.sentences import Asked
 
 
 def make_charts(report: Report) -> list[Chart]:

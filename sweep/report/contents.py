@@ -20,19 +20,19 @@ from paradl.sweep.cells.space import (
 )
 from paradl.sweep.errors import NothingFeasibleError
 from paradl.sweep.plots.looks import name_part
-from paradl.sweep.questions.best import rank_strategies
+from paradl.sweep.questions.best.question import rank_strategies
 from paradl.sweep.questions.bottleneck import list_bottlenecks
 from paradl.sweep.questions.limits import list_limits
 from paradl.sweep.questions.sensitivity import list_sensitivities
-from paradl.sweep.report.names import (
+from paradl.sweep.report.points import list_points
+from paradl.sweep.report.report import Report
+from paradl.sweep.text.names import (
     ROWS_OF_LAYOUTS,
     name_cell,
     write_reasons,
     write_stop,
 )
-from paradl.sweep.report.points import list_points
-from paradl.sweep.report.report import Report
-from paradl.sweep.report.sentences import GOALS, Asked, describe_best
+from paradl.sweep.text.sentences import GOALS, Asked, describe_best
 
 if TYPE_CHECKING:
     from paradl.sweep.cells.reader import Reader

@@ -22,12 +22,12 @@ from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import parse_quantity
-from paradl.sweep.cases.row_cases import read_value
 from paradl.sweep.cells.reader import Reader
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source, open_source, open_space
+from paradl.sweep.configurations.row_cases import read_value
 from paradl.sweep.errors import NothingFeasibleError, RunError
-from paradl.sweep.questions.best import rank_strategies
+from paradl.sweep.questions.best.question import rank_strategies
 from paradl.sweep.questions.explain import explain_grid
 from paradl.sweep.report.contents import add_details, find_opening, list_places, rank_places
 from paradl.sweep.report.narrow import narrow_grid

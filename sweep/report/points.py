@@ -16,8 +16,8 @@ from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import find_allowed, name_limits
 from paradl.sweep.plots.slices import take_fastest
 from paradl.sweep.questions.pareto import find_knee
-from paradl.sweep.report.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
 from paradl.sweep.report.narrow import read_curves
+from paradl.sweep.text.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
 
 if TYPE_CHECKING:
     import xarray as xr

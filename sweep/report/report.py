@@ -15,7 +15,7 @@ from paradl.sweep.answers.objectives import Goal, Price
 from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.report import expect_report_libraries
-from paradl.sweep.report.sentences import Asked
+from paradl.sweep.text.sentences import Asked
 
 DIGITS = 5  # significant ones of a number on the page: a fifth of the bytes of all 17
 

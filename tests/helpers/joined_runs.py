@@ -28,10 +28,10 @@ import pyarrow.parquet as pq
 from joined_words import BUBBLES, NETWORKS, OWN, PAIRS, Network, Pair, Words
 
 import paradl
+from paradl.grids.design_space import Configuration
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.terms import TERMS
-from paradl.sweep.cells.design_space import Configuration
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.questions.predict import predict_grid
 

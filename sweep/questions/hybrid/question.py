@@ -8,10 +8,10 @@ from paradl.grids.convergence.entry import Convergence
 from paradl.grids.notes import list_warnings
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.units import parse_count, parse_quantity
+from paradl.grids.shorthands import expect_system
 from paradl.kernels.names.flags import Limit
 from paradl.sweep.answers.mapping import AnswerMapping
 from paradl.sweep.answers.numbers import finite
-from paradl.sweep.cells.shorthands import expect_system
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.questions.hybrid.contenders import (
     Contender,

@@ -15,9 +15,9 @@ from paradl.grids.placing.program import count_devices
 from paradl.grids.placing.solve import PlacementResult, Tell, count_nodes, solve
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.units import parse_count
+from paradl.grids.shorthands import expect_system
 from paradl.kernels.options import Optimizer
 from paradl.sweep.answers.mapping import AnswerMapping, Row
-from paradl.sweep.cells.shorthands import expect_system
 from paradl.sweep.errors import RunError
 from paradl.sweep.questions.place.timed_graph import TimedGraph, choose_graph, pose_piped
 

@@ -80,8 +80,8 @@ def _ask_oracle(
     model: str, system: str, batch: int | None, dataset: str | None, optimizer: Optimizer
 ) -> TimedGraph:
     """Return the graph of a model's layers, with the oracle's times for one batch on one device."""
+    from paradl.grids.design_space import ONLY, Configuration
     from paradl.grids.inputs.find_placed import graph_layers  # late: imports JAX
-    from paradl.sweep.cells.design_space import ONLY, Configuration
     from paradl.sweep.engine.resources import keep_programs
 
     if batch is None:

@@ -17,7 +17,7 @@ from paradl.sweep.calibration.calibrate import format_file
 from paradl.sweep.calibration.cross_validation import leave_out
 from paradl.sweep.calibration.residuals import find_residuals, find_unseen_spread
 from paradl.sweep.cli.main import main as run_command
-from paradl.sweep.show.comparison import show_calibration
+from paradl.sweep.text.comparison import show_calibration
 
 
 def main(monkeypatch, *arguments) -> int:

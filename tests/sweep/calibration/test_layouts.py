@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from measured_runs import list_runs
 
 import paradl
+from paradl.grids.design_space import SpaceValues, make_grid
 from paradl.grids.entries.calibration import DRAWN_OF_BLOCKS, CalibrationFile
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.transformer_rates import find_spread
@@ -23,9 +24,8 @@ from paradl.kernels.names.stored import PERCENTILES
 from paradl.sweep.answers.types.schemas import build_schemas
 from paradl.sweep.calibration.calibrate import format_file
 from paradl.sweep.calibration.layouts import fit_times, move_times
-from paradl.sweep.cells.design_space import SpaceValues, make_grid
-from paradl.sweep.questions.best import rank_strategies
-from paradl.sweep.show.comparison import NOTICED, show_calibration
+from paradl.sweep.questions.best.question import rank_strategies
+from paradl.sweep.text.comparison import NOTICED, show_calibration
 
 SYSTEM = "dgx-a100:precision=bf16,software=megatron"
 HEAD = "model,dataset,system,strategy,p,samples_per_replica,total_s"

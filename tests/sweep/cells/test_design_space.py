@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import paradl
+from paradl.grids.design_space import SpaceValues, make_grid
 from paradl.grids.entries.names import split_labels
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.grids.shorthands import split_values
 from paradl.sweep.cells.memory_cube import compute_cells
-from paradl.sweep.cells.shorthands import split_values
 
 PAPER = {"oracle": "paper"}
 

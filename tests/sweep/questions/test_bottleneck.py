@@ -1,13 +1,13 @@
 import pytest
 
 import paradl
+from paradl.grids.design_space import SpaceValues, make_grid
 from paradl.grids.inputs.draws import DRAWS
-from paradl.sweep.cases.draws import draw_terms
-from paradl.sweep.cases.row_cases import build_row_case
-from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.configurations.row_cases import build_row_case
 from paradl.sweep.engine.run import read_grid
 from paradl.sweep.questions.bottleneck import list_bottlenecks
-from paradl.sweep.show.planning import settle_label
+from paradl.sweep.text.planning import settle_label
+from paradl.sweep.uncertainty.draws import draw_terms
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import paradl
+from paradl.grids.design_space import SpaceValues, make_grid
 from paradl.grids.inputs.draws import DRAWS
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.cases.curves import is_ahead
-from paradl.sweep.cases.draws import draw_both_times
-from paradl.sweep.cells.design_space import SpaceValues, make_grid
+from paradl.sweep.boundaries.curves import is_ahead
 from paradl.sweep.questions.crossovers import list_crossovers
+from paradl.sweep.uncertainty.draws import draw_both_times
 
 PAPER = {"oracle": "paper"}
 MACHINE = ("data", "data+filter:group=4", "data+pipeline:group=4")

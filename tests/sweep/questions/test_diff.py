@@ -11,7 +11,7 @@ from cubes import SMALL, unmark
 
 import paradl
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.show.cubes import show_difference
+from paradl.sweep.text.cubes import show_difference
 
 AXES = {
     **SMALL["axes"],

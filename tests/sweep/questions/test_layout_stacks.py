@@ -8,9 +8,9 @@ from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paradl.grids.design_space import Configuration, SpaceValues, make_grid
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.cells.design_space import Configuration, SpaceValues, make_grid
-from paradl.sweep.questions.best import rank_strategies
+from paradl.sweep.questions.best.question import rank_strategies
 from paradl.sweep.questions.explain import explain_grid
 from paradl.sweep.questions.predict import predict
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from paradl.grids.design_space import SpaceValues, make_grid
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.inputs.draws import DRAWS
-from paradl.sweep.cases.draws import draw_times
-from paradl.sweep.cells.design_space import SpaceValues, make_grid
 from paradl.sweep.questions.needs import list_needs
+from paradl.sweep.uncertainty.draws import draw_times
 
 
 def read_grid(**settings):

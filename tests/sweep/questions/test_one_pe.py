@@ -3,8 +3,8 @@
 import pytest
 
 import paradl
-from paradl.sweep.cells.design_space import SpaceValues, make_grid
-from paradl.sweep.questions.best import rank_strategies
+from paradl.grids.design_space import SpaceValues, make_grid
+from paradl.sweep.questions.best.question import rank_strategies
 
 BASES = ("spatial", "pipeline", "filter", "channel")
 HYBRIDS = tuple(f"data+{base}:group=best" for base in BASES)

@@ -3,9 +3,9 @@
 import pytest
 
 import paradl
+from paradl.grids.design_space import SpaceValues, make_grid, make_product
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import parse_duration
-from paradl.sweep.cells.design_space import SpaceValues, make_grid, make_product
 from paradl.sweep.questions.needs import list_needs
 from paradl.sweep.questions.provision import list_provisions
 

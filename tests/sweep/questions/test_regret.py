@@ -11,8 +11,8 @@ import xarray as xr
 import paradl
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.questions.regret import rank_losses
-from paradl.sweep.show.ranking import describe_regret
-from paradl.sweep.show.tables import show_rows
+from paradl.sweep.text.ranking import describe_regret
+from paradl.sweep.text.tables import show_rows
 
 AXES: dict[str, Any] = {
     "model": "resnet50",

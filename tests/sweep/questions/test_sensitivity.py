@@ -7,9 +7,9 @@ from itertools import product
 import pytest
 
 import paradl
+from paradl.grids.design_space import SpaceValues, make_grid
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.cells.design_space import SpaceValues, make_grid
 from paradl.sweep.questions.sensitivity import list_sensitivities
 
 STEP = 1e-4

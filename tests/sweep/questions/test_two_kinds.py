@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 import paradl
+from paradl.grids.design_space import SpaceValues, make_grid
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.cells.design_space import SpaceValues, make_grid
 from paradl.sweep.plots.winners import describe_map
-from paradl.sweep.questions.best import rank_strategies
+from paradl.sweep.questions.best.question import rank_strategies
 from paradl.sweep.questions.crossovers import list_crossovers
 from paradl.sweep.questions.pareto import pareto
 from paradl.sweep.questions.provision import list_provisions

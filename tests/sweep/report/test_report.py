@@ -27,7 +27,7 @@ from paradl.sweep.report.charts import make_charts
 from paradl.sweep.report.contents import rank_places
 from paradl.sweep.report.page import write_page
 from paradl.sweep.report.report import Report, collect_report
-from paradl.sweep.report.sentences import describe_best
+from paradl.sweep.text.sentences import describe_best
 
 AXES = {
     "model": ["alexnet", "vgg16"],

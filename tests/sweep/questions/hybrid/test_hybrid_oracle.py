@@ -8,8 +8,8 @@ import pytest
 from hybrids import CONSTANT, INCEPTION, MACHINE, pick_crossover, pick_row, tabulate
 
 import paradl
-from paradl.sweep.cases.probability import find_chance
 from paradl.sweep.questions.hybrid.times import build_grid, time_strategies
+from paradl.sweep.uncertainty.probability import find_chance
 
 IMAGES = ("inception_v3", 64, MACHINE)
 TEXT: Any = (

@@ -1,0 +1,1 @@
+"""Where configurations stop or change places: limits, memory, the nearest that fits, crossings."""

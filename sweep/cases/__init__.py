@@ -1,1 +1,0 @@
-"""Cases: what questions ask the kernels about one cell, or about cells along an axis."""

@@ -1,0 +1,1 @@
+"""One configuration of a grid: its case for the kernels, degrees, layout and rates."""

@@ -1,0 +1,1 @@
+"""Best: the fastest, soonest, cheapest or least divided strategy or layout of each place."""

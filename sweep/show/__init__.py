@@ -1,1 +1,0 @@
-"""Answers as people see them: tables, explanations, pictures."""

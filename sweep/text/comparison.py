@@ -1,0 +1,230 @@
+"""Text about measured runs: the accuracy of predictions, and the parameters of a calibration."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from paradl.grids.entries.calibration import DETERMINED, CalibrationFile, LayoutTime, list_priors
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.entries.systems import System
+from paradl.grids.entries.transformer_rates import UNKNOWN, find_factor_spread, find_prior_spread
+from paradl.grids.inputs.machine import Machine
+from paradl.grids.inputs.uncertainty import list_spreads
+from paradl.grids.reading.errors import format_count
+from paradl.grids.reading.units import format_quantity
+from paradl.sweep.answers.reasons import keep_reasons
+from paradl.sweep.measured.runs import PARTS
+from paradl.sweep.text.columns import Ranged, format_percent
+from paradl.sweep.text.data import Format, Row
+from paradl.sweep.text.tables import print_table, print_text, show_sections
+
+# Of the logarithm of a parameter: smaller moves of layouts' parameters are not shown.
+NOTICED = 0.01
+PART_NAMES = {"total": "total", "comp": "compute", "comm": "communication"}
+
+
+# What schemes of a calibration leave out; the others are named for it.
+LEFT_OUT = {
+    "fit": "nothing (fit)",
+    "layouts, uncalibrated": "all layouts",
+    "layouts, fit": "no layout (fit)",
+    "layouts, run": "one layout",
+    "layouts, model": "one network's layouts",
+}
+
+
+def show_comparison(comparison: Mapping[str, Any], form: Format) -> None:
+    """Print the answer of `compare`; CSV lists its runs."""
+    # All rows need the same CSV columns, anomalous or not.
+    anomalies = [row["anomaly"] or {} for row in comparison["rows"]]
+    rows = [
+        {**row, "anomaly": anomaly.get("what"), "cause": anomaly.get("cause")}
+        for row, anomaly in zip(comparison["rows"], anomalies, strict=True)
+    ]
+    show_sections(comparison, rows, form, partial(_print_comparison, comparison))
+
+
+def _print_comparison(comparison: Mapping[str, Any]) -> None:
+    rows = comparison["rows"]
+    print_text(_write_accuracy(rows, comparison["summary"]["overall"]))
+    print_table(list(map(_describe_run, rows)), "Time of an iteration, and accuracy of its parts")
+    print_table(list_averages(comparison["summary"]), "Accuracy, mean / median")
+    anomalies = [
+        {
+            **{key: row[key] for key in ("model", "strategy", "p")},
+            "what": (row["anomaly"]["what"], row["anomaly"]["cause"]),
+        }
+        for row in rows
+        if row["anomaly"]
+    ]
+    if anomalies:
+        print_table(anomalies, "Anomalies, and their likely cause")
+
+
+def _write_accuracy(rows: Sequence[Row], overall: Mapping[str, Any]) -> str:
+    """State how well the runs are met."""
+    counted, mean = format_count(len(rows), "run"), overall["total"]["mean"]
+    if mean is None:
+        return f"{counted}, none with a time that is both measured and predicted."
+    held = overall["coverage"]["total"]
+    inside = "" if held is None else f"; {held:.0%} lie in their 80 % intervals"
+    apart = sum(row["anomaly"] is not None for row in rows)
+    stand = f"; {apart} stand{'s' if apart == 1 else ''} out" if apart else ""
+    return f"{counted}: times are met to {format_percent(mean)} on average{inside}{stand}."
+
+
+def _describe_run(row: Row) -> dict[str, Any]:
+    """Make the table line of a run: measured, predicted, accuracy, remarks."""
+    # The words alone: anomalies have a table of their own.
+    remarks = [name for name in ("fitted", "anomaly", "extrapolation") if row[name]]
+    if row["reason"]:
+        remarks.append(row["reason"])
+    elif not row["feasible"]:
+        remarks.append(f"not feasible: {', '.join(keep_reasons(row['limit']))}")
+    return {
+        **{key: row[key] for key in ("model", "dataset", "strategy", "p")},
+        "b": row["samples_per_replica"],
+        "measured": row["measured_total"],
+        "predicted": Ranged(row["predicted_total"], row["p10"], row["p90"]),
+        "total": format_percent(row["accuracy_total"]),
+        "MFU (predicted)": _format_mfu(row),
+        **{PART_NAMES[part]: format_percent(row[f"accuracy_{part}"]) for part in PARTS[1:]},
+        "memory": _format_memory(row["measured_memory"], row["predicted_memory"]),
+        "authors": format_percent(row["authors_accuracy_total"]),
+        "remarks": "; ".join(remarks),
+    }
+
+
+def _format_mfu(row: Row) -> str | None:
+    known = [row["measured_mfu"], row["predicted_mfu"]]
+    return None if None in known else "{:.1%} ({:.1%})".format(*known)
+
+
+def _format_memory(measured: float | None, predicted: float | None) -> str | None:
+    if measured is None:
+        return None
+    expected = "-" if predicted is None else format_quantity(predicted, "B")
+    return f"{format_quantity(measured, 'B')}, predicted {expected}"
+
+
+def list_averages(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List average accuracies: of all rows, of each strategy, and of each model."""
+    means = {PART_NAMES[part]: format_percent(summary["strategies_mean"][part]) for part in PARTS}
+    groups = {**summary["by_strategy"], **summary["by_model"]}
+    return [
+        _describe_averages("all", summary["overall"]),
+        {"": "mean of strategies", **means},  # each strategy counts once
+        *(_describe_averages(name, averages) for name, averages in groups.items()),
+    ]
+
+
+def _describe_averages(name: str, averages: Mapping[str, Any]) -> dict[str, Any]:
+    # The authors predicted some of the rows; ours are averaged over the same ones beside.
+    theirs = averages["authors"]["total"]
+    return {
+        "": name,
+        "rows": averages["n"],
+        **{PART_NAMES[part]: _format_average(averages[part]) for part in PARTS},
+        "authors' total": _format_average(theirs),
+        "on the same rows": format_percent(theirs["ours"]),
+        "in 80% interval": format_percent(averages["coverage"]["total"]),
+    }
+
+
+def _format_average(average: Mapping[str, float | None]) -> str:
+    if average["mean"] is None:
+        return "-"
+    return f"{format_percent(average['mean'])} / {format_percent(average['median'])}"
+
+
+def show_calibration(calibration: CalibrationFile, system: System, form: Format) -> None:
+    """Print the answer of `calibrate`; CSV lists its parameters. system: of the runs."""
+    parameters = _list_parameters(calibration, system)
+    sections = partial(_print_calibration, calibration, parameters)
+    show_sections(calibration.definition(), parameters, form, sections)
+
+
+def _print_calibration(calibration: CalibrationFile, parameters: list[dict[str, Any]]) -> None:
+    accuracies = [
+        {
+            "left out": LEFT_OUT.get(scheme, scheme),
+            "rows": int(accuracy["rows"]),
+            **{
+                name: f"{format_percent(accuracy.get(part))}, "
+                f"{format_percent(accuracy.get(f'{part}_in_interval'))}"
+                for part, name in PART_NAMES.items()
+            },
+        }
+        for scheme, accuracy in calibration.accuracy.items()
+    ]
+    print_table(accuracies, "Accuracy, and share within 80% intervals, of runs left out")
+    if parameters:
+        print_table(parameters, "Parameters: value and spread of its logarithm", "csv")
+
+
+def _list_parameters(calibration: CalibrationFile, system: System) -> list[dict[str, Any]]:
+    """Make a line per parameter: fitted value, prior, and which of the two determined it."""
+    priors = list_priors(calibration.precision, calibration.software)
+    rows = [
+        {
+            "parameter": name,
+            "unit": priors[name].row.unit,
+            "value": fit.value,
+            "spread": fit.spread,
+            "prior": priors[name].median,
+            "prior_spread": priors[name].spread,
+            "from": _name_origin(fit.determined),
+            "meaning": priors[name].row.meaning,
+        }
+        for name, fit in calibration.parameters.items()
+    ]
+    if calibration.layouts:
+        rows.append(_describe_layouts(calibration.layouts, calibration.software))
+        rows += _list_moves(calibration.layouts, system)
+    return rows
+
+
+def _list_moves(layouts: LayoutTime, system: System) -> list[dict[str, Any]]:
+    """Make a line per parameter of layouts that moved by NOTICED or more, the furthest first.
+
+    It has no spread of its own: intervals of layouts are as wide as the runs scatter.
+    """
+    machine = Machine(system)
+    prior, moved = machine.expected, machine.move_priors(layouts).expected
+    moves = {name: abs(math.log(moved[name] / prior[name])) for name in layouts.parameters}
+    spreads = list_spreads(system, [*moves])
+    return [
+        {
+            "parameter": f"{name} of layouts",
+            "unit": PARAMETERS[name].unit,
+            "value": moved[name],
+            "spread": None,
+            "prior": prior[name],
+            "prior_spread": spreads[name],
+            "from": None,
+            "meaning": PARAMETERS[name].meaning,
+        }
+        for name in sorted(moves, key=moves.__getitem__, reverse=True)
+        if moves[name] >= NOTICED
+    ]
+
+
+def _describe_layouts(layouts: LayoutTime, software: str) -> dict[str, Any]:
+    """Make the line of the factor on layouts' times."""
+    is_known = software != UNKNOWN
+    prior, spread = find_prior_spread(is_known), find_factor_spread(layouts, is_known)
+    return {
+        "parameter": "layouts",
+        "unit": "1",
+        "value": layouts.factor,
+        "spread": spread,
+        "prior": 1.0,
+        "prior_spread": prior,
+        "from": _name_origin(spread < DETERMINED * prior),
+        "meaning": "times of transformers' layouts over those by rates of any machine",
+    }
+
+
+def _name_origin(determined: bool) -> str:
+    return "the runs" if determined else "mostly the prior"

@@ -1,0 +1,277 @@
+"""The answer of `explain`, and why a configuration is infeasible, for people."""
+
+from functools import partial
+from typing import Any
+
+from paradl.grids.entries.layout_words import is_layout
+from paradl.grids.entries.strategies import parse_strategy
+from paradl.grids.entries.strategy_names import LIMIT
+from paradl.grids.inputs.factors import divisors
+from paradl.grids.reading.errors import format_count
+from paradl.kernels.names.layout_terms import EVERY_TERM
+from paradl.sweep.answers.reasons import keep_reasons
+from paradl.sweep.explanation.launch import note_last_node
+from paradl.sweep.text.columns import format_cell, write_summary
+from paradl.sweep.text.data import Format, Row
+from paradl.sweep.text.tables import print_record, print_table, print_text, show, show_sections
+
+RECORD = (
+    *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments"),
+    *("batch", "global_batch"),
+    *("epoch_time", "comp_time", "comm_time", "epochs", "train_time"),
+    *("samples_per_second", "tokens_per_pe_second", "mfu", "hfu", "bubble_share"),
+    *("stage", "largest_batch", "remarks", "runs_with"),
+    *("smallest_group", "iterations", "feasible", "limit", "oracle", "precision", "software"),
+    *("times", "profile", "convergence", "calibration"),
+)
+
+# Columns of the table of layers; a narrow terminal drops them from the end.
+LAYER = (
+    *("layer", "kind", "output", "stage", "device", "split", "weights", "memory"),
+    *("forward", "backward", "macs", "gathered_items", "halo_items"),
+)
+
+
+# Fields of a prediction that its sentence and tables show.
+SHOWN = (
+    *("terms", "memory_parts", "exchanges", "comp_time", "comm_time", "iteration_time"),
+    *("memory", "memory_capacity", "samples", "feasible", "degrees"),
+)
+
+
+def show_prediction(answer: dict[str, Any], form: Format, every: bool) -> None:
+    """Print the answer of `predict`; every: with what is zero or unknown, and all parameters."""
+    # People have read the notes on stderr already.
+    row = {key: value for key, value in answer.items() if form != "table" or key != "notes"}
+    show_sections(row, [row], form, partial(_print_prediction, row, every))
+
+
+def _print_prediction(row: dict[str, Any], every: bool) -> None:
+    _print_summary(row)
+    if every:
+        print_record(row)
+        return
+    if row["iteration_time"] is not None:
+        print_table(_list_term_lines(row), "Time of an iteration")
+    parts = {part: size for part, size in (row["memory_parts"] or {}).items() if size}
+    whole = sum(parts.values())
+    lines = [{"part": part, "memory": n, "share": f"{n / whole:.1%}"} for part, n in parts.items()]
+    print_table(lines, "Memory of the fullest PE")
+    print_record({key: value for key, value in _drop_nothing(row).items() if key not in SHOWN})
+
+
+def _list_term_lines(row: Row) -> list[Row]:
+    """List the terms of an iteration's time [s], each with its share and what it is."""
+    epoch = row["epoch_time"]
+    return [
+        {
+            "term": name,
+            "iteration_time": seconds / epoch * row["iteration_time"],
+            # Hidden communication is listed among the terms, and is no part of the sum.
+            "share": "hidden" if EVERY_TERM[name].part == "hidden" else f"{seconds / epoch:.1%}",
+            "meaning": EVERY_TERM[name].meaning,
+        }
+        for name, seconds in row["terms"].items()
+        if seconds
+    ]
+
+
+def _print_summary(row: dict[str, Any]) -> None:
+    if row["iteration_time"] is not None:
+        share = row["comp_time"] / row["epoch_time"]
+        print_text(f"{write_summary(row)}; {share:.0%} of the time is compute")
+
+
+def _drop_nothing(row: Row) -> Row:
+    """Drop what is zero, unknown or empty, and parameters."""
+    kept = {
+        key: _drop_nothing(value) if isinstance(value, dict) else value
+        for key, value in row.items()
+        if key not in ("parameters", "intervals")
+    }
+    return {key: value for key, value in kept.items() if value not in (None, 0, {}, [])}
+
+
+def show_explanation(explanation: dict[str, Any], form: Format, layers: bool = False) -> None:
+    """Print the answer of `explain`, or only its table of layers."""
+    if layers:
+        show_layers(explanation, form)
+    else:
+        show_sections(explanation, explanation["layers"], form, partial(_print, explanation))
+
+
+def _print(explanation: dict[str, Any]) -> None:
+    _print_summary(explanation)
+    if explanation["sentence"]:
+        print_text(explanation["sentence"])
+    _print_formulas(explanation["formulas"], "Terms (the numbers: one iteration)")
+    _print_formulas(explanation["hidden"], "Hidden: no part of the time")
+    _print_formulas(explanation["memory_formulas"], "Memory of the fullest PE")
+    print_record(_drop_nothing({key: explanation[key] for key in RECORD if key in explanation}))
+    if not explanation["formulas"]:  # no such configuration exists
+        return
+    print_record(explanation["parameters"], "Parameters", "parameters")
+    print_table(list(map(_lay_out_symbol, explanation["symbols"])), "Symbols")
+    launch = list_launch_lines(explanation["launch"])
+    print_table([{"": key, "value": text} for key, text in launch], "Launch")
+    if layers := explanation["layers"]:
+        print(f"{format_count(len(layers), 'layer')}: --layers-table")
+    if changes := explanation.get("changes"):
+        title = "Larger micro-batches" if explanation["feasible"] else "What would let it fit"
+        print_table(changes, title)
+    for script in explanation.get("launch_files", ()):
+        print(f"\n# {script['file']}\n{script['text']}")
+    if "changes" in explanation and not explanation["launch_files"]:
+        print("Launch lines: --launch megatron, torchtitan, deepspeed or torchrun")
+
+
+def _print_formulas(rows: list[Row], title: str) -> None:
+    """Print the formulas of terms, or of parts of the memory, if there are any."""
+    if rows:
+        print_table(list(map(_lay_out_formula, rows)), title)
+
+
+def _lay_out_formula(row: Row) -> Row:
+    """Make a line for a formula, in symbols and below in numbers, with its share in percent."""
+    share = "share" if "share" in row else "part"
+    line = {key: value for key, value in row.items() if key != "numbers"}
+    return line | {
+        "formula": (row["formula"], f"= {row['numbers']}"),
+        share: f"{row[share]:.1%}",
+    }
+
+
+def show_layers(explanation: dict[str, Any], form: Format) -> None:
+    """Print one row per layer."""
+    rows = explanation["layers"]
+    if form != "table":
+        show(rows, form)
+        return
+    if not rows:
+        if explanation["feasible"]:  # else the command says why
+            print("a layout divides blocks: it has no table of layers")
+        return
+    labels = [str(explanation[key]) for key in ("model", "dataset", "system", "strategy")]
+    batch = format_cell(explanation["batch"])
+    title = f"{', '.join(labels)}, pe {explanation['pe']:,}, batch {batch}"
+    # Networks of images have no gathered items, chains no stages: such columns are empty.
+    kept = [key for key in LAYER if any(row.get(key) not in (0, False, None) for row in rows)]
+    lines = [{key: row[key] for key in kept if key in row} for row in rows]
+    lines = [line | {"output": "x".join(map(str, line["output"]))} for line in lines]
+    print_table(lines, title)
+
+
+def list_launch_lines(launch: Row) -> list[tuple[str, Any]]:
+    """List what to launch: the command, device mesh, process groups and data loader."""
+    # The arguments of PyTorch's `init_device_mesh`.
+    sizes, names = tuple(launch["mesh"].values()), tuple(launch["mesh"])
+    mesh = f"{sizes}, mesh_dim_names={names}".replace("'", '"')
+    return [
+        ("command", (launch["command"], *note_last_node(launch))),
+        ("world_size", format_cell(launch["world_size"])),
+        *([("device_mesh", mesh)] if launch["mesh"] else []),
+        *((f"{row['of']}_groups", _describe_groups(row)) for row in launch["groups"]),
+        ("sampler", _describe_sampler(launch)),
+        ("global_batch", format_cell(launch["global_batch"])),
+    ]
+
+
+def _describe_sampler(launch: Row) -> tuple[str, ...]:
+    """Write the arguments of a rank's data loader."""
+    sampler = launch["sampler"]
+    batch, micro = (format_cell(launch[key]) for key in ("local_batch", "micro_batch"))
+    count = launch["micro_batches"]
+    return (
+        f"DistributedSampler(num_replicas={sampler['num_replicas']}, rank={sampler['rank']})",
+        f"batch_size={batch}" + (f", in {count} passes of {micro}" if count > 1 else ""),
+    )
+
+
+def _describe_groups(row: Row) -> tuple[str, ...]:
+    """Describe process groups: their ranks, and what each rank does."""
+    count = f"{row['count']:,} groups of {row['size']}" if row["count"] > 1 else f"of {row['size']}"
+    return f"ranks {row['ranks']} ({count})", f"each rank: {row['each']}"
+
+
+def _lay_out_symbol(row: dict[str, Any]) -> dict[str, Any]:
+    """Make a line for a symbol, its value with its unit."""
+    unit, value = row["unit"], row["value"]
+    # Of seconds per byte no prefix is usual, so they have an exponent.
+    known = f"{value:.4g} {unit}" if unit == "s/B" and value is not None else None
+    return {
+        "symbol": row["symbol"],
+        "value": known or format_cell(value, None if unit == "1" else unit),
+        "meaning": row["meaning"] + ("" if value is not None or unit == "1" else f" [{unit}]"),
+    }
+
+
+MOST_GROUPS = 12  # group sizes that fit on a line
+
+
+def describe_obstacle(answer: dict[str, Any]) -> str:
+    """Name the limits that forbid a configuration, and ways out."""
+    forbidding = keep_reasons(answer["limit"])
+    advice = [text for name in forbidding if name in ADVICE for text in ADVICE[name](answer)]
+    # Two limits may have the same reasons.
+    lines = dict.fromkeys(advice)
+    return "; ".join([f"this configuration is not feasible: {', '.join(forbidding)}", *lines])
+
+
+def _fit_memory(answer: dict[str, Any]) -> list[str]:
+    batch, group = answer["largest_batch"], answer["smallest_group"]
+    advice = []
+    micro = answer.get("layout", "").partition(" mb")[2].partition(" ")[0]
+    if micro not in ("", "1") and "micro" not in answer["strategy"]:
+        change = "'mb1'" if is_layout(answer["strategy"]) else "'micro=1' behind the strategy"
+        advice.append(f"{micro} sequences pass at once; write {change}")
+    if batch is not None:
+        most = f"a replica holds at most {format_count(batch, 'sample')}"
+        advice.append(most if batch else "not one sample fits")
+    if group is not None:
+        advice.append(
+            f"the smallest group that fits has {format_count(group, 'PE')}"
+            if group
+            else "no group fits"
+        )
+    return advice
+
+
+def _list_group_sizes(answer: dict[str, Any]) -> list[str]:
+    pe, group = answer["pe"], answer["group"]
+    # Without 1: a group of one PE is plain data parallelism.
+    sizes = divisors(pe)[1:]
+    listed = ", ".join(map(str, sizes[:MOST_GROUPS])) + " ..." * (len(sizes) > MOST_GROUPS)
+    return [f"{group} does not divide {pe:,} PEs; sizes that do: {listed or 'none'}"]
+
+
+def _state_limits(answer: dict[str, Any]) -> list[str]:
+    strategy = parse_strategy(answer["strategy"])
+    if strategy.serial:
+        return ["serial runs on one PE"]
+    if "obstacles" in answer:  # of layouts
+        return list(answer["obstacles"])
+    names = strategy.parts if strategy.several else [strategy.base]
+    return [f"the limit of {name}: {LIMIT[name]}" for name in names]
+
+
+def _list_divisors(answer: dict[str, Any]) -> list[str]:
+    if "obstacles" in answer:  # of layouts
+        return list(answer["obstacles"])
+    strategy, replicas = parse_strategy(answer["strategy"]).undo_layout(), answer["replicas"]
+    found = []
+    if strategy.shard > 0 and replicas % strategy.shard:
+        found.append(f"shard={strategy.shard} does not divide {format_count(replicas, 'replica')}")
+    if strategy.chunks > 1:
+        found.append(
+            f"{strategy.chunks} chunks of a stage need several stages, schedule 1f1b, and "
+            f"micro-batches that the stages divide; here are {answer['segments']:,}"
+        )
+    return found
+
+
+ADVICE = {
+    "memory": _fit_memory,
+    "group_does_not_divide": _list_group_sizes,
+    "does_not_divide": _list_divisors,
+    "too_many_pes": _state_limits,
+}

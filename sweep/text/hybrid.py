@@ -1,0 +1,219 @@
+"""The answers of `hybrid` and `place`: tables for people, rows as CSV, all of it as JSON."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+from paradl.grids.reading.errors import format_count
+from paradl.grids.reading.units import format_quantity
+from paradl.sweep.text.columns import INTERVAL, format_cell, format_interval, format_percent
+from paradl.sweep.text.data import Format, Row
+from paradl.sweep.text.tables import print_table, show_sections
+from paradl.sweep.text.visible import escape_lines
+
+AGAINST = {"same": "data on as many PEs", "best": "data at its best PE count so far"}
+BASIS = {"oracle": "predicted", "given": "given"}
+
+
+def show_hybrid(answer: Mapping[str, Any], form: Format) -> None:
+    """Print the answer of `hybrid`."""
+    show_sections(answer, answer["rows"], form, partial(_print, answer))
+
+
+def _print(answer: Mapping[str, Any]) -> None:
+    print(escape_lines("\n".join(_describe(answer))))
+    print_table(list(map(_describe_row, answer["rows"])), "Speed-up to the target over one PE")
+    most = answer["gain"]["pe"]
+    crossovers = [_describe_crossover(row, most) for row in answer["crossovers"]]
+    print_table(crossovers, "From how many PEs on the hybrid wins")
+    print(describe_gain(answer["gain"]))
+
+
+def _describe(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Yield lines about the question, and the epochs and splits that its answer rests on."""
+    where = f" on {answer['system']}" if answer["system"] else ""
+    yield (
+        f"{answer['model']}, {answer['dataset']}{where}, "
+        f"{format_count(answer['batch'], 'sample')} per replica, until {answer['target']}"
+    )
+    source = "; ".join(answer["epochs"]["source"])
+    yield f"epochs: {_describe_law(answer['epochs'])}" + (f" ({source})" if source else "")
+    # `fastest` says something only where a group size has several splits.
+    sizes = Counter(split["group"] for split in answer["splits"])
+    for split in answer["splits"]:
+        is_fastest = sizes[split["group"]] > 1 and split["fastest"]
+        yield (
+            f"{split['strategy']}: an iteration {format_cell(split['speedup'])} times as fast in a "
+            f"group of {split['group']} ({BASIS[split['basis']]}); "
+            f"scaling efficiency {BASIS[split['scaling_efficiency']]}"
+            f"{'; the fastest split' if is_fastest else ''}"
+        )
+
+
+def _describe_law(epochs: Mapping[str, Any]) -> str:
+    """State the law of epochs, and the batches between which epochs were measured."""
+    low, high = epochs["measured"]
+    critical, wall = epochs["critical_batch"], epochs["converges_to"]
+    growth = "" if critical is None else f" (1 + B / {critical:,.0f})"
+    law = f"{format_cell(epochs['epochs_min'])}{growth}"
+    limit = "" if wall is None else f", none beyond {wall:,}"
+    if low is None:
+        return f"{law}{limit}"
+    return f"measured from B = {low:,} to {high:,}{limit}; outside {law}"
+
+
+def _describe_row(row: Row) -> dict[str, Any]:
+    unmeasured = row["extrapolated"] and row["converges"]
+    return {
+        "p": row["pe"],
+        "strategy": row["strategy"],
+        "replicas": row["replicas"],
+        "B": row["global_batch"],
+        "SE": row["scaling_efficiency"],
+        "epochs": row["epochs"] if row["converges"] else "never",
+        "speed-up": row["speedup"],
+        INTERVAL: format_interval(row["p10"], row["p90"]),
+        "wins": "wins" if row["wins"] else "",
+        "remarks": ", ".join([*row["limit"], *(["extrapolated"] if unmeasured else [])]),
+    }
+
+
+def _describe_crossover(crossover: Row, most: int) -> dict[str, Any]:
+    """Make a line for a hybrid and its opponent. most: the largest PE count of the question."""
+
+    def write(count: int | None) -> str:
+        if count is None:
+            return f"never up to {most:,}"
+        # The first count that its groups divide: it wins wherever it can run.
+        return "all counts" if count == crossover["group"] else f"{count:,}"
+
+    ends = dict.fromkeys(write(crossover[end]) for end in ("p10", "p90"))
+    remarks = {
+        "the last of several": crossover["several"] and crossover["pe"] is not None,
+        "extrapolated": crossover["extrapolated"],
+    }
+    return {
+        "strategy": crossover["strategy"],
+        "against": AGAINST[crossover["against"]],
+        "from p on": write(crossover["pe"]),
+        INTERVAL: " to ".join(ends),
+        "chance": format_percent(crossover["chance"]),
+        "remarks": ", ".join(remark for remark, holds in remarks.items() if holds),
+    }
+
+
+def describe_gain(gain: Row) -> str:
+    """State who wins by how much, and at which PE counts."""
+    if gain["gain"] is None:
+        return f"The gain up to {gain['pe']:,} PEs is unknown."
+    ends = [format_percent(gain[end]) for end in ("p10", "p90") if gain[end] is not None]
+    interval = " to ".join(ends) or "no interval: all draws give the same"
+    chance = gain["chance"]
+    return (
+        f"{'Gain' if gain['gain'] > 0 else 'No hybrid wins: gain'} up to {gain['pe']:,} PEs: "
+        f"{format_percent(gain['gain'])} ({interval}), {gain['strategy']} on "
+        f"{gain['hybrid_pe']:,} over data on {gain['data_pe']:,}"
+        f"{' (extrapolated)' if gain['extrapolated'] else ''}"
+        f"{'' if chance is None else f'; chance of a gain {format_percent(chance)}'}"
+    )
+
+
+def show_placement(answer: Mapping[str, Any], form: Format) -> None:
+    """Print the answer of `place`; CSV has one line per operator."""
+    show_sections(answer, answer.get("operators", []), form, partial(_print_placement, answer))
+
+
+def _print_placement(answer: Mapping[str, Any]) -> None:
+    print(escape_lines("\n".join(_describe_placement(answer))))
+    if answer["feasible"]:
+        print_table([_lay_out_device(answer, device) for device in range(answer["devices"])])
+        # All micro-batches run on the same devices.
+        first = [row for row in answer["operators"] if not row["micro_batch"]]
+        of_first = "" if answer["micro_batches"] == 1 else " of the first micro-batch"
+        print_table(_list_runs(first), f"Operators{of_first}, in the order of the graph")
+
+
+def _describe_placement(answer: Mapping[str, Any]) -> list[str]:
+    """List lines about the question, the time of a step, and how near it is to the best."""
+    pes = ", ".join(map(str, answer["pes"]))
+    batch = "" if answer["batch"] is None else f", {format_count(answer['batch'], 'sample')}"
+    if answer["micro_batches"] > 1:
+        size = "" if answer["samples"] is None else f" of {answer['samples'][0]:,}"
+        batch += f" in {format_count(answer['micro_batches'], 'micro-batch')}{size}"
+    head = f"{answer['graph']} on {answer['system']}, PEs {pes}{batch}; times: {answer['times']}"
+    if not answer["feasible"]:
+        return [head]
+    bounds = answer["bounds"]
+    proof = (
+        "proven to be optimal"
+        if answer["proven"]
+        else f"at most {format_percent(answer['gap'])} of it could be saved"
+    )
+    alone = "" if answer["fits_one"] else ", which it would not fit on"
+    filled = " and fill" if answer["micro_batches"] > 1 else ""
+    lines = [
+        head,
+        f"step: {_time(answer['step_time'])}, forward {_time(answer['forward_time'])} and backward "
+        f"{_time(answer['backward_time'])}: {proof}",
+        f"SU^{answer['devices']}: {answer['speedup']:.4g} over "
+        f"{_time(answer['serial_time'])} on one device{alone}",
+        f"no step is shorter than {_time(bounds['proven'])} (critical path{filled} "
+        f"{_time(bounds['critical_path'])}, work over devices {_time(bounds['work'])})",
+        f"sent: {format_quantity(answer['sent_bytes'], 'B')}; the busiest link is busy "
+        f"{format_percent(answer['busiest_link'])} of the step",
+    ]
+    if answer["micro_batches"] > 1 and answer["times"] == "measured":
+        lines.append(
+            "a micro-batch takes its share of the measured times; further launches are not counted"
+        )
+    if answer["micro_batches"] > 1:
+        lines.append(
+            "this is a schedule; for a prediction, give predict or hybrid the strategy "
+            f"'placement:segments={answer['micro_batches']}'"
+        )
+    if answer["busiest_link"] > 1:
+        lines.append("messages would queue, so the step takes longer than this")
+    return lines
+
+
+def _time(seconds: float) -> str:
+    return format_quantity(seconds, "s")
+
+
+def _lay_out_device(answer: Mapping[str, Any], device: int) -> dict[str, Any]:
+    rows = [row for row in answer["operators"] if row["device"] == device]
+    busy = {
+        name: sum(row[f"{name}_end"] - row[f"{name}_start"] for row in rows)
+        for name in ("forward", "backward")
+    }
+    return {
+        "PE": answer["pes"][device],
+        "operators": sum(not row["micro_batch"] for row in rows),
+        **{
+            # Graphs may have no backward pass, whose time is then 0.
+            f"{name} busy": format_percent(seconds / (answer[f"{name}_time"] or 1.0))
+            for name, seconds in busy.items()
+        },
+        "memory": answer["memory"][device],
+        "room": format_quantity(answer["room"], "B"),
+    }
+
+
+def _list_runs(operators: Sequence[Row]) -> list[Row]:
+    """Merge consecutive operators on the same device into one line."""
+    runs: list[Row] = []
+    for pe, group in groupby(operators, key=lambda row: row["pe"]):
+        rows = list(group)
+        runs.append(
+            {
+                "from": rows[0]["operator"],
+                "to": rows[-1]["operator"],
+                "operators": len(rows),
+                "PE": pe,
+                "forward from": _time(min(row["forward_start"] for row in rows)),
+                "until": _time(max(row["forward_end"] for row in rows)),
+            }
+        )
+    return runs

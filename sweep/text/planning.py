@@ -1,0 +1,156 @@
+"""Tables for planners: bottlenecks, sensitivities, provisioning, and what a goal needs."""
+
+from collections.abc import Sequence
+
+from paradl.grids.entries.parameters import PARAMETERS
+from paradl.grids.grid import LABELS
+from paradl.grids.reading.units import format_quantity
+from paradl.sweep.cells.reader import CHOSEN
+from paradl.sweep.text.columns import (
+    INTERVAL,
+    format_odds,
+    format_percent,
+    format_value,
+    write_memory,
+)
+from paradl.sweep.text.data import NAMES, Format, Row
+from paradl.sweep.text.tables import print_text, shorten_label, show, show_rows
+
+# Parameters listed per cell without --all: those of the largest effect.
+FIRST = 10
+
+
+def show_bottlenecks(rows: Sequence[Row], form: Format, every: bool) -> None:
+    """Print a sentence on each strategy, then a line per cell."""
+    # Rows ascend in p, so this keeps each strategy's largest p, where its bottleneck shows most.
+    largest = {row["strategy"]: row for row in rows if row["feasible"]} if form == "table" else {}
+    for row in largest.values():
+        kind = "" if row["kind"] == "work" else f" It is a {row['kind']}."
+        parts = sorted(row["memory_parts"].items(), key=lambda part: -part[1])
+        sizes = (f"{name} {format_quantity(size, 'B')}" for name, size in parts if size)
+        print_text(
+            f"{row.get('layout') or settle_label(row)} on {row['pe']:,}: {row['sentence']}{kind} "
+            f"Memory {write_memory(row)}: {', '.join(sizes)}."
+        )
+    show_rows(rows, form, every, _describe_bottleneck)
+
+
+def _describe_bottleneck(row: Row) -> Row:
+    """Make a table line: the largest term and its share of the time."""
+    # Table III has no draws, and so no interval.
+    interval = None
+    if row.get("share_p10") is not None:
+        interval = f"{100 * row['share_p10']:.0f} to {100 * row['share_p90']:.0f}%"
+    chosen = {
+        name: row[column] if f"{name}=best" in row["strategy"] else None
+        for name, column in CHOSEN.items()
+    }
+    return {
+        **_take_place(row),
+        **chosen,
+        "bottleneck": row["bottleneck"],
+        "share": f"{row['share']:.0%}",
+        INTERVAL: interval,
+        "iteration_time": row["iteration_time"],
+        "MFU": format_percent(row["mfu"]),
+        "memory": row["memory"],
+        "computing": f"{row['computing']:.0%}",
+        "probability": format_odds(row.get("bottleneck_probability")),
+        "feasible": row["feasible"],
+    }
+
+
+def show_sensitivities(rows: Sequence[Row], form: Format, every: bool) -> None:
+    """Print a line per parameter, the largest gain first; ten per cell without --all."""
+    if form != "table":
+        show(rows, form)
+        return
+    cells: dict[str, list[Row]] = {}
+    # Grouped by cell: ten parameters of the first cell would hide those of all others.
+    for row in rows:
+        cells.setdefault(str(_take_place(row)), []).append(row)
+    if len(cells) == 1:
+        print_text(_write_gain(rows[0]))
+    kept = [row for cell in cells.values() for row in (cell if every else cell[:FIRST])]
+    show_rows(kept, form, every, _describe_sensitivity, left_out=len(rows) - len(kept))
+
+
+def _write_gain(row: Row) -> str:
+    """State the upgrade that gains most."""
+    words = row["parameter"].replace("_", " ")
+    if not row["change"]:
+        return "No upgrade of a single parameter changes the time."
+    return f"The largest gain: {words} {row['upgrade']} takes {-row['change']:.1%} off the time."
+
+
+def _describe_sensitivity(row: Row) -> Row:
+    return {
+        **_take_place(row),
+        "parameter": row["parameter"],
+        "value": format_value(row["parameter"], row["value"]),
+        "elasticity": row["elasticity"],
+        "upgrade": row["upgrade"],
+        "time": None if row["change"] is None else f"{row['change']:+.1%}",
+    }
+
+
+def describe_provision(row: Row) -> Row:
+    """Make a table line for a strategy: the fewest PEs that it needs."""
+    time, odds, is_layout = row["train_time"], row["holds"], row.get("layout") is not None
+    chosen = {} if is_layout else {"group": row["group_size"]}
+    asked = ("pe", "train_time", "holds", "pe_hours", "cost", "reason")
+    left = ("layout", "degrees", "replicas", "segment_count", "group_size", *asked)
+    return {
+        **{key: row[key] for key in LABELS},
+        "strategy": row["layout"] if is_layout else shorten_label(row["strategy"]),
+        "pe": row["pe"],
+        "time": None if time is None else format_quantity(time, "s", 3),
+        "P(deadline met)": None if odds is None else f"{odds:.0%}",
+        **{key: row[key] for key in ("pe_hours", "cost") if key in row},
+        **chosen,
+        **{key: value for key, value in row.items() if key not in (*LABELS, *left)},
+        "reason": row["reason"],
+    }
+
+
+def describe_need(row: Row) -> Row:
+    """Make a table line for a cell: the system's value of a parameter, and the one it needs."""
+    return {
+        **_take_place(row),
+        "this system": None if row["own"] is None else format_value(row["parameter"], row["own"]),
+        "needed": row["reason"] or format_value(row["parameter"], row["needed"]),
+        INTERVAL: _describe_ends(row),
+        "can be met": format_odds(row.get("met_probability")),
+    }
+
+
+def _describe_ends(row: Row) -> str | None:
+    """Describe the 80 % interval of the needed value, or of the best efficiency reached."""
+    if row.get("met_probability") is None:
+        return None
+    # No value reaches the goal: the interval is that of the best efficiency.
+    if str(row["reason"]).startswith("never"):
+        return " to ".join(f"{row[f'efficiency_p{percent}']:.0%}" for percent in (10, 90))
+    met, ends = row["met_probability"], [row[f"needed_p{percent}"] for percent in (10, 90)]
+    # An end is missing if no value is enough in a tenth of the draws, or if any value is.
+    if ends == [None, None] and met >= 0.1:
+        return None if met >= 0.9 else "any to never"
+    missing = "any" if met >= 0.9 else "never"
+    return " to ".join(
+        missing if end is None else format_value(row["parameter"], end) for end in ends
+    )
+
+
+def _take_place(row: Row) -> Row:
+    """Return a row's labels and axes, which say which cell it is about."""
+    kept = (*LABELS, "precision", "software", *PARAMETERS)
+    labels = {key: value for key, value in row.items() if key in kept}
+    return labels | {"strategy": shorten_label(row["strategy"])}
+
+
+def settle_label(row: Row) -> str:
+    """Return a row's strategy with its chosen settings, a label that `predict` accepts."""
+    label = str(row["strategy"])
+    for name, column in CHOSEN.items():
+        label = label.replace(f"{name}=best", f"{name}={row[column]}")
+    return NAMES.get(label, label)

@@ -1,0 +1,269 @@
+"""The sentences that answer for a place of a page: of what is best there, and of other questions.
+
+These have rows and a first chart of their own, too.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Literal
+
+from paradl.grids.reading.errors import format_count
+from paradl.grids.reading.units import format_quantity
+from paradl.sweep.answers.mapping import Row
+from paradl.sweep.answers.objectives import Goal
+from paradl.sweep.questions.limits import END, pick_furthest, weigh_reach
+from paradl.sweep.questions.pareto import find_knee
+from paradl.sweep.text.columns import format_cell
+from paradl.sweep.text.names import write_stop
+from paradl.sweep.text.tables import shorten_label
+
+DIGITS = 2  # of numbers in sentences
+FULL = 0.95  # of the memory: a little more than predicted, and the configuration does not run
+# Samples: the largest batch for which Goyal et al. (2017) show that ImageNet loses no accuracy.
+PROVEN_BATCH = 8192
+
+
+def brief(value: float) -> str:
+    """Write a number with two digits."""
+    return f"{float(f'{value:.{DIGITS}g}'):,g}"
+
+
+def write_time(time: float, low: float | None = None, high: float | None = None) -> str:
+    """Write a time with two digits, and its 80 % interval."""
+    if low is None or high is None:
+        return format_quantity(time, "s", DIGITS)
+    ends = [format_quantity(end, "s", DIGITS) for end in (low, high)]
+    return f"{format_quantity(time, 's', DIGITS)} (80 % interval {ends[0]} to {ends[1]})"
+
+
+def name_row(row: Row) -> str:
+    """Write a configuration and its PEs."""
+    base, name = str(row["strategy"]).partition(":")[0], str(row["name"])
+    size = row.get("group_size") or 1
+    is_group = "+" in base and name.startswith(base) and size > 1
+    name = f"{base} in groups of {size:g}" if is_group else name
+    return f"{name} on {format_count(row['pe'], 'PE')}"
+
+
+GOALS: dict[Goal, Callable[[Row, str], str]] = {
+    "epoch_time": lambda row, what: f"trains an epoch of {what} in {_write_value(row)}",
+    "train_time": lambda row, what: f"trains {what} to its target in {_write_value(row)}",
+    "pe_hours": lambda row, what: (
+        f"trains {what} with {brief(row['value'])} PE-hours{_per_epoch(row)}"
+    ),
+    "cost": lambda row, what: f"trains {what} for {brief(row['value'])}{_per_epoch(row)}",
+}
+
+
+def _write_value(row: Row) -> str:
+    return write_time(row["value"], row["value_p10"], row["value_p90"])
+
+
+def _per_epoch(row: Row) -> str:
+    return "" if row.get("epochs") else " per epoch"
+
+
+def describe_best(ranking: Sequence[Row], goal: Goal, precision: str, bottleneck: str) -> str:
+    """Describe the winner of a place, the caveats of choosing it, and why others are ruled out.
+
+    ranking: the strategies of the place, the best first.
+    """
+    feasible = [row for row in ranking if row["feasible"]]
+    losers: dict[str, list[str]] = {}
+    for row in ranking:
+        if not row["feasible"]:
+            losers.setdefault(row["reason"], []).append(row["strategy"])
+    parts = []
+    if feasible:
+        best = feasible[0]
+        parts = [_describe_winner(best, goal, precision), bottleneck, *_warn(best)]
+    else:
+        row = ranking[0]
+        parts = [f"Nothing is feasible for {row['model']} on {row['system']}."]
+    parts += [f"Ruled out ({reason}): {', '.join(names)}." for reason, names in losers.items()]
+    return " ".join(filter(None, parts))
+
+
+def _describe_winner(best: Row, goal: Goal, precision: str) -> str:
+    batch = f", batch {best['batch']:,.0f}," if best.get("batch") else ""
+    memory = ""
+    if best["capacity"]:
+        sizes = (brief(best[name] / 1e9) for name in ("memory", "capacity"))
+        memory = ", using {} of {} GB per PE".format(*sizes)
+    what = GOALS[goal](best, f"{best['model']} on {best['dataset']}")
+    return f"{name_row(best)} of {best['system']} ({precision}){batch} {what}{memory}."
+
+
+def _warn(best: Row) -> list[str]:
+    """List what speaks against the winner."""
+    warnings = []
+    if best["capacity"] and best["memory"] > FULL * best["capacity"]:
+        filled = best["memory"] / best["capacity"]
+        warnings.append(f"Caution: it fills {filled:.0%} of the memory.")
+    if not best.get("epochs") and (best.get("global_batch") or 0) > PROVEN_BATCH:
+        warnings.append(
+            f"Caution: whether a global batch of {best['global_batch']:,.0f} converges is not "
+            "modelled."
+        )
+    return warnings
+
+
+# What is minimised, in a sentence and on an axis.
+TRADED = {
+    "epoch_time": ("time", "s per epoch"),
+    "train_time": ("time to the target", "s to the target"),
+    "pe_hours": ("PE-hours", "PE-hours"),
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An answer that leads a page.
+
+    rows: with the labels of their place. describe: the sentence of the rows of one place. x, y:
+    fields of the chart, and their titles; without y, strategies. columns: fields of the table and
+    their heads. replaces: a chart of the usual page that says the same. opening: a row of the place
+    on which the page opens, if not on the fastest.
+    """
+
+    title: str
+    meaning: str
+    rows: Sequence[Row]
+    describe: Callable[[Sequence[Row]], str]
+    x: tuple[str, str]
+    columns: Mapping[str, str]
+    y: tuple[str, str] | None = None
+    replaces: Literal["limits", "trade", ""] = ""
+    opening: Row | None = None
+
+    def keep(self, row: Row, place: Sequence[str]) -> Row:
+        """Keep the fields of a row that the page shows, or selects by."""
+        names = {*place, "strategy", "pe", self.x[0], *self.columns}
+        return {name: row[name] for name in sorted(names) if name in row}
+
+
+def ask_limits(rows: Sequence[Row]) -> Asked:
+    """Make the question how far strategies scale; rows: of `list_limits`, several per strategy."""
+    best = pick_furthest(rows)
+    kept = [row | {"stop": write_stop(row["forbidden_by"])} for row in best]
+
+    def describe(rows: Sequence[Row]) -> str:
+        row = max(rows, key=weigh_reach)
+        if not row["largest_pe"]:
+            return "No strategy is feasible at any number of PEs here."
+        where = f" of {row['system']}" if len({other["system"] for other in rows}) > 1 else ""
+        reached = f"up to {row['efficient_pe']:,.0f}" if row["efficient_pe"] else "none of them"
+        end = f"stops there: {row['stop']}"
+        if row["stop"] == END:
+            end = "may scale further: that was the largest number of PEs asked about"
+        return (
+            f"{shorten_label(row['strategy'])} scales furthest, to {row['largest_pe']:,.0f} PEs"
+            f"{where}, and {end}. It is efficient on {reached}."
+        )
+
+    return Asked(
+        title="How far each strategy scales before it stops",
+        meaning="The largest feasible number of PEs, at the batch that scales furthest.",
+        rows=kept,
+        describe=describe,
+        x=("largest_pe", "largest number of PEs"),
+        columns={
+            "strategy": "strategy",
+            "batch": "batch",
+            "largest_pe": "largest PEs",
+            "stop": "stopped by",
+            "efficient_pe": "efficient up to",
+            "fastest_pe": "fastest on",
+        },
+        replaces="limits",
+    )
+
+
+def ask_pareto(rows: Sequence[Row], objective: str, against: str) -> Asked:
+    """Make the question which configurations none beats; rows: of `pareto`."""
+    x = against.replace("-", "_")
+    title = {"pe": "PEs", "pe_hours": "PE-hours"}.get(x, x)
+    traded, axis = TRADED[objective]
+
+    def describe(rows: Sequence[Row]) -> str:
+        front = [row | {"name": row["strategy"]} for row in rows]
+        front.sort(key=itemgetter(objective, x))
+        knee = find_knee(*([row[name] for row in front] for name in (objective, x)))
+        words = [
+            f"{name_row(row)}, {_write_number(objective, row)} and {_write_number(x, row)}"
+            for row in (front[0], front[knee], front[-1])
+        ]
+        return (
+            f"{len(front)} configurations that no other beats in {traded} and {title}. "
+            f"Fastest: {words[0]}. Knee: {words[1]}. Least {title}: {words[2]}."
+        )
+
+    return Asked(
+        title=f"Time against {title}",
+        meaning="Configurations that no other beats in both; the line joins them.",
+        rows=rows,
+        describe=describe,
+        x=(x, title),
+        y=(objective, axis),
+        columns={
+            "strategy": "configuration",
+            "pe": "PEs",
+            "batch": "batch",
+            objective: axis,
+            x: "bytes per PE" if x == "memory" else title,
+        },
+        replaces="trade",
+    )
+
+
+def _write_number(name: str, row: Row) -> str:
+    value = row[name]
+    if name.endswith("_time"):
+        return write_time(value)
+    if name == "memory":
+        return f"{brief(value / 1e9)} GB"
+    return f"{value:,.0f} PEs" if name == "pe" else f"{brief(value)} {name.replace('pe_', 'PE-')}"
+
+
+def ask_provision(rows: Sequence[Row], seconds: float, epochs: float | None) -> Asked:
+    """Make the question how few PEs meet a deadline [s]; rows: of `list_provisions`."""
+    stated = {epochs} if epochs else {row["epochs"] for row in rows if row["epochs"]}
+    task = "train to the target"
+    if epochs or stated == {1.0}:  # a stated number of tokens is one epoch
+        task = "train 1 epoch" if stated == {1.0} else f"train {epochs:g} epochs"
+    deadline = write_time(seconds)
+
+    def describe(rows: Sequence[Row]) -> str:
+        met = [row for row in rows if row["pe"] is not None]
+        if not met:
+            reasons = "; ".join(f"{row['strategy']}: {row['reason']}" for row in rows)
+            return f"Nothing here can {task} within {deadline}: {reasons}."
+        row = min(met, key=itemgetter("pe"))
+        cost = f", costing {format_cell(row['cost'])}" if row.get("cost") else ""
+        strategy = row.get("layout") or shorten_label(row["strategy"])
+        odds = "" if row["holds"] is None else f"; the deadline is met with {row['holds']:.0%}"
+        return (
+            f"To {task} within {deadline} takes {format_count(row['pe'], 'PE')} of "
+            f"{row['system']}, with {strategy}, global batch {row['global_batch']:,.0f}: "
+            f"{write_time(row['train_time'])}, {format_cell(row['pe_hours'])} PE-hours{cost}{odds}."
+        )
+
+    return Asked(
+        title=f"Fewest PEs that {task} within {deadline}",
+        meaning="Strategies that are not in the chart do not meet the deadline.",
+        rows=rows,
+        describe=describe,
+        x=("pe", "PEs"),
+        columns={
+            "strategy": "strategy",
+            "pe": "PEs",
+            "batch": "batch",
+            "train_time": "time [s]",
+            "pe_hours": "PE-hours",
+            "cost": "cost",
+            "holds": "P(deadline met)",
+            "reason": "why not",
+        },
+        opening=rows[0],  # the fewest PEs come first
+    )

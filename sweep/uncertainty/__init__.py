@@ -1,0 +1,1 @@
+"""How sure an answer is: draws of the uncertain parameters, intervals, and probabilities."""

@@ -1,0 +1,180 @@
+"""Percentiles of an iteration's times, and of a line's least time and best PE counts."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from paradl.grids.design_space import ONLY
+from paradl.grids.grid import Grid, Index
+from paradl.kernels.blocks.outputs import compute_outputs
+from paradl.kernels.configuration.answers import Answer
+from paradl.kernels.configuration.case import Case
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.statistics import BEST, Objective
+from paradl.kernels.names.stored import PERCENTILES
+from paradl.kernels.oracle.answer import settle_choices
+from paradl.kernels.oracle.uncertainty import percentiles
+from paradl.sweep.answers.mapping import Row
+from paradl.sweep.answers.numbers import finite, name_percentiles, number, pick_range
+from paradl.sweep.cells.selection import locate_row
+from paradl.sweep.cells.space import Space, thin_values
+from paradl.sweep.configurations.row_cases import answer_expected, build_row_case
+from paradl.sweep.cube.variables import find_allowed
+from paradl.sweep.uncertainty.draws import draw_epochs, draw_times
+
+
+def list_intervals(grid: Grid, answer: Answer) -> Row:
+    """Name of the calibration, 10th, 50th and 90th percentiles of the times [s per iteration], and
+    notes on how the configuration exceeds the calibrated runs.
+    """
+    if answer.spread is None:  # Table III
+        return {"calibration": None, "intervals": None, "extrapolation": []}
+    calibration = grid.calibrations.get(grid.systems[0].name)
+    blocks = grid.find_blocks(ONLY)
+    if calibration and not (calibration.layouts if blocks else calibration.parameters):
+        calibration = None  # its runs were of the other kind
+    compute, communication = answer.compute, answer.communication
+    times = {
+        "iteration_time": (compute + communication, answer.spread.total),
+        "iteration_comp_time": (compute, answer.spread.compute),
+        "iteration_comm_time": (communication, answer.spread.communication),
+    }
+    return {
+        "calibration": calibration.name if calibration else None,
+        "intervals": {
+            name: _list_percentiles(number(time) / number(answer.iterations), number(sigma))
+            for name, (time, sigma) in times.items()
+        }
+        | _list_training(answer),
+        "extrapolation": [
+            # Rates of blocks hold for any machine.
+            *(() if blocks else _list_extrapolation(grid, answer)),
+            *_list_far_batches(grid, answer),
+        ],
+    }
+
+
+def _list_extrapolation(grid: Grid, answer: Answer) -> list[str]:
+    """Notes on how a configuration exceeds the calibrated runs."""
+    workload, system = grid.workload(0, 0, 0), grid.systems[0]
+    assert workload is not None  # there is an answer
+    if workload.calibrated is None:
+        return [
+            f"no calibrated run of {system.machine} in {system.precision} with software "
+            f"{system.software}: intervals come from priors"
+        ]
+    return workload.calibrated.extrapolation(
+        grid.strategy(ONLY), float(grid.axes["pe"][0]), number(answer.batch)
+    )
+
+
+def _list_training(answer: Answer) -> dict[str, dict[str, float | None]]:
+    """Percentiles of the epochs and of the time to the target [s], if a law is known."""
+    if answer.epochs is None or answer.epochs_spread is None or answer.train_spread is None:
+        return {}
+    epochs = number(answer.epochs)
+    time = epochs * number(answer.epoch_time)
+    return {
+        "epochs": _list_percentiles(epochs, number(answer.epochs_spread)),
+        "train_time": _list_percentiles(time, number(answer.train_spread)),
+    }
+
+
+def _list_far_batches(grid: Grid, answer: Answer) -> list[str]:
+    """A note if the global batch lies outside the measured range; else empty."""
+    law = next(iter(grid.convergences.values()), None)
+    batch = number(answer.global_batch)
+    if law is None or not law.is_extrapolated(round(batch)):
+        return []
+    return [f"epochs: a global batch of {batch:,.0f}, measured {law.smallest:,} to {law.largest:,}"]
+
+
+def _list_percentiles(time: float, sigma: float) -> dict[str, float | None]:
+    if not np.isfinite(time):
+        return {f"p{percent}": None for percent in PERCENTILES}
+    return {f"p{percent}": number(value) for percent, value in percentiles(time, sigma).items()}
+
+
+# Most PE counts of a line that are evaluated with each draw; longer lines are thinned.
+MOST_COUNTS = 64
+
+
+def list_line_ranges(
+    space: Space, row: Mapping[str, Any], efficiency: float, objective: Objective
+) -> Row:
+    """10th and 90th percentiles of a row of `limits`: its time [s] and its best PE counts.
+
+    The time has the percentiles of its interval. PE counts have those over draws: the fastest
+    allowed count and the largest efficient one, or None. The space needs intervals.
+    """
+    names = BEST[objective]
+    pe = row[names["pe"]]
+    if pe is None:
+        keys = (names["time"], names["pe"], "efficient_pe")
+        return dict.fromkeys(name for key in keys for name in name_percentiles(key))
+    cell = {name: row[name] for name in space.grid.dims if name != "pe"}
+    times = name_percentiles(objective)
+    outputs = compute_outputs(build_row_case(space.grid, cell | {"pe": pe}), names=times)
+    # The row's own counts stay, so that draws may choose the ones that it states.
+    counts = _thin(space.axes["pe"], [row["largest_pe"], pe, row["efficient_pe"]])
+    fastest, efficient = _draw_counts(space, cell, counts, efficiency, objective)
+    return {
+        **dict(
+            zip(
+                name_percentiles(names["time"]),
+                (finite(number(outputs[name])) for name in times),
+                strict=True,
+            )
+        ),
+        **pick_range(names["pe"], fastest, _write_count),
+        **pick_range("efficient_pe", efficient, _write_count),
+    }
+
+
+def _draw_counts(
+    space: Space, cell: Row, counts: Floats, efficiency: float, objective: Objective
+) -> tuple[Floats, Floats]:
+    """Fastest PE count of each draw, and the largest efficient one, 0 for none."""
+    grid, index = space.grid, locate_row(space.grid, cell)
+    values = {name: float(cell[name]) for name in grid.axes if name != "pe"}
+    case = settle_choices(space.build_case(index, {**values, "pe": counts}))
+    alone = space.build_case(index, {**values, "pe": 1.0}, space.grid.find_alone(index))
+    if objective == "epoch_time":
+        # Without a law, `_draw_objective` gives seconds per epoch.
+        case, alone = replace(case, training=None), replace(alone, training=None)
+    limit = answer_expected(case).limit
+    allowed = find_allowed(np.ravel(limit))
+    times, serial = _draw_objective(grid, index, case), _draw_objective(grid, index, alone)
+    times = np.where(allowed[:, None] & np.isfinite(times), times, np.inf)
+    is_efficient = counts[:, None] * times * efficiency <= serial
+    return counts[times.argmin(axis=0)], np.where(is_efficient, counts[:, None], 0).max(axis=0)
+
+
+def _draw_objective(grid: Grid, index: Index, case: Case) -> Floats:
+    """Seconds per epoch, or to the target [pe, draw]."""
+    times = draw_times(case)
+    times = times.reshape(-1, times.shape[-1])
+    if case.training is None:
+        return times
+    answer = answer_expected(case)
+    assert answer.epochs is not None  # the case has a law
+    labels = grid.labels
+    law = grid.convergences[labels["model"][index[0]], labels["dataset"][index[1]]]
+    batches = np.broadcast_to(np.ravel(answer.global_batch), len(times))
+    epochs = np.broadcast_to(np.ravel(answer.epochs), len(times))
+    trainings: Floats = times * epochs[:, None] * draw_epochs(law, batches)
+    return trainings
+
+
+def _write_count(count: float) -> int | None:
+    return int(count) or None
+
+
+def _thin(counts: Floats, kept: list[int | None]) -> Floats:
+    """Thin to MOST_COUNTS PE counts, plus those in `kept`."""
+    if counts.size <= MOST_COUNTS:
+        return counts
+    known = [count for count in kept if count is not None]
+    return np.union1d(thin_values(counts, MOST_COUNTS), known)

@@ -1,0 +1,52 @@
+import json
+
+import paradl
+from paradl.sweep.text.explanation import show_explanation
+
+EXPLAINED = paradl.explain("alexnet", "data+spatial", 8, 64, dataset="imagenet", system="abci")
+
+
+def test_an_explanation_has_its_parts(capsys):
+    show_explanation(EXPLAINED, "table")
+    out = capsys.readouterr().out
+    assert all(title in out for title in ("Terms", "Memory of the fullest PE", "Symbols", "Launch"))
+    assert "halo_exchange" in out
+    assert "torchrun --nnodes=2 --nproc-per-node=4 train.py" in out
+    assert '(2, 4), mesh_dim_names=("data", "spatial")' in out
+    assert "conv1" not in out
+    assert out.endswith("21 layers: --layers-table\n")
+
+
+def test_layers_have_a_table_of_their_own(capsys):
+    show_explanation(EXPLAINED, "table", layers=True)
+    head, _, *rows = capsys.readouterr().out.splitlines()
+    assert head == "alexnet, imagenet, abci, data+spatial, pe 8, batch 64"
+    assert "64x55x55" in "".join(rows)
+    assert "gathered_items" not in rows[0]  # zero throughout
+    show_explanation(EXPLAINED, "json", layers=True)
+    assert json.loads(capsys.readouterr().out) == EXPLAINED["layers"]
+
+
+def test_a_narrow_terminal_keeps_what_was_asked_for(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    show_explanation(EXPLAINED, "table", layers=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert all(key in lines[2] + lines[1] for key in ("output", "split", "weights", "memory"))
+
+
+def test_what_is_hidden_stands_below_the_terms(capsys):
+    answer = paradl.explain(
+        "alexnet", "data", 8, 64, dataset="imagenet", system="abci:software=ddp"
+    )
+    show_explanation(answer, "table")
+    terms, hidden = capsys.readouterr().out.split("Hidden: no part of the time")
+    assert "hidden_communication" not in terms
+    assert "hidden_communication" in hidden
+
+
+def test_an_explanation_as_json_and_csv(capsys):
+    show_explanation(EXPLAINED, "json")
+    assert json.loads(capsys.readouterr().out) == EXPLAINED
+    show_explanation(EXPLAINED, "csv")
+    assert capsys.readouterr().out.startswith("layer,kind,output,x,y,weights,biases,macs")
