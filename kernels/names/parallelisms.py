@@ -23,17 +23,15 @@ class ParallelismFacts:
     """Facts of a parallelism inside a replica.
 
     divides: rows, filters or channels of each layer, or which PE runs which layers or operators.
-    meaning, limit, part: descriptions for the catalogue; `part` is what each PE has. symbol,
-    counts: its degree in formulas, and the meaning of that. terms: terms of time that depend on
-    the degree or occur in each step of a pipeline. most_segments: the largest allowed number.
-    alone: why it can only be combined with data parallelism; None if others are possible.
-    table_iii: whether it is a row of ParaDL's Table III.
+    meaning, limit: descriptions for the catalogue. symbol, counts: its degree in formulas, and the
+    meaning of that. terms: terms of time that depend on the degree or occur in each step of a
+    pipeline. most_segments: the largest allowed number. alone: why it can only be combined with
+    data parallelism; None if others are possible. table_iii: whether it is a row of Table III.
     """
 
     divides: Divided
     meaning: str
     limit: str
-    part: str
     symbol: str = "p2"
     counts: str = "PEs of a replica's group"
     terms: tuple[str, ...] = ()
@@ -59,7 +57,6 @@ KINDS: dict[str, ParallelismFacts] = {
         table_iii=True,
         meaning="divides height, width (and depth) of samples; halo exchange",
         limit="each factor of p <= the extents of the layers it splits",
-        part="part of each sample",
         symbol="q_s",
         counts="PEs that divide the rows of a sample",
         terms=("halo_exchange", "split_gather", "sample_scatter", "log_files"),
@@ -69,7 +66,6 @@ KINDS: dict[str, ParallelismFacts] = {
         table_iii=True,
         meaning="contiguous stages of layers, through which segments flow",
         limit="p <= G: convolutions, matrices; and poolings in Table III",
-        part="a stage of contiguous layers",
         symbol="q_p",
         counts="stages of a pipeline",
         terms=("pipeline_bubble", "pass_overhead", "point_to_point"),
@@ -79,7 +75,6 @@ KINDS: dict[str, ParallelismFacts] = {
         table_iii=True,
         meaning="divides filters, or columns of linear layers; gathers outputs",
         limit="p <= min F",
-        part="some filters of each split layer",
         symbol="q_f",
         counts="PEs that divide filters",
         terms=("split_overhead", "layer_collectives"),
@@ -90,7 +85,6 @@ KINDS: dict[str, ParallelismFacts] = {
         meaning="divides channels, or rows of linear layers; reduces outputs",
         # The first layer has only the sample's channels, such as three of an image.
         limit="p <= min C (of a filter: C/g), from the second layer on",
-        part="some channels of each split layer",
         symbol="q_c",
         counts="PEs that divide channels",
         terms=("split_overhead", "layer_collectives"),
@@ -99,7 +93,6 @@ KINDS: dict[str, ParallelismFacts] = {
         divides="operators",
         meaning="places operators on a node's PEs; segments flow through them",
         limit="p = 2 or 4 that divides a node, S <= 16; machine oracle",
-        part="some operators",
         most_segments=16,
         alone="operators are placed whole",
     ),

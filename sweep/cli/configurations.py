@@ -90,6 +90,7 @@ def predict(context: Context, every: options.All = False, form: options.Form = "
 @app.command(cls=ConfigurationCommand)
 def explain(
     context: Context,
+    every: options.All = False,
     form: options.Form = "table",
     launch: Annotated[
         Literal["megatron", "torchtitan", "deepspeed", "torchrun"] | None,
@@ -105,7 +106,7 @@ def explain(
     from paradl.sweep.text.explanation import show_explanation
 
     answer = explain_grid(grid, launch)
-    show_explanation(answer, form, layers_table)
+    show_explanation(answer, form, layers_table, every)
     _end_if_forbidden(answer)
 
 

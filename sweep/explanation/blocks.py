@@ -13,7 +13,6 @@ from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.names.terms import Term
 from paradl.kernels.parallelism.alignment import count_level_pes
-from paradl.kernels.search.stacks import find_zero_stage
 from paradl.kernels.work.block_memory import (
     hold_parameters,
     measure_blocks,
@@ -102,29 +101,14 @@ def _write_activations(
     return formulas | {"activations": (words, f"{flying} x ({' + '.join(terms)})")}
 
 
-TASKS = {
-    "tensor": "some columns, then rows, of each matrix",
-    "context": "part of each sequence",
-    "expert": "some of the routed experts",
-    "expert_tensor": "part of each of its experts",
-}
-
-
 def find_block_facts(grid: Grid, case: Case, predicted: Row) -> WorkFacts:
     """Find the facts of a layout. It has no rows of layers."""
     cell = find_cell(grid, case, ONLY)
-    layout = cell.layout
-    chunks = int(layout.chunks[0])
-    stage = f"{chunks} chunks of blocks" if chunks > 1 else "a stage of contiguous blocks"
-    memory = explain_memory(cell.net, layout, cell.training)
+    memory = explain_memory(cell.net, cell.layout, cell.training)
     return WorkFacts(
         terms=[*_list_terms(predicted)],
         memory={row["part"]: (row["formula"], row["numbers"]) for row in memory},
         values=_list_values(cell),
-        tasks=TASKS | {"pipeline": stage},
-        zero=int(find_zero_stage(layout)[0]),
-        shard=int(layout.shard[0]),
-        experts=_divide_experts(cell),
     )
 
 
@@ -159,17 +143,3 @@ def _list_values(cell: LayoutCell) -> dict[str, Any]:
         **{name: getattr(cell.speeds.rates, name) for name in ("peak", "wide_peak", "reach")},
         "used": float(np.ravel(count_level_pes(cell.speeds.fabric.stated, layout)[0])[0]),
     }
-
-
-def _divide_experts(cell: LayoutCell) -> dict[str, int]:
-    """Return the degrees that divide PEs anew among experts, the outermost first; else none."""
-    layout = cell.layout
-    if not cell.net.experts or (layout.expert[0] == 1 and layout.etp[0] == layout.tensor[0]):
-        return {}
-    degrees = {
-        "pipeline": layout.pipeline,
-        "data": layout.expert_replicas,
-        "expert": layout.expert,
-        "expert_tensor": layout.etp,
-    }
-    return {name: int(degree[0]) for name, degree in degrees.items()}

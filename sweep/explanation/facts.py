@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from paradl.kernels.names.terms import Term
@@ -23,18 +23,12 @@ class WorkFacts:
     terms: name, formulas, and seconds per epoch; those of part hidden overlap compute. passes: as
     many as the terms' formulas leave out. algorithm: of collectives, where formulas are for
     another. memory: by part. values: numbers beside those of the answer, by their names in
-    templates and in the legend. tasks: what each PE of a parallelism has. zero, shard: the stage of
-    ZeRO, and the ranks that it divides over, 0 for all. experts: degrees that divide a layout's PEs
-    anew among its experts. layers: rows.
+    templates and in the legend. layers: rows.
     """
 
     terms: Sequence[tuple[str, Term, float]]
     memory: Mapping[str, Formula]
     values: Mapping[str, Any]
-    tasks: Mapping[str, str]
     passes: float = 1.0
     algorithm: str = ""
-    zero: int = 0
-    shard: int = 0
-    experts: Mapping[str, int] = field(default_factory=dict)
     layers: Sequence[Row] = ()

@@ -15,7 +15,6 @@ from paradl.grids.models.layers import LayerTable
 from paradl.kernels.arrays import PerLayer, xp
 from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.case import Case
-from paradl.kernels.names.parallelisms import KINDS
 from paradl.kernels.oracle.exchanges import count_sent
 from paradl.kernels.oracle.formulas import hold_layers, time_part
 from paradl.kernels.parallelism.layout import count_steps, find_layout
@@ -123,9 +122,7 @@ def find_group_facts(grid: Grid, case: Case, predicted: Row) -> WorkFacts:
     strategy = grid.strategy(ONLY).settle(predicted | predicted["degrees"])
     groups = grid.groups(ONLY, strategy=strategy)
     assert groups is not None  # it has a time
-    options = case.options
-    shards = case.run.shards
-    terms = select_terms(strategy.parts, options, in_shards=shards is not None)
+    terms = select_terms(strategy.parts, case.options, in_shards=case.run.shards is not None)
     # Only Table III has a factor for buffer reuse; the machine counts tensors.
     gamma = number(case.run.gamma) if case.options.oracle == "paper" else 1.0
     algorithm = grid.options.algorithm
@@ -133,24 +130,10 @@ def find_group_facts(grid: Grid, case: Case, predicted: Row) -> WorkFacts:
         terms=[(name, term, predicted["terms"][name]) for name, term in terms.items()],
         memory=write_memory(grid, case, groups, predicted),
         values=_list_values(case, predicted),
-        tasks=_list_tasks(groups),
         passes=predicted["parameters"]["accumulate"],
         algorithm=algorithm if algorithm != "ring" else "",
-        zero=options.zero,
-        shard=0 if shards is None else int(number(shards)),
         layers=list_layers(groups, predicted["batch"], gamma),
     )
-
-
-def _list_tasks(groups: Groups) -> dict[str, str]:
-    """Return what each PE of a parallelism has."""
-    tasks = {name: KINDS[name].part for name in groups.strategy.parts}
-    for name in tasks:
-        if KINDS[name].splits == "rows":
-            factors = np.asarray(groups.place()[0].factors).reshape(3, -1)[:, 0]
-            parts = " x ".join(f"{factor:.0f}" for factor in factors)
-            tasks[name] += f", {parts} parts (depth, height, width)"
-    return tasks
 
 
 def _list_values(case: Case, predicted: Row) -> dict[str, Any]:

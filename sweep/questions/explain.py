@@ -113,7 +113,7 @@ def _explain(grid: Grid, case: Case, predicted: Row) -> Row:
         "hidden": hidden,
         "memory_formulas": memory,
         "symbols": list_symbols(texts, names, values, grid.spec.oracle),
-        "launch": describe_launch(grid, case, facts, predicted),
+        "launch": describe_launch(grid, case, predicted),
         "layers": [*facts.layers],
     }
 

@@ -92,15 +92,18 @@ def _drop_nothing(row: Row) -> Row:
     return {key: value for key, value in kept.items() if value not in (None, 0, {}, [])}
 
 
-def show_explanation(explanation: dict[str, Any], form: Format, layers: bool = False) -> None:
-    """Print the answer of `explain`, or only its table of layers."""
+def show_explanation(
+    explanation: dict[str, Any], form: Format, layers: bool = False, every: bool = False
+) -> None:
+    """Print the answer of `explain`, or its table of layers; every: with parameters and symbols."""
     if layers:
         show_layers(explanation, form)
     else:
-        show_sections(explanation, explanation["layers"], form, partial(_print, explanation))
+        tell = partial(_print, explanation, every)
+        show_sections(explanation, explanation["layers"], form, tell)
 
 
-def _print(explanation: dict[str, Any]) -> None:
+def _print(explanation: dict[str, Any], every: bool) -> None:
     _print_summary(explanation)
     if explanation["sentence"]:
         print_text(explanation["sentence"])
@@ -110,12 +113,15 @@ def _print(explanation: dict[str, Any]) -> None:
     print_record(_drop_nothing({key: explanation[key] for key in RECORD if key in explanation}))
     if not explanation["formulas"]:  # no such configuration exists
         return
-    print_record(explanation["parameters"], "Parameters", "parameters")
-    print_table(list(map(_lay_out_symbol, explanation["symbols"])), "Symbols")
+    if every:
+        print_record(explanation["parameters"], "Parameters", "parameters")
+        print_table(list(map(_lay_out_symbol, explanation["symbols"])), "Symbols")
     launch = list_launch_lines(explanation["launch"])
     print_table([{"": key, "value": text} for key, text in launch], "Launch")
     if layers := explanation["layers"]:
         print(f"{format_count(len(layers), 'layer')}: --layers-table")
+    if not every:
+        print("Parameters and symbols: --all")
     if changes := explanation.get("changes"):
         title = "Larger micro-batches" if explanation["feasible"] else "What would let it fit"
         print_table(changes, title)
@@ -162,7 +168,7 @@ def show_layers(explanation: dict[str, Any], form: Format) -> None:
 
 
 def list_launch_lines(launch: Row) -> list[tuple[str, Any]]:
-    """List what to launch: the command, device mesh, process groups and data loader."""
+    """List what to launch: the command, device mesh and data loader."""
     # The arguments of PyTorch's `init_device_mesh`.
     sizes, names = tuple(launch["mesh"].values()), tuple(launch["mesh"])
     mesh = f"{sizes}, mesh_dim_names={names}".replace("'", '"')
@@ -170,7 +176,6 @@ def list_launch_lines(launch: Row) -> list[tuple[str, Any]]:
         ("command", (launch["command"], *note_last_node(launch))),
         ("world_size", format_cell(launch["world_size"])),
         *([("device_mesh", mesh)] if launch["mesh"] else []),
-        *((f"{row['of']}_groups", _describe_groups(row)) for row in launch["groups"]),
         ("sampler", _describe_sampler(launch)),
         ("global_batch", format_cell(launch["global_batch"])),
     ]
@@ -185,12 +190,6 @@ def _describe_sampler(launch: Row) -> tuple[str, ...]:
         f"DistributedSampler(num_replicas={sampler['num_replicas']}, rank={sampler['rank']})",
         f"batch_size={batch}" + (f", in {count} passes of {micro}" if count > 1 else ""),
     )
-
-
-def _describe_groups(row: Row) -> tuple[str, ...]:
-    """Describe process groups: their ranks, and what each rank does."""
-    count = f"{row['count']:,} groups of {row['size']}" if row["count"] > 1 else f"of {row['size']}"
-    return f"ranks {row['ranks']} ({count})", f"each rank: {row['each']}"
 
 
 def _lay_out_symbol(row: dict[str, Any]) -> dict[str, Any]:

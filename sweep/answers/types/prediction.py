@@ -119,7 +119,7 @@ class Explanation(Prediction):
     hidden: Annotated[list[dict[str, Any]], "the same for hidden communication, no part of the sum"]
     memory_formulas: Annotated[list[dict[str, Any]], "one row per part of the memory"]
     symbols: Annotated[list[dict[str, Any]], "meaning and value of each symbol"]
-    launch: Annotated[dict[str, Any], "launch command, ranks and groups"] | None
+    launch: Annotated[dict[str, Any], "launch command, mesh of ranks, samples of each"] | None
     layers: Annotated[list[dict[str, Any]], "one row per layer"]
     # Of layouts.
     changes: NotRequired[

@@ -9,12 +9,17 @@ EXPLAINED = paradl.explain("alexnet", "data+spatial", 8, 64, dataset="imagenet",
 def test_an_explanation_has_its_parts(capsys):
     show_explanation(EXPLAINED, "table")
     out = capsys.readouterr().out
-    assert all(title in out for title in ("Terms", "Memory of the fullest PE", "Symbols", "Launch"))
+    assert all(title in out for title in ("Terms", "Memory of the fullest PE", "Launch"))
+    assert "Symbols" not in out
     assert "halo_exchange" in out
     assert "torchrun --nnodes=2 --nproc-per-node=4 train.py" in out
     assert '(2, 4), mesh_dim_names=("data", "spatial")' in out
     assert "conv1" not in out
-    assert out.endswith("21 layers: --layers-table\n")
+    assert out.endswith("21 layers: --layers-table\nParameters and symbols: --all\n")
+    show_explanation(EXPLAINED, "table", every=True)
+    out = capsys.readouterr().out
+    assert "Symbols" in out
+    assert "Parameters" in out
 
 
 def test_layers_have_a_table_of_their_own(capsys):
