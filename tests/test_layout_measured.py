@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from open_answers import predict_grid
 
 from paradl.grids.design_space import Configuration
 from paradl.grids.entries.systems import System
@@ -16,7 +17,6 @@ from paradl.grids.inputs.machine import Machine, Stack
 from paradl.grids.library import find
 from paradl.kernels.arrays import use_numpy
 from paradl.kernels.parallelism.transfers import Transfers
-from paradl.sweep.questions.predict import predict_grid
 
 US, GB = 1e-6, 1e9
 M = 2.0**26

@@ -6,6 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from open_answers import (
+    explain_grid,
+    list_crossovers,
+    list_limits,
+    list_needs,
+    list_sensitivities,
+    predict_grid,
+    rank_strategies,
+)
 from short_layouts import read_layout
 
 from paradl.grids.design_space import ONLY, Configuration, SpaceValues, make_grid
@@ -19,13 +28,8 @@ from paradl.kernels.oracle.answer import answer_case
 from paradl.kernels.oracle.block_times import time_iteration
 from paradl.kernels.oracle.blocks import add_seconds
 from paradl.sweep.engine.run import run
-from paradl.sweep.questions.best.question import rank_strategies
-from paradl.sweep.questions.crossovers import list_crossovers
-from paradl.sweep.questions.explain import explain, explain_grid
-from paradl.sweep.questions.limits import list_limits
-from paradl.sweep.questions.needs import list_needs
-from paradl.sweep.questions.predict import predict, predict_grid
-from paradl.sweep.questions.sensitivity import list_sensitivities
+from paradl.sweep.questions.explain import explain
+from paradl.sweep.questions.predict import predict
 
 SYSTEM = "dgx-h100:precision=bf16"
 TWO = ("data+tensor:tensor=2,micro=1", "llama2_7b", "tp2 pp1 dp8 mb1")

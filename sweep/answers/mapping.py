@@ -1,9 +1,9 @@
 """Answers as notebooks and Python take them: mappings, DataFrames, and plain errors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import LABELS
@@ -12,11 +12,18 @@ from paradl.grids.reading.errors import find_meant
 if TYPE_CHECKING:
     import pandas as pd
 
-# A row of an answer by field; `answers.types` has the fields of each question's.
 Row = dict[str, Any]
 
+# Type of an answer, of `answers.types`.
+A = TypeVar("A", bound=Mapping[str, object])
 
-class AnswerMapping(dict[str, Any]):
+
+def extend(row: A, further: Mapping[str, object]) -> A:
+    """The row with fields whose names its type cannot know: those of axes, and of percentiles."""
+    return cast(A, {**row, **further})
+
+
+class AnswerMapping(dict[str, Any], Generic[A]):
     """An answer by field, as `--format json` prints it; a notebook shows it as a table.
 
     >>> import paradl
@@ -26,9 +33,12 @@ class AnswerMapping(dict[str, Any]):
     183236640.0
     """
 
-    def to_dict(self) -> dict[str, Any]:
+    def __init__(self, answer: A) -> None:
+        super().__init__(answer)
+
+    def to_dict(self) -> A:
         """Return a plain copy."""
-        return dict(self)
+        return cast(A, dict(self))
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the rows of an answer that has rows, else a row for each field, by its name."""
@@ -74,7 +84,9 @@ def name_arguments(question: Callable[P, R]) -> Callable[P, R]:
     return ask
 
 
-def tabulate(name: str, question: Callable[P, list[dict[str, Any]]]) -> Callable[P, "pd.DataFrame"]:
+def tabulate(
+    name: str, question: Callable[P, Sequence[Mapping[str, object]]]
+) -> Callable[P, "pd.DataFrame"]:
     """Return the question under another name, with its rows as a DataFrame."""
 
     @wraps(question)

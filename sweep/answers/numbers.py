@@ -1,11 +1,12 @@
 """Convert numbers for Python and JSON; summarise draws by their percentiles."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+N = TypeVar("N")
 PERCENTS = (10, 90)  # the ends of every interval in answers
 SHARES = [percent / 100 for percent in PERCENTS]
 
@@ -31,17 +32,23 @@ def find_range(values: NDArray[Any]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def name_range(name: str, values: NDArray[Any]) -> dict[str, Any]:
-    """Percentiles of draws as `name_p10` and `name_p90`; None if any draw is not finite."""
-    if not np.isfinite(values).all():
-        return dict.fromkeys(name_percentiles(name))
-    return dict(zip(name_percentiles(name), find_range(values), strict=True))
+def read_range(row: Mapping[str, object], name: str) -> tuple[float | None, float | None]:
+    """The ends `name_p10` and `name_p90` of a row; None where it has none."""
+    low, high = (row.get(key) for key in name_percentiles(name))
+    assert isinstance(low, int | float | None)
+    assert isinstance(high, int | float | None)
+    return low, high
 
 
-def pick_range(name: str, values: NDArray[Any], write: Callable[[float], Any]) -> dict[str, Any]:
-    """Values of `pick_percentiles` as `name_p10` and `name_p90`. write: converts each."""
-    ends = pick_percentiles(values, PERCENTS)
-    return {f"{name}_{key}": write(end) for key, end in ends.items()}
+def find_ends(values: NDArray[Any]) -> tuple[float | None, float | None]:
+    """The same, None if any draw is not finite."""
+    return find_range(values) if np.isfinite(values).all() else (None, None)
+
+
+def pick_ends(values: NDArray[Any], write: Callable[[float], N]) -> tuple[N, N]:
+    """10th and 90th of `pick_percentiles`. write: converts each."""
+    low, high = map(write, pick_percentiles(values, PERCENTS).values())
+    return low, high
 
 
 def pick_percentiles(values: NDArray[Any], percents: Sequence[int]) -> dict[str, float]:

@@ -3,11 +3,12 @@
 Readers need them to compare systems: times compare only if precision and software are equal.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from paradl.grids.entries.systems import System
 from paradl.grids.grid import Grid
-from paradl.sweep.answers.mapping import Row
+from paradl.sweep.answers.mapping import A
 from paradl.sweep.cells.space import Space, list_row_values
 
 # Keys whose value may be a system, with the keys to add for its precision and software.
@@ -17,7 +18,7 @@ PLACES = {
 }
 
 
-def complete_rows(space: Space, rows: list[Row]) -> list[Row]:
+def complete_rows(space: Space, rows: Sequence[A]) -> list[A]:
     """Rows with the precision and software after each system, if there are several systems, and
     with the values after each row number of parameters that change together.
 
@@ -27,27 +28,28 @@ def complete_rows(space: Space, rows: list[Row]) -> list[Row]:
     if space.grid.rows:
         rows = [_add_row_values(space.grid, row) for row in rows]
     if len(systems) < 2:
-        return rows
+        return list(rows)
     settings = {system.name: (system.precision, system.software) for system in systems}
     return [_add_settings(row, settings) for row in rows]
 
 
-def _add_row_values(grid: Grid, row: Row) -> Row:
-    items: Row = {}
+def _add_row_values(grid: Grid, row: A) -> A:
+    items: dict[str, object] = {}
     for key, value in row.items():
         items[key] = value
         if key in grid.rows:
             items |= list_row_values(grid, {key: value})
-    return items | row  # values that the question itself varied take precedence
+    # Values that the question itself varied take precedence.
+    return cast(A, {**items, **row})
 
 
-def _add_settings(row: Row, settings: Mapping[str, tuple[str, str]]) -> Row:
-    items: Row = {}
+def _add_settings(row: A, settings: Mapping[str, tuple[str, str]]) -> A:
+    items: dict[str, object] = {}
     for key, value in row.items():
         items[key] = value
-        if key in PLACES and value in settings:
-            items |= dict(zip(PLACES[key], settings[value], strict=True))
+        if key in PLACES and str(value) in settings:
+            items |= dict(zip(PLACES[key], settings[str(value)], strict=True))
         # Rows of one answer have the same keys, also where a strategy loses nowhere.
         elif key == "worst_at" and "system" not in row:
             items |= dict.fromkeys(PLACES[key])
-    return items
+    return cast(A, items)

@@ -14,9 +14,9 @@ from paradl.grids.inputs.case import build_nearest_case
 from paradl.grids.inputs.factors import divisors
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS, Limit
-from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.reasons import list_reasons
+from paradl.sweep.answers.types.questions import Rejection
 from paradl.sweep.boundaries.fits import WINDOWS, Cell, Fit, find_fits, is_allowed, list_allowed
 from paradl.sweep.cells.space import (
     Space,
@@ -32,7 +32,7 @@ OTHERS = 4
 MOST_SAMPLES = 2**40
 
 
-def explain_rejection(space: Space, index: Index) -> Row:
+def explain_rejection(space: Space, index: Index) -> Rejection:
     """Describe the nearest cell of a strategy that is allowed nowhere, and changes that allow it.
 
     Keys: `pe` and the other axes of that cell; `limit`: what forbids it; `memory` and

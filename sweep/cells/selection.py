@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -221,9 +222,16 @@ def look_up_parameter(axis: str) -> Parameter:
     return PARAMETERS.get(axis) or Parameter(axis, "1", "the number of a row", 0, whole=True)
 
 
-def locate_row(grid: Grid, row: Mapping[str, Any]) -> Index:
+def read_axis(row: Mapping[str, object], axis: str) -> float:
+    """Value of an answer's row along an axis, where it has one."""
+    value = row[axis]
+    assert isinstance(value, Real)
+    return float(value)
+
+
+def locate_row(grid: Grid, row: Mapping[str, object]) -> Index:
     """Positions of a row's labels in the design space. InputError: an unknown label."""
-    model, dataset, system, strategy = (locate_label(grid, dim, row[dim]) for dim in LABELS)
+    model, dataset, system, strategy = (locate_label(grid, dim, str(row[dim])) for dim in LABELS)
     return model, dataset, system, strategy
 
 

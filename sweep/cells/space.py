@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
 
@@ -17,10 +17,35 @@ from paradl.grids.entries.systems import System
 from paradl.grids.grid import LABELS, Grid, Index
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.kernels.names.arrays import Floats
-from paradl.sweep.cells.selection import look_up_parameter
+from paradl.sweep.cells.selection import look_up_parameter, read_axis
 
 if TYPE_CHECKING:
     from paradl.kernels.configuration.case import Case
+
+
+class Labels(TypedDict):
+    """Labels of a cell."""
+
+    model: str
+    dataset: str
+    system: str
+    strategy: str
+
+
+def name_labels(model: str, dataset: str, system: str, strategy: str) -> Labels:
+    """Labels by dimension, in the order of LABELS."""
+    return {"model": model, "dataset": dataset, "system": system, "strategy": strategy}
+
+
+class CellAxes(TypedDict):
+    """Values of a cell along the axes: those of every cube, and others that it names."""
+
+    pe: int
+    batch: int
+
+
+class CellLabels(Labels, CellAxes):
+    """Labels and values of a cell along the axes."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +138,10 @@ class Space:
         """Systems of the slice."""
         return [self.grid.systems[at] for at in self.places["system"]]
 
-    def name(self, index: Index) -> dict[str, str]:
-        """Labels of an index, by dimension."""
-        return {dim: self.grid.labels[dim][at] for dim, at in zip(LABELS, index, strict=True)}
+    def name(self, index: Index) -> Labels:
+        """Labels of an index."""
+        labels = self.grid.labels
+        return name_labels(*(labels[dim][at] for dim, at in zip(LABELS, index, strict=True)))
 
     def ask_intervals(self) -> "Space":
         """The space whose cases have draws of uncertain parameters; unchanged for Table III."""
@@ -128,22 +154,27 @@ def list_given(grid: Grid, axes: Iterable[str]) -> list[str]:
     return [name for name in axes if name in known and not known[name].chosen]
 
 
-def list_row_values(grid: Grid, row: Mapping[str, Any]) -> dict[str, int | float | None]:
+def list_row_values(grid: Grid, row: Mapping[str, object]) -> dict[str, int | float | None]:
     """Values of the parameters that change together, looked up by an answer's row numbers."""
     return {
-        name: None if row[dim] is None else write_axis(name, values[int(row[dim])])
+        name: None if row[dim] is None else write_axis(name, values[int(read_axis(row, dim))])
         for dim, rows in grid.rows.items()
         if dim in row
         for name, values in rows.columns.items()
     }
 
 
-def look_up_capacity(grid: Grid, index: Index, cell: Mapping[str, float]) -> float:
+def look_up_value(grid: Grid, cell: Mapping[str, object], name: str) -> float | None:
+    """A parameter of a cell: the value of its axis or row, or that fixed by the spec, or None."""
+    if name in grid.axes:
+        return read_axis(cell, name)
+    return list_row_values(grid, cell).get(name, grid.spec.parameters.get(name))
+
+
+def look_up_capacity(grid: Grid, index: Index, cell: Mapping[str, object]) -> float:
     """Memory of a PE [B], from an axis, the spec or the system."""
-    stated = grid.systems[index[2]].pe.memory_capacity
-    values = {**grid.spec.parameters, **list_row_values(grid, cell), **cell}
-    given = values.get("memory_capacity")
-    return float(stated if given is None else given)
+    given = look_up_value(grid, cell, "memory_capacity")
+    return grid.systems[index[2]].pe.memory_capacity if given is None else given
 
 
 def write_axis(name: str, value: float) -> int | float:
@@ -151,9 +182,14 @@ def write_axis(name: str, value: float) -> int | float:
     return int(value) if look_up_parameter(name).whole else float(value)
 
 
-def write_cell(cell: Mapping[str, float]) -> dict[str, int | float]:
-    """Values of a cell along the axes, as answers state them."""
-    return {name: write_axis(name, value) for name, value in cell.items()}
+def write_axes(values: Mapping[str, float]) -> dict[str, int | float]:
+    """Values along some axes, as answers state them."""
+    return {name: write_axis(name, value) for name, value in values.items()}
+
+
+def write_cell(cell: Mapping[str, float]) -> CellAxes:
+    """Values of a cell along all axes, as answers state them."""
+    return cast(CellAxes, write_axes(cell))
 
 
 def take_cell(axes: Mapping[str, Floats], at: Iterable[int]) -> dict[str, float]:

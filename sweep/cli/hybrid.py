@@ -94,7 +94,7 @@ def hybrid(
         from paradl.sweep.plots.hybrid import draw_hybrid
 
         save_figure(draw_hybrid(answer, size), plot)
-    show_hybrid(answer, form)
+    show_hybrid(answer.to_dict(), form)
     if not trained:
         end("no hybrid, or no data parallelism, can train on these PE counts", NOTHING_FEASIBLE)
 
@@ -164,7 +164,7 @@ def place(
         from paradl.sweep.plots.hybrid import draw_placement
 
         save_figure(draw_placement(answer, size), plot)
-    show_placement(answer, form)
+    show_placement(answer.to_dict(), form)
     if not answer["feasible"]:
         count = answer["smallest_devices"]
         enough = (

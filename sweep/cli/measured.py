@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Context, Option, Typer
 
@@ -11,6 +11,10 @@ from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import MISSED, PatientCommand, end, take_options
 from paradl.sweep.cli.values import take_share
 from paradl.sweep.text.visible import tell
+
+if TYPE_CHECKING:
+    from paradl.sweep.answers.mapping import AnswerMapping
+    from paradl.sweep.answers.types.runs import Comparison
 
 app = Typer()
 
@@ -36,7 +40,7 @@ class RunOptions:
     system: SystemOfRows = None
     allreduce: options.AllReduce = None
 
-    def compare(self) -> dict[str, Any]:
+    def compare(self) -> "AnswerMapping[Comparison]":
         """Compare the runs with the oracle."""
         options.check_names(vars(self), several=False)
         from paradl.sweep.measured.compare import compare as ask
@@ -65,7 +69,7 @@ def compare(
 
     for note in comparison["notes"]:
         tell(f"paradl: warning: {note}")
-    show_comparison(comparison, form)
+    show_comparison(comparison.to_dict(), form)
     mean = comparison["summary"]["overall"]["total"]["mean"]
     # None: no run has a total that is both measured and predicted.
     if require_accuracy is not None and (mean is None or not mean >= require_accuracy):

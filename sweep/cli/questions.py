@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Context, Option, Typer
 
@@ -11,8 +11,11 @@ from paradl.kernels.names.statistics import EFFICIENCY, Objective
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
 from paradl.sweep.cli.report import PageOption, write_page_of
-from paradl.sweep.cli.spaces import Rows, SpaceOptions, Subject
+from paradl.sweep.cli.spaces import SpaceOptions, Subject
 from paradl.sweep.cli.values import parse_price, take_number, take_share
+
+if TYPE_CHECKING:
+    from paradl.sweep.answers.types.questions import LimitsRow
 
 app = Typer()
 
@@ -65,22 +68,22 @@ def limits(
     given: PagedOptions = context.obj
     subject, by = given.read(objective), options.TIMES[objective]
     if along is None:
-        rows = _show_limits(given, subject, efficiency, by, intervals)
-    else:
-        from paradl.sweep.questions.crossovers import list_crossovers
-        from paradl.sweep.text.ranking import describe_crossover
-        from paradl.sweep.text.tables import show_rows
+        subject.end_if_empty(_show_limits(given, subject, efficiency, by, intervals))
+        return
+    from paradl.sweep.questions.crossovers import list_crossovers
+    from paradl.sweep.text.ranking import describe_crossover
+    from paradl.sweep.text.tables import show_rows
 
-        rows = subject.ask(list_crossovers, given.form, along, objective=by)
-        if rows:
-            write_page_of(subject, given.page, objective)
-        show_rows(rows, given.form, given.every, describe_crossover)
+    rows = subject.ask(list_crossovers, given.form, along, objective=by)
+    if rows:
+        write_page_of(subject, given.page, objective)
+    show_rows(rows, given.form, given.every, describe_crossover)
     subject.end_if_empty(rows)
 
 
 def _show_limits(
     given: PagedOptions, subject: Subject, efficiency: float, by: Objective, intervals: bool
-) -> Rows:
+) -> "list[LimitsRow]":
     """Print how far each strategy scales; return the rows shown."""
     from paradl.sweep.questions.limits import (
         add_ranges,
@@ -92,9 +95,9 @@ def _show_limits(
     from paradl.sweep.text.sentences import ask_limits
     from paradl.sweep.text.tables import SCREENFUL
 
-    found: Rows = []
+    found: list[LimitsRow] = []
 
-    def answer(source: Any, selection: Any, max_global_batch: int | None) -> Rows:
+    def answer(source: Any, selection: Any, max_global_batch: int | None) -> "list[LimitsRow]":
         scope = (selection, by, max_global_batch)
         found.extend(list_limits(source, efficiency, *scope, intervals=False))
         whole = given.every or given.form != "table"
@@ -290,10 +293,10 @@ def provision(
     if need is not None:
         from paradl.sweep.questions.needs import list_needs
 
-        rows = subject.ask(list_needs, given.form, need, efficiency=efficiency, bounded=False)
-        show_rows(rows, given.form, given.every, describe_need)
+        found = subject.ask(list_needs, given.form, need, efficiency=efficiency, bounded=False)
+        show_rows(found, given.form, given.every, describe_need)
         # A reason may also say that any value will do.
-        if all(str(row["reason"]).startswith("never") for row in rows):
+        if all(str(row["reason"]).startswith("never") for row in found):
             end(f"no value of {need} will do", NOTHING_FEASIBLE)
         return
     from paradl.sweep.questions.provision import list_provisions

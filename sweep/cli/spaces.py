@@ -3,12 +3,12 @@
 With a store, options named after its axes select a slice, as `--sel` does.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeVar
 
 from paradl.grids.reading.errors import InputError, format_count
 from paradl.sweep.cli import options
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from paradl.sweep.cells import selection as cells
     from paradl.sweep.cells.reader import Reader
 
-Rows: TypeAlias = list[dict[str, Any]]
+A = TypeVar("A", bound=Mapping[str, object])  # a row of an answer
 
 AXES = ("model", "dataset", "system", "strategy", "pe", "batch")
 
@@ -49,12 +49,12 @@ class Subject:
 
     def ask(
         self,
-        question: Callable[..., Rows],
+        question: Callable[..., list[A]],
         form: options.Form,
         *values: object,
         bounded: bool = True,
         **settings: object,
-    ) -> Rows:
+    ) -> list[A]:
         """Return the rows of `question(source, *values, selection=..., **settings)`.
 
         bounded: pass `max_global_batch`, too. In JSON every row has the notes, such as that the
@@ -92,7 +92,9 @@ class Subject:
         # Programs read stdout alone; people have read the notes on stderr.
         if form != "json" or not self.notes:
             return rows
-        return [{**row, "notes": self.notes} for row in rows]
+        from paradl.sweep.answers.mapping import extend
+
+        return [extend(row, {"notes": self.notes}) for row in rows]
 
     def list_layouts(self, most: int) -> "Subject":
         """Return the subject with the best layouts in place of strategies that leave them open."""
@@ -120,7 +122,7 @@ class Subject:
                 "options"
             )
 
-    def _ask_store(self, question: Callable[[], Rows]) -> Rows:
+    def _ask_store(self, question: Callable[[], list[A]]) -> list[A]:
         # Counted before the question: a sweep may be running, and no missing block may pass
         # unnoticed.
         done, blocks = self.source.count_blocks()
@@ -131,7 +133,7 @@ class Subject:
             self.note(describe_missing(done, blocks), always=True)
         return rows
 
-    def end_if_empty(self, rows: Rows) -> None:
+    def end_if_empty(self, rows: Sequence[object]) -> None:
         """Exit with the reason if there are no rows."""
         if rows:
             return

@@ -115,7 +115,7 @@ def diff(
     from paradl.sweep.text.cubes import show_difference
 
     difference = ask(first, second, options.parse_selection(selection), tolerance=tolerance)
-    show_difference(difference, form)
+    show_difference(difference.to_dict(), form)
     for note in difference["notes"]:
         tell(f"paradl: {note}")
     if require_same and not difference["same"]:

@@ -5,26 +5,32 @@ This is plain arithmetic without JAX, unless the kernels choose the group (`best
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from paradl.grids.entries.parameters import DEFAULTS
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import Grid, Index
 from paradl.kernels.names.flags import Limit
 from paradl.sweep.answers.numbers import number
-from paradl.sweep.cells.selection import locate_row
-from paradl.sweep.cells.space import list_row_values
+from paradl.sweep.answers.types.words import CellDegrees, Degrees, InsideDegrees
+from paradl.sweep.cells.reader import CHOSEN
+from paradl.sweep.cells.selection import locate_row, read_axis
+from paradl.sweep.cells.space import look_up_value
 from paradl.sweep.cube.variables import name_limits
 
 if TYPE_CHECKING:
     from paradl.sweep.configurations.layout_cells import LayoutCell
 
-Row = Mapping[str, Any]
+# An answer's row: labels, values along the axes, and what is known of the cell.
+Row = Mapping[str, object]
 
 # The degrees of a row without a cell.
-NO_DEGREES: dict[str, Any] = dict.fromkeys(
-    ("replicas", "group_size", "segment_count", "global_batch")
-)
+NO_DEGREES: Degrees = {
+    "replicas": None,
+    "group_size": None,
+    "segment_count": None,
+    "global_batch": None,
+}
 
 
 def list_degrees(
@@ -32,7 +38,7 @@ def list_degrees(
     row: Row,
     chosen: Mapping[str, int] | None = None,
     layout: "LayoutCell | None" = None,
-) -> dict[str, Any]:
+) -> CellDegrees:
     """Compute `replicas` p1, `group_size` p2, `segment_count` and `global_batch` B of a row.
 
     `degrees` by name are added if several parallelisms divide a replica; `segment_count` is None if
@@ -50,26 +56,38 @@ def list_degrees(
     settled = strategy.settle(chosen or {})
     degrees = _list_parts(grid, settled, row) if settled.several else {}
     group = math.prod(degrees.values()) if degrees else _find_group(grid, settled, row, index)
-    replicas = max(int(row["pe"]) // group, 1) if settled.replicated else 1
+    pe, batch = int(read_axis(row, "pe")), read_axis(row, "batch")
+    replicas = max(pe // group, 1) if settled.replicated else 1
     cut = settled.cut_by_axis or settled.segments is not None
     # Pipelines have segments, and placements that state them.
-    segments = _read_value(grid, row, "segments") or DEFAULTS["segments"]
+    segments = look_up_value(grid, row, "segments") or DEFAULTS["segments"]
     if isinstance(settled.segments, int):
         segments = settled.segments
-    passes = _read_value(grid, row, "accumulate") or DEFAULTS["accumulate"]
-    samples = row["batch"] if grid.spec.scaling == "strong" else row["batch"] * passes * replicas
+    passes = look_up_value(grid, row, "accumulate") or DEFAULTS["accumulate"]
+    samples = batch if grid.spec.scaling == "strong" else batch * passes * replicas
     if settled.micro and settled.segmented:
         from paradl.sweep.configurations.row_cases import build_row_case  # late: imports JAX
 
         run = build_row_case(grid, {name: row[name] for name in grid.dims}).run
         cut, segments = True, number(run.segments)
+    inside: InsideDegrees = {"degrees": degrees} if degrees else {}
     return {
         "replicas": replicas,
         "group_size": group,
         "segment_count": int(segments) if cut else None,
-        **({"degrees": degrees} if degrees else {}),
+        **inside,
         "global_batch": int(samples),
     }
+
+
+def settle_known(strategy: Strategy, row: Row) -> Strategy:
+    """Settle the strategy's choices with the degrees in a row, if it has them all."""
+    degrees = row.get("degrees")
+    known = {**row, **(degrees if isinstance(degrees, dict) else {})}
+    sizes = {name: known.get(CHOSEN.get(name, name)) for name in strategy.choices}
+    if None in sizes.values():  # the kernels choose
+        return strategy
+    return strategy.settle({name: int(str(size)) for name, size in sizes.items()})
 
 
 def find_layout(grid: Grid, row: Row) -> "LayoutCell | None":
@@ -83,16 +101,17 @@ def find_layout(grid: Grid, row: Row) -> "LayoutCell | None":
     return find_cell(grid, build_row_case(grid, {name: row[name] for name in grid.dims}), index)
 
 
-def _list_layout(grid: Grid, row: Row, cell: "LayoutCell") -> dict[str, Any]:
+def _list_layout(grid: Grid, row: Row, cell: "LayoutCell") -> CellDegrees:
     """The same of a transformer's layout, with its words."""
-    degrees = cell.degrees
+    inside: InsideDegrees = {"degrees": cell.degrees}
+    if "layout" not in grid.axes:  # rows of a spec may have that name
+        inside["layout"] = cell.words
+    replicas = cell.degrees["data"]
     return {
-        "replicas": degrees["data"],
-        "group_size": int(row["pe"]) // degrees["data"],
+        "replicas": replicas,
+        "group_size": int(read_axis(row, "pe")) // replicas,
         "segment_count": int(cell.training.count_micro_batches(cell.layout)[0]),
-        "degrees": degrees,
-        # Rows of a spec may have that name.
-        **({} if "layout" in grid.axes else {"layout": cell.words}),
+        **inside,
         "global_batch": cell.training.batch,
     }
 
@@ -108,7 +127,7 @@ def read_layout_words(row: Row) -> str | None:
 
 def _find_group(grid: Grid, strategy: Strategy, row: Row, index: Index) -> int:
     """Number of PEs that share a replica."""
-    pe = int(row["pe"])
+    pe = int(read_axis(row, "pe"))
     if not strategy.parts:
         return 1
     if not strategy.hybrid:
@@ -117,7 +136,7 @@ def _find_group(grid: Grid, strategy: Strategy, row: Row, index: Index) -> int:
         return strategy.group
     (part,) = strategy.parts
     for name in (part, "group"):
-        given = _read_value(grid, row, name)
+        given = look_up_value(grid, row, name)
         if given is not None:
             return int(given)
     node = grid.systems[index[2]].pes_per_node
@@ -128,17 +147,10 @@ def _find_group(grid: Grid, strategy: Strategy, row: Row, index: Index) -> int:
 def _list_parts(grid: Grid, strategy: Strategy, row: Row) -> dict[str, int]:
     """Degree of each of several parallelisms; one left open takes the remaining PEs."""
     stated = dict(strategy.degrees)
-    sizes = {name: stated.get(name) or _read_value(grid, row, name) for name in strategy.parts}
+    sizes = {name: stated.get(name) or look_up_value(grid, row, name) for name in strategy.parts}
     known = {name: int(size) for name, size in sizes.items() if size is not None}
-    rest = max(int(row["pe"]) // math.prod(known.values()), 1)
+    rest = max(int(read_axis(row, "pe")) // math.prod(known.values()), 1)
     return {name: known.get(name, rest) for name in sizes}
-
-
-def _read_value(grid: Grid, row: Row, name: str) -> float | None:
-    """A parameter of the row: the value of its axis, or that fixed by the spec, or None."""
-    if name in grid.axes:
-        return float(row[name])
-    return list_row_values(grid, row).get(name, grid.spec.parameters.get(name))
 
 
 def mark_batch(grid: Grid, row: Row, global_batch: float) -> list[str]:
@@ -149,10 +161,10 @@ def mark_batch(grid: Grid, row: Row, global_batch: float) -> list[str]:
 
 def mark_cell(grid: Grid, row: Row) -> list[str]:
     """Marks of an allowed cell; computes its degrees only if a mark is possible."""
-    passes = _read_value(grid, row, "accumulate") or DEFAULTS["accumulate"]
-    replicas = 1 if grid.spec.scaling == "strong" else row["pe"] * passes
+    passes = look_up_value(grid, row, "accumulate") or DEFAULTS["accumulate"]
+    replicas = 1 if grid.spec.scaling == "strong" else read_axis(row, "pe") * passes
     # This is the largest global batch that any group gives; to find the group may take the kernels.
-    if row["batch"] * replicas <= _count_epoch_samples(grid, row):
+    if read_axis(row, "batch") * replicas <= _count_epoch_samples(grid, row):
         return []
     return mark_batch(grid, row, list_degrees(grid, row)["global_batch"])
 

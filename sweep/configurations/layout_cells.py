@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypedDict
 
 import numpy as np
 
@@ -23,11 +24,25 @@ from paradl.kernels.work.block_memory import measure_memory
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.transformer import Training, Transformer
 from paradl.sweep.answers.numbers import number
+from paradl.sweep.answers.types.words import LayoutRates
 
-RATES = ("tokens_per_second", "tokens_per_pe_second", "mfu", "hfu")
+NO_RATES: LayoutRates = {
+    "tokens_per_second": None,
+    "tokens_per_pe_second": None,
+    "mfu": None,
+    "hfu": None,
+}
 # Share of the capacity from which what is not counted may be too much: of a 70B recipe at 97 %, 30
 # to 60 % of the runs ran out of memory (Megatron-Bridge, pull request 3107).
 FULL = 0.9
+
+
+class LayoutTimes(TypedDict, total=False):
+    """Seconds of an iteration; empty if it has none."""
+
+    iteration_time: float
+    iteration_comp_time: float
+    iteration_comm_time: float
 
 
 @dataclass(frozen=True)
@@ -91,26 +106,29 @@ class LayoutCell:
         _, stages = measure_memory(self.net, self.layout, self.training)
         return int(stages[0])
 
-    def describe(self) -> dict[str, object]:
-        """Facts of the layout: words, rates, remarks, and the stacks that run it."""
+    def describe(self) -> LayoutRates:
+        """Facts of the layout: rates, remarks, and the stacks that run it."""
         return {
-            "layout": self.words,
             **self._list_rates(),
             "remarks": self._list_remarks(),
             "runs_with": self._list_stacks(),
         }
 
-    def _list_rates(self) -> dict[str, float | None]:
+    def _list_rates(self) -> LayoutRates:
         """Tokens per second and FLOPs over the peak; None without a time."""
         if self.list_obstacles():  # a layout that does not divide has no time
-            return dict.fromkeys(RATES)
+            return NO_RATES
         seconds, pes = self.times["iteration_time"], int(self.layout.pes[0])
         tokens = self.training.batch * self.training.length / seconds
         flops = count_model_flops(self.net, self.training)
         again = float(count_recomputed_flops(self.net, self.layout, self.training)[0])
         peak = seconds * pes * number(self.speeds.rates.peak)
-        rates = (tokens, tokens / pes, flops / peak, (flops + again) / peak)
-        return dict(zip(RATES, rates, strict=True))
+        return {
+            "tokens_per_second": tokens,
+            "tokens_per_pe_second": tokens / pes,
+            "mfu": flops / peak,
+            "hfu": (flops + again) / peak,
+        }
 
     def _list_remarks(self) -> list[str]:
         """Oddities of the layout, which forbid nothing."""
@@ -126,7 +144,7 @@ class LayoutCell:
         return [stack for stack in STACKS if not find_unsupported(stack, *asked)[0]]
 
     @cached_property
-    def times(self) -> dict[str, float]:
+    def times(self) -> LayoutTimes:
         """Seconds of an iteration: total, compute and communication."""
         if self.seconds is None:
             with use_numpy():
@@ -151,7 +169,7 @@ class LayoutCell:
         """Rules of divisibility that the layout breaks, in words."""
         return [*explain_broken(self.net, self.layout, self.training)]
 
-    def list_parameters(self) -> dict[str, float]:
+    def list_parameters(self) -> dict[str, float | None]:
         """Parameter values that the times were evaluated with, in SI units."""
         return {name: float(np.ravel(read_parameter(self.case, name))[0]) for name in SLOPED}
 

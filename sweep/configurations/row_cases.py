@@ -1,13 +1,10 @@
 """Build the kernels' case for the cell of an answer's row, and read its parameters in SI units."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from paradl.grids.entries.parameters import GIVEN, PARAMETERS
-from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import Grid
 from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.answers import Answer
@@ -18,10 +15,8 @@ from paradl.kernels.oracle.answer import answer_case, settle_choices
 from paradl.kernels.oracle.formulas import find_links
 from paradl.kernels.parallelism.layout import list_degrees
 from paradl.sweep.answers.numbers import finite, number
-from paradl.sweep.cells.reader import CHOSEN
-from paradl.sweep.cells.selection import locate_row
-
-Row = Mapping[str, Any]
+from paradl.sweep.cells.selection import locate_row, read_axis
+from paradl.sweep.configurations.degrees import Row, settle_known
 
 
 def build_row_case(grid: Grid, row: Row) -> Case:
@@ -30,8 +25,8 @@ def build_row_case(grid: Grid, row: Row) -> Case:
     `group_size`, `degrees` and `segment_count` are taken from the row if it has them.
     """
     index = locate_row(grid, row)
-    axes = {name: np.array([row[name]], float) for name in grid.axes}
-    case = grid.case(index, axes, _settle_known(grid.strategy(index), row))
+    axes = {name: np.array([read_axis(row, name)]) for name in grid.axes}
+    case = grid.case(index, axes, settle_known(grid.strategy(index), row))
     assert case is not None  # a row describes a cell of the cube
     return settle_choices(case)
 
@@ -48,15 +43,6 @@ def choose_row(grid: Grid, row: Row) -> dict[str, int]:
 def answer_expected(case: Case) -> Answer:
     """Answer of the oracle without draws of uncertain parameters."""
     return answer_case(replace(case, uncertainty=None))
-
-
-def _settle_known(strategy: Strategy, row: Row) -> Strategy:
-    """Settle the strategy's choices with the values in a row, if it has them all."""
-    degrees = row.get("degrees") or {}
-    known = {name: row.get(CHOSEN.get(name, name), degrees.get(name)) for name in strategy.choices}
-    if None in known.values():  # the kernels choose
-        return strategy
-    return strategy.settle({name: int(size) for name, size in known.items() if size is not None})
 
 
 # Parameters on which no time depends.

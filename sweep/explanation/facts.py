@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paradl.kernels.names.terms import Term
-from paradl.sweep.answers.mapping import Row
+from paradl.sweep.answers.types.prediction import LayerRow
 
 Formula = tuple[str, str]  # in symbols, and with numbers
 
@@ -31,4 +31,4 @@ class WorkFacts:
     values: Mapping[str, Any]
     passes: float = 1.0
     algorithm: str = ""
-    layers: Sequence[Row] = ()
+    layers: Sequence[LayerRow] = ()

@@ -6,13 +6,13 @@ of ZeRO and of products of parallelisms. Symbols: docs/oracle.md and docs/machin
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.kernels.names.parallelisms import KINDS, ParallelismFacts
 from paradl.kernels.names.terms import SECONDS, TERMS, Term
 from paradl.kernels.options import Options
 from paradl.kernels.work.schedules import SCHEDULES
+from paradl.sweep.answers.types.questions import LargestTerm
 
 PASSES = "{batch:g} x {forward_backward:.6g} s"
 
@@ -158,7 +158,7 @@ def _combine(single: Mapping[str, Term], kinds: list[ParallelismFacts]) -> dict[
     return terms
 
 
-def describe_largest(shares: Mapping[str, float]) -> dict[str, Any]:
+def describe_largest(shares: Mapping[str, float]) -> LargestTerm:
     """Describe the term with the largest share: `bottleneck`, `share`, `kind` and a `sentence`.
 
     shares: fraction of the time by term.

@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,12 +22,13 @@ from paradl.kernels.work.division import Division, Placement
 from paradl.kernels.work.group import GroupWork, share
 from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import finite, number
+from paradl.sweep.answers.types.prediction import LayerRow
 from paradl.sweep.explanation.facts import WorkFacts
 from paradl.sweep.explanation.formulas import select_terms
 from paradl.sweep.explanation.group_memory import take_leading, write_memory
 
 
-def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
+def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[LayerRow]:
     """Return one row per layer of groups of one size, with the share of one PE.
 
     Items and `macs` are those of the whole layer, per sample. For one PE: forward, backward [s per
@@ -55,7 +56,8 @@ def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
         **{name: values.astype(float).tolist() for name, values in flat.items()},
         "memory": memory.astype(float).tolist(),
     }
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    return [cast(LayerRow, row) for row in rows]
 
 
 @compiled(numpy=True)

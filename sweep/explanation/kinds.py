@@ -1,5 +1,7 @@
 """Choose how a configuration is explained: by layers, or by blocks. No other module does."""
 
+from collections.abc import Mapping
+
 from paradl.grids.grid import Grid, Index
 from paradl.kernels.configuration.case import Case
 from paradl.sweep.answers.mapping import Row
@@ -17,20 +19,17 @@ def find_facts(grid: Grid, case: Case, predicted: Row) -> WorkFacts:
     return find(grid, case, predicted)
 
 
-def list_memory_parts(grid: Grid, case: Case, index: Index) -> Row:
-    """`memory_parts` [B] of the fullest PE by name, and `largest_batch`: the most samples per
-    replica that fit, 0 if none do; None where any number does, and for layouts.
+def measure_parts(grid: Grid, case: Case, index: Index) -> tuple[dict[str, float], int | None]:
+    """Measure the memory of the fullest PE by part [B], and the most samples per replica that fit:
+    0 if none do; None where any number does, and for layouts.
     """
     if case.of_blocks:
         cell = find_cell(grid, case, index)
-        parts = blocks.measure_parts(cell.net, cell.layout, cell.training)
-        return {"memory_parts": parts, "largest_batch": None}
-    parts, largest = group_memory.measure_parts(grid, case, index[2])
-    return {"memory_parts": parts, "largest_batch": largest}
+        return blocks.measure_parts(cell.net, cell.layout, cell.training), None
+    return group_memory.measure_parts(grid, case, index[2])
 
 
-def measure_row_parts(grid: Grid, row: Row) -> dict[str, float]:
+def measure_row_parts(grid: Grid, row: Mapping[str, object]) -> dict[str, float]:
     """Measure the memory of the fullest PE of a row's cell by part [B]."""
-    case = build_row_case(grid, row)
-    parts: dict[str, float] = list_memory_parts(grid, case, locate_row(grid, row))["memory_parts"]
+    parts, _ = measure_parts(grid, build_row_case(grid, row), locate_row(grid, row))
     return parts

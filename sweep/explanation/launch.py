@@ -6,20 +6,19 @@ of the innermost parallelism adjacent, so that groups stay inside a node if they
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 from paradl.grids.grid import Grid
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.parallelisms import DATA
 from paradl.kernels.oracle.formulas import count_segments
-from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import number
+from paradl.sweep.answers.types.prediction import Launch, Prediction, Processes
 
 # Divides the PEs of other parallelisms once more.
 FOLDED = "expert"
 
 
-def describe_processes(pes: int, most: int) -> Row:
+def describe_processes(pes: int, most: int) -> Processes:
     """Describe the processes of a run, one per PE, on nodes that have room for `most` each."""
     # torchrun takes one number for all nodes; the last node may run fewer.
     per_node = min(pes, most)
@@ -33,14 +32,14 @@ def describe_processes(pes: int, most: int) -> Row:
     }
 
 
-def note_last_node(processes: Mapping[str, Any]) -> list[str]:
+def note_last_node(processes: Processes) -> list[str]:
     """Note how to start the last node if it runs fewer processes than the others."""
     last = processes["last_node"]
     is_short = last < processes["nproc_per_node"]
     return [f"on the last node --nproc-per-node={last}"] if is_short else []
 
 
-def describe_launch(grid: Grid, case: Case, predicted: Row) -> Row:
+def describe_launch(grid: Grid, case: Case, predicted: Prediction) -> Launch:
     """Describe the processes of a configuration, their mesh, and their samples.
 
     Keys include world_size [ranks]; mesh: degrees of parallelisms, the outermost first;
@@ -49,19 +48,21 @@ def describe_launch(grid: Grid, case: Case, predicted: Row) -> Row:
     processes = describe_processes(predicted["pe"], grid.systems[0].pes_per_node)
     mesh = {name: n for name, n in predicted["degrees"].items() if name != FOLDED}
     # A single stage does not cut its passes into segments.
-    segments = predicted["segments"] if number(count_segments(case)) > 1 else 1
+    # It has a time, so none of these is None.
+    segments = predicted["segments"] or 1 if number(count_segments(case)) > 1 else 1
+    batch, whole = predicted["batch"] or 0.0, predicted["global_batch"] or 0.0
     accumulate = int(number(case.run.accumulate))
     return {
         **processes,
         "command": f"{processes['command']} train.py",
         # In a device mesh, ranks increase fastest along the last dimension.
         "mesh": mesh,
-        "sampler": {"num_replicas": predicted["replicas"], "rank": _write_replica(mesh)},
-        "local_batch": predicted["batch"],
-        "micro_batch": predicted["batch"] / segments,
+        "sampler": {"num_replicas": predicted["replicas"] or 1, "rank": _write_replica(mesh)},
+        "local_batch": batch,
+        "micro_batch": batch / segments,
         "micro_batches": segments * accumulate,
         "accumulate": accumulate,
-        "global_batch": predicted["global_batch"],
+        "global_batch": whole,
     }
 
 

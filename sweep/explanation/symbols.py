@@ -7,7 +7,7 @@ from typing import Any
 
 from paradl.grids.entries.parameters import DISCRETE, PARAMETERS
 from paradl.kernels.names.parallelisms import KINDS
-from paradl.sweep.answers.mapping import Row
+from paradl.sweep.answers.types.prediction import SymbolRow
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ NAME = re.compile(r"(?<![\w'])(?!(?<=\S )x )[A-Za-z_]\w*")
 
 def list_symbols(
     formulas: Iterable[str], terms: Collection[str], values: Mapping[str, Any], oracle: str
-) -> list[Row]:
+) -> list[SymbolRow]:
     """Return one row per symbol in the formulas: meaning, value and SI unit.
 
     terms: those that are shown. A value is None if it varies by layer.
@@ -136,14 +136,14 @@ def list_symbols(
     return [*rows, *_list_paths(terms, values), *parameters]
 
 
-def _describe(name: str, symbol: Symbol, values: Mapping[str, Any]) -> Row:
+def _describe(name: str, symbol: Symbol, values: Mapping[str, Any]) -> SymbolRow:
     value = None if symbol.value is None else values.get(symbol.value)
     return {"symbol": name, "meaning": symbol.meaning, "value": value, "unit": symbol.unit}
 
 
-def _list_paths(shown: Collection[str], values: Mapping[str, Any]) -> list[Row]:
+def _list_paths(shown: Collection[str], values: Mapping[str, Any]) -> list[SymbolRow]:
     """Return rows for the alpha and beta of each path that a term takes."""
-    rows = []
+    rows: list[SymbolRow] = []
     for path, (where, terms) in PATHS.items():
         bandwidth = values.get(f"{path}_bandwidth")
         if bandwidth is None or not {*terms} & {*shown}:

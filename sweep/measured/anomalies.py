@@ -317,7 +317,7 @@ def _suspect_compute(run: PredictedRun, deviation: Deviation) -> str:
 def _suspect_division(run: PredictedRun, deviation: Deviation, group: int) -> str:
     """State the share u of the serial compute S that stays undivided: S (u + (1-u) / p2)."""
     alone = replace(run.case, strategy="serial", pe=1)
-    serial = float(predict_grid(alone.grid())["iteration_comp_time"])
+    serial = predict_grid(alone.grid())["iteration_comp_time"] or 0.0
     # No u in [0, 1] explains this; with filter, a measured group took longer than one PE
     # (docs/accuracy.md).
     if deviation.measured > serial:

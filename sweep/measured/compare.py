@@ -7,9 +7,11 @@ section 5. It is stated for total, compute and communication, since errors can c
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, median
+from typing import cast
 
 from paradl.grids.notes import list_warnings
 from paradl.sweep.answers.mapping import AnswerMapping, Row
+from paradl.sweep.answers.types.runs import Comparison
 from paradl.sweep.measured.predicted_runs import Conditions, PredictedRun, predict_runs
 from paradl.sweep.measured.runs import PARTS, RunTimes, read_runs
 
@@ -24,7 +26,7 @@ def compare(
     system: str | None = None,
     calibration: str = "auto",
     settings: Mapping[str, object] = {},
-) -> AnswerMapping:
+) -> AnswerMapping[Comparison]:
     """Return predictions [s per iteration] beside the runs of a CSV file, as `paradl compare` does.
 
     {"rows": one per row of the file; "summary": average accuracies; "notes": on networks and
@@ -51,7 +53,8 @@ def compare(
     grids = {id(run.grid): run.grid for run in runs}.values()
     notes = dict.fromkeys(note for grid in grids for note in list_warnings(grid))
     summary = summarise_accuracy(rows)
-    return AnswerMapping({"rows": rows, "summary": summary, "notes": list(notes)})
+    answer = {"rows": rows, "summary": summary, "notes": list(notes)}
+    return AnswerMapping(cast(Comparison, answer))
 
 
 def _make_row(run: PredictedRun, anomaly: Row | None) -> Row:

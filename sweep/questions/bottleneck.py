@@ -1,6 +1,6 @@
 """Bottleneck: the term that dominates an iteration at each PE count, and the memory by part."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,12 +9,20 @@ from paradl.grids.grid import Grid, Index
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.names.layout_terms import EVERY_TERM
-from paradl.sweep.answers.mapping import Row, tabulate
-from paradl.sweep.answers.numbers import find_range, name_percentiles, name_range
+from paradl.sweep.answers.mapping import tabulate
+from paradl.sweep.answers.numbers import find_ends, find_range
 from paradl.sweep.answers.system_settings import complete_rows
+from paradl.sweep.answers.types.questions import BottleneckRow, ShareRanges
 from paradl.sweep.cells.selection import Selection, join_selection, locate_row
 from paradl.sweep.cells.source import Source, open_space
-from paradl.sweep.cells.space import Space, look_up_capacity, take_cell, thin_axis, write_cell
+from paradl.sweep.cells.space import (
+    CellLabels,
+    Space,
+    look_up_capacity,
+    take_cell,
+    thin_axis,
+    write_cell,
+)
 from paradl.sweep.configurations.degrees import list_degrees
 from paradl.sweep.configurations.rates import time_iteration
 from paradl.sweep.configurations.row_cases import answer_expected
@@ -32,7 +40,7 @@ def list_bottlenecks(
     selection: Selection | None = None,
     max_global_batch: int | None = None,
     **axes: object,
-) -> list[Row]:
+) -> list[BottleneckRow]:
     """One row for each strategy and PE count of the slice, at most eight per line.
 
     Keys: labels and axes, epoch_time [s], `shares` of it by term, `bottleneck`: the largest term,
@@ -55,15 +63,16 @@ def list_bottlenecks(
     """
     selection = join_selection(selection, axes)
     space = open_space(cube, selection, max_global_batch).ask_intervals()
-    rows = [row for index in space.list_indices() for row in _list_rows(space, index)]
-    return complete_rows(space, rows)
+    return complete_rows(
+        space, [row for index in space.list_indices() for row in _list_rows(space, index)]
+    )
 
 
 bottleneck = tabulate("bottleneck", list_bottlenecks)
 
 
-def _list_rows(space: Space, index: Index) -> list[Row]:
-    """Rows of a strategy, for cells that can exist."""
+def _list_rows(space: Space, index: Index) -> Iterator[BottleneckRow]:
+    """Yield the rows of a strategy, for cells that can exist."""
     axes = _thin_axes(space, index)
     case = space.build_case(index, axes)
     answer = answer_expected(case)
@@ -75,19 +84,18 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
         if EVERY_TERM[name].part != "hidden"  # no PE waits for it
     }
     limit, memory = (np.broadcast_to(part, shape) for part in (answer.limit, answer.memory))
-    rows = []
     # PE counts vary fastest, so that the rows of a line follow each other.
     for others in np.ndindex(shape[1:]):
         for pe in range(shape[0]):
             at = (pe, *others)
             seconds = {name: float(values[at]) for name, values in times.items()}
-            row = space.name(index) | write_cell(take_cell(axes, at))
-            row |= _describe_cell(seconds, int(limit[at]), float(memory[at]))
-            if drawn is not None and row["bottleneck"] is not None:
-                row |= _list_ranges(row, {name: times[at] for name, times in drawn.items()})
-            rows.append(row)
-    exist = [row for row in rows if row["bottleneck"] is not None]
-    return [row | _list_parts(space.grid, row) for row in exist]
+            if not np.isfinite(sum(seconds.values())):
+                continue
+            cell: CellLabels = {**space.name(index), **write_cell(take_cell(axes, at))}
+            draws = {name: times[at] for name, times in drawn.items()} if drawn else None
+            yield _describe_cell(
+                space.grid, cell, seconds, int(limit[at]), float(memory[at]), draws
+            )
 
 
 def _thin_axes(space: Space, index: Index) -> dict[str, Floats]:
@@ -108,20 +116,37 @@ def _thin_axes(space: Space, index: Index) -> dict[str, Floats]:
     return axes
 
 
-def _describe_cell(seconds: dict[str, float], flags: int, memory: float) -> Row:
-    """Shares of one cell and the largest of them; `bottleneck` is None if the cell cannot exist."""
+def _describe_cell(
+    grid: Grid,
+    cell: CellLabels,
+    seconds: Mapping[str, float],
+    flags: int,
+    memory: float,
+    drawn: Mapping[str, Floats] | None,
+) -> BottleneckRow:
+    """Describe the terms and the memory of a cell. seconds, drawn: per epoch by term, also
+    [draw].
+    """
     total = sum(seconds.values())
-    if not np.isfinite(total):
-        return {"bottleneck": None}
     shares = {name: time / total for name, time in seconds.items()}
+    positive = {name: n for name, n in shares.items() if n > 0}
+    largest = describe_largest(shares)
+    degrees, index = list_degrees(grid, cell), locate_row(grid, cell)
+    ranges = _list_ranges(positive, largest["bottleneck"], drawn) if drawn else ShareRanges()
     return {
+        **cell,
         "epoch_time": total,
-        **describe_largest(shares),
+        **largest,
         "computing": sum_computing(shares),
-        "shares": {name: share for name, share in shares.items() if share > 0},
+        "shares": positive,
         "memory": memory,
         "feasible": not flags & FORBIDS,
         "limit": name_limits(flags),
+        **ranges,
+        **degrees,
+        **time_iteration(grid, index, cell, degrees["global_batch"], total),
+        "memory_parts": measure_row_parts(grid, {**cell, **degrees}),
+        "memory_capacity": look_up_capacity(grid, index, cell),
     }
 
 
@@ -130,32 +155,22 @@ def sum_computing(shares: Mapping[str, Any]) -> Any:
     return sum(share for name, share in shares.items() if EVERY_TERM[name].part == "compute")
 
 
-def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
-    """Percentiles of a cell's shares, and the probability that its largest term is the largest.
+def _list_ranges(shown: Iterable[str], largest: str, drawn: Mapping[str, Floats]) -> ShareRanges:
+    """Percentiles of shares, and the probability that the largest term is the largest.
 
     drawn: seconds by term [draw].
     """
     total = np.sum([*drawn.values()], axis=0)
     shares = {name: times / total for name, times in drawn.items()}
-    ranges = {name: find_range(shares[name]) for name in row["shares"]}
-    largest = np.max([*shares.values()], axis=0)
+    ranges = {name: find_range(shares[name]) for name in shown}
+    share, computing = find_ends(shares[largest]), find_ends(sum_computing(shares))
+    most = np.max([*shares.values()], axis=0)
     return {
-        **name_range("share", shares[row["bottleneck"]]),
-        **name_range("computing", sum_computing(shares)),
-        **{
-            key: {name: ends[n] for name, ends in ranges.items()}
-            for n, key in enumerate(name_percentiles("shares"))
-        },
-        "bottleneck_probability": float(np.mean(shares[row["bottleneck"]] == largest)),
-    }
-
-
-def _list_parts(grid: Grid, row: Row) -> Row:
-    """Degrees of a row, rates of an iteration, and memory by part and that of a PE [B]."""
-    degrees, index = list_degrees(grid, row), locate_row(grid, row)
-    return {
-        **degrees,
-        **time_iteration(grid, index, row, degrees["global_batch"], row["epoch_time"]),
-        "memory_parts": measure_row_parts(grid, row | degrees),
-        "memory_capacity": look_up_capacity(grid, index, row),
+        "share_p10": share[0],
+        "share_p90": share[1],
+        "computing_p10": computing[0],
+        "computing_p90": computing[1],
+        "shares_p10": {name: low for name, (low, _) in ranges.items()},
+        "shares_p90": {name: high for name, (_, high) in ranges.items()},
+        "bottleneck_probability": float(np.mean(shares[largest] == most)),
     }

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
+from typing import cast
 
 from paradl.grids.entries.datasets import Dataset
 from paradl.grids.entries.names import list_names
@@ -15,12 +16,20 @@ from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import cut_text
 from paradl.grids.reading.errors import InputError, ShapeError
 from paradl.kernels.names.parallelisms import NAMED, WRITTEN, explain_conflict
-from paradl.sweep.answers.mapping import Row, tabulate
+from paradl.sweep.answers.mapping import tabulate
+from paradl.sweep.answers.types.catalogue import (
+    DatasetRow,
+    LevelRow,
+    ModelRow,
+    ParameterRow,
+    StrategyRow,
+    SystemRow,
+)
 
 HERE = Path()
 
 
-def list_models(reference: str | None = None) -> list[Row]:
+def list_models(reference: str | None = None) -> list[ModelRow]:
     """List one network, or all of the catalogue, with parameters and multiply-accumulates.
 
     InputError: a user's network states no customary data set, or does not fit it.
@@ -34,7 +43,7 @@ def list_models(reference: str | None = None) -> list[Row]:
     return [_describe_model(name) for name in references]
 
 
-def _describe_model(reference: str) -> Row:
+def _describe_model(reference: str) -> ModelRow:
     """Figures of a network for its customary data set."""
     model = find("model", reference, HERE)
     # Sizes of layers follow from the samples.
@@ -65,7 +74,7 @@ def _find_customary(model: Architecture, reference: str) -> Dataset:
     return cut_text(model, find("dataset", model.customary, HERE))
 
 
-def list_datasets(reference: str | None = None) -> list[Row]:
+def list_datasets(reference: str | None = None) -> list[DatasetRow]:
     """List one data set, or all of the catalogue: samples per epoch and shape of a sample.
 
     >>> import paradl
@@ -91,7 +100,7 @@ def find_system(reference: str) -> System:
     return find("system", reference, HERE)
 
 
-def list_systems(reference: str | None = None) -> list[Row]:
+def list_systems(reference: str | None = None) -> list[SystemRow]:
     """List one machine, or all of the catalogue: its PE and the levels of its network.
 
     >>> import paradl
@@ -110,14 +119,14 @@ def list_systems(reference: str | None = None) -> list[Row]:
             "watts": system.pe.watts,
             "pes_per_node": system.pes_per_node,
             "links_per_node": system.links_per_node,
-            "levels": [level.model_dump() for level in system.levels],
+            "levels": [cast(LevelRow, level.model_dump()) for level in system.levels],
             "source": "; ".join(system.source),
         }
         for system in map(find_system, references)
     ]
 
 
-def list_strategies(name: str | None = None) -> list[Row]:
+def list_strategies(name: str | None = None) -> list[StrategyRow]:
     """List strategies and pairs that divide a replica: what they divide, and their limit.
 
     limit: for a pair that cannot be combined, the reason. name: list only that strategy, or its
@@ -128,11 +137,11 @@ def list_strategies(name: str | None = None) -> list[Row]:
     >>> rows.loc["filter+channel", "limit"]
     'a layer divided both ways is not modelled'
     """
-    single = [
+    single: list[StrategyRow] = [
         {"strategy": base, "meaning": meaning, "limit": LIMIT[base]}
         for base, meaning in MEANING.items()
     ]
-    named = [
+    named: list[StrategyRow] = [
         {"strategy": label, "meaning": _describe_named(text), "limit": "as its parts"}
         for label, text in NAMED.items()
     ]
@@ -154,7 +163,7 @@ def _describe_named(text: str) -> str:
     return f"transformers: {base}, {', '.join(stated)}"
 
 
-def _describe_pair(first: str, second: str) -> Row:
+def _describe_pair(first: str, second: str) -> StrategyRow:
     """Row of two parallelisms inside a replica."""
     both, conflict = f"{first}+{second}", explain_conflict((first, second))
     example = f"such as data+{both}:{first}=2,{second}=2"
@@ -165,7 +174,7 @@ def _describe_pair(first: str, second: str) -> Row:
     }
 
 
-def list_parameters(name: str | None = None) -> list[Row]:
+def list_parameters(name: str | None = None) -> list[ParameterRow]:
     """List oracle parameters: unit, meaning, oracle, owner, value and spread before measurements.
 
     owner: what states it. value: one number, or one per precision; None if the system or the

@@ -2,12 +2,13 @@
 
 from itertools import groupby, product
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paradl.grids.grid import LABELS
+from paradl.sweep.answers.types.questions import ChangedLimits, ChangedWinner, ChangeFields
 from paradl.sweep.cells.parts import Part, find_positions
 from paradl.sweep.cells.space import write_axis
 from paradl.sweep.cube.variables import Arrays
@@ -24,7 +25,7 @@ class Changes:
         self.tolerance = tolerance
         self.changed = self.only_first = self.only_second = 0
         self.largest = 1.0
-        self.where: dict[str, Any] = {}
+        self.where: dict[str, str | float] = {}
         self.counts = np.zeros(BINS, np.int64)
 
     def add(self, coordinates: Arrays, first: NDArray[Any], second: NDArray[Any]) -> None:
@@ -56,7 +57,7 @@ class Changes:
                 for (dim, values), i in zip(coordinates.items(), place, strict=True)
             }
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> ChangeFields:
         """Counts, median and largest ratio (None if no cell has a ratio), and where that is."""
         return {
             "changed": self.changed,
@@ -86,7 +87,6 @@ class Flips:
     """Differences between the limits of cells, accumulated over parts."""
 
     def __init__(self) -> None:
-        # `diff` answers with these attributes as they are, by name.
         self.changed = self.became_feasible = self.became_infeasible = 0
 
     def add(self, first: Part, second: Part) -> None:
@@ -94,6 +94,14 @@ class Flips:
         self.changed += int((first.arrays["limit"] != second.arrays["limit"]).sum())
         self.became_feasible += int((second.feasible & ~first.feasible).sum())
         self.became_infeasible += int((first.feasible & ~second.feasible).sum())
+
+    def describe(self) -> ChangedLimits:
+        """Counts of changed cells."""
+        return {
+            "changed": self.changed,
+            "became_feasible": self.became_feasible,
+            "became_infeasible": self.became_infeasible,
+        }
 
 
 class Winners:
@@ -128,10 +136,10 @@ class Winners:
             self.strategies[place] = np.where(wins, strategy, self.strategies[place])
 
 
-def list_changed_winners(first: Winners, second: Winners) -> list[dict[str, Any]]:
+def list_changed_winners(first: Winners, second: Winners) -> list[ChangedWinner]:
     """One row for each range of PE counts over which the winners differ, in each place."""
     axes = first.axes
-    rows: list[dict[str, Any]] = []
+    rows: list[ChangedWinner] = []
     for place in product(*(range(len(axes[dim])) for dim in first.place[:-1])):
         labels = {
             dim: str(axes[dim][at]) if dim in LABELS else write_axis(dim, axes[dim][at])
@@ -144,8 +152,14 @@ def list_changed_winners(first: Winners, second: Winners) -> list[dict[str, Any]
         for (ours, theirs), run in runs:
             if ours != theirs:
                 counts = [pe for pe, _ in run]
-                winners = {"first": _name(axes, ours), "second": _name(axes, theirs)}
-                rows.append({**labels, "from_pe": counts[0], "to_pe": counts[-1], **winners})
+                row = {
+                    **labels,
+                    "from_pe": counts[0],
+                    "to_pe": counts[-1],
+                    "first": _name(axes, ours),
+                    "second": _name(axes, theirs),
+                }
+                rows.append(cast(ChangedWinner, row))
     return rows
 
 

@@ -8,6 +8,7 @@ two crossovers within one step of the grid (a factor of 1.06) go unnoticed.
 from collections.abc import Iterator
 from itertools import groupby, permutations, product
 from math import prod
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,12 @@ from paradl.grids.grid import Index
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.statistics import Objective
-from paradl.sweep.answers.mapping import Row, tabulate
-from paradl.sweep.answers.numbers import pick_range
+from paradl.sweep.answers.mapping import tabulate
+from paradl.sweep.answers.numbers import pick_ends
 from paradl.sweep.answers.objectives import Aim, expect_objective
 from paradl.sweep.answers.reasons import write_commonest
 from paradl.sweep.answers.system_settings import complete_rows
+from paradl.sweep.answers.types.questions import CrossoverRanges, CrossoverRow
 from paradl.sweep.boundaries.curves import Curves, TimeCurve, is_ahead
 from paradl.sweep.cells.selection import Selection, join_selection, write_place
 from paradl.sweep.cells.source import Source, open_space
@@ -44,7 +46,7 @@ def list_crossovers(
     objective: Objective = "epoch_time",
     max_global_batch: int | None = None,
     **axes: object,
-) -> list[Row]:
+) -> list[CrossoverRow]:
     """One row for each ordered pair of strategies in each place of the slice, crossovers first.
 
     Keys: labels and axes, strategy, over; `at`: values of `along` from which `strategy` takes less
@@ -88,7 +90,9 @@ def list_crossovers(
     rows.sort(key=lambda row: (row["first"] is None, "infeasible" in str(row["reason"])))
     completed = complete_rows(space, rows)
     # A row of parameters may state a value of `along`, which does not apply: drop it.
-    return [{key: value for key, value in row.items() if key != along} for row in completed]
+    for row in completed:
+        cast(dict[str, object], row).pop(along, None)
+    return completed
 
 
 crossovers = tabulate("crossovers", list_crossovers)
@@ -112,7 +116,7 @@ def _list_pairs(space: Space) -> list[list[Pair]]:
     return [[*permutations(indices, 2)] for _, indices in places]
 
 
-def _compare(space: Space, pairs: list[Pair], along: str, aim: Aim) -> Iterator[Row]:
+def _compare(space: Space, pairs: list[Pair], along: str, aim: Aim) -> Iterator[CrossoverRow]:
     """Yield the rows of all pairs, for every combination of the other axes."""
     others = {name: values for name, values in space.axes.items() if name != along}
     cells = prod(values.size for values in others.values())
@@ -121,12 +125,20 @@ def _compare(space: Space, pairs: list[Pair], along: str, aim: Aim) -> Iterator[
         curves = Curves(space, cell, along, aim)
         axes = write_cell(cell)
         for first, second in pairs:
-            names = space.name(first) | {"over": space.name(second)["strategy"]}
-            row = names | axes | {"along": along} | _find_crossovers(curves, first, second)
-            yield row | _find_ranges(curves, first, second, cells)
+            at, reason = _find_crossovers(curves, first, second)
+            yield {
+                **space.name(first),
+                "over": space.name(second)["strategy"],
+                **axes,
+                "along": along,
+                "first": at[0] if at else None,
+                "at": at,
+                "reason": reason,
+                **_find_ranges(curves, first, second, cells),
+            }
 
 
-def _find_crossovers(curves: Curves, first: Index, second: Index) -> Row:
+def _find_crossovers(curves: Curves, first: Index, second: Index) -> tuple[list[float], str | None]:
     """Values from which the first is faster than the second, or why it never is."""
     values = curves.span(first)
     ours, theirs = curves.find(first, values), curves.find(second, values)
@@ -134,8 +146,7 @@ def _find_crossovers(curves: Curves, first: Index, second: Index) -> Row:
     ahead = is_ahead(ours.time[both], theirs.time[both])
     changes = np.flatnonzero(ahead[1:] & ~ahead[:-1])
     at = [curves.close_in(first, second, values[both[n]], values[both[n + 1]]) for n in changes]
-    reason = None if at else _explain_never(curves, values, ours, theirs, both)
-    return {"first": at[0] if at else None, "at": at, "reason": reason}
+    return at, None if at else _explain_never(curves, values, ours, theirs, both)
 
 
 def _explain_never(
@@ -162,7 +173,7 @@ def _explain_never(
     return f"{reason}; its communication alone takes longer"
 
 
-def _find_ranges(curves: Curves, first: Index, second: Index, cells: int) -> Row:
+def _find_ranges(curves: Curves, first: Index, second: Index, cells: int) -> CrossoverRanges:
     """Percentiles of the first crossover over draws, if there are few enough to draw."""
     space, values = curves.space, curves.span(first)
     # Each strategy is drawn once, in however many pairs it is.
@@ -174,7 +185,9 @@ def _find_ranges(curves: Curves, first: Index, second: Index, cells: int) -> Row
     return find_crossing_ranges(*curves.draw_pair(first, second, values), whole)
 
 
-def find_crossing_ranges(values: Floats, ours: Floats, theirs: Floats, whole: bool) -> Row:
+def find_crossing_ranges(
+    values: Floats, ours: Floats, theirs: Floats, whole: bool
+) -> CrossoverRanges:
     """`first_p10` and `first_p90`, None if there is no crossover, and `crosses_probability`.
 
     values: ascending, where both are feasible. ours, theirs: times [value, draw]. In a draw in
@@ -196,10 +209,8 @@ def find_crossing_ranges(values: Floats, ours: Floats, theirs: Floats, whole: bo
         elif ahead.all():
             first[draw] = values[0]
     kind = int if whole else float
-    return {
-        **pick_range("first", first, lambda end: None if np.isinf(end) else kind(end)),
-        "crosses_probability": crossed / draws,
-    }
+    low, high = pick_ends(first, lambda end: None if np.isinf(end) else kind(end))
+    return {"first_p10": low, "first_p90": high, "crosses_probability": crossed / draws}
 
 
 def _find_root(values: Floats, axis: Floats, apart: Floats, at: int, whole: bool) -> float:

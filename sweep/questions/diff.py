@@ -10,10 +10,17 @@ from operator import eq, lt
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.answers.mapping import AnswerMapping, Row, name_arguments
+from paradl.sweep.answers.mapping import AnswerMapping, name_arguments
+from paradl.sweep.answers.types.questions import (
+    ChangedAxis,
+    ChangedInput,
+    ChangedVariable,
+    Difference,
+)
 from paradl.sweep.cells.parts import Part, find_positions
 from paradl.sweep.cells.reader import Places, Reader
 from paradl.sweep.cells.selection import Selection, join_selection
@@ -36,7 +43,7 @@ def diff(
     *,
     tolerance: float = 0.0,
     **axes: object,
-) -> AnswerMapping:
+) -> AnswerMapping[Difference]:
     """Compare two cubes (Datasets, or paths of stores); differences as plain data.
 
     inputs, versions: rows of `key`, `first`, `second`. axes: one row per axis that differs: the
@@ -79,7 +86,7 @@ def diff(
         for other in cubes[1].read_parts(names, shared.find_same(part), misfits=True):
             comparison.add(part.pick(other.coordinates), other.arrange(part.coordinates))
     is_whole = comparison.compared == shared.cells and not shared.differences and mine == others
-    answer = {
+    answer: Difference = {
         "same": is_whole and comparison.is_same,
         "cells": shared.cells,
         "compared": comparison.compared,
@@ -90,7 +97,9 @@ def diff(
         "versions": _list_versions(cubes),
         "axes": shared.differences,
         "variables": {"only_first": sorted(mine - others), "only_second": sorted(others - mine)},
-        **comparison.describe(),
+        "answers": comparison.list_answers(),
+        "feasibility": comparison.flips.describe() if comparison.flips else None,
+        "winners": list_changed_winners(*comparison.winners) if comparison.winners else [],
         "notes": notes,
     }
     return AnswerMapping(answer)
@@ -107,7 +116,7 @@ class Shared:
     axes: Arrays
     given: list[str]
     places: tuple[Places, Places]
-    differences: list[Row]
+    differences: list[ChangedAxis]
 
     @property
     def cells(self) -> int:
@@ -152,15 +161,9 @@ class CubeComparison:
         changed = self.flips is not None and self.flips.changed
         return not changed and all(changes.is_same for changes in self.changes.values())
 
-    def describe(self) -> Row:
-        """Differences as plain data."""
-        return {
-            "answers": [
-                {"variable": name, **changes.describe()} for name, changes in self.changes.items()
-            ],
-            "feasibility": vars(self.flips) if self.flips is not None else None,
-            "winners": list_changed_winners(*self.winners) if self.winners else [],
-        }
+    def list_answers(self) -> list[ChangedVariable]:
+        """One row for each variable."""
+        return [{"variable": name, **changes.describe()} for name, changes in self.changes.items()]
 
 
 def share_cells(cubes: tuple[Reader, Reader], selection: Selection) -> Shared:
@@ -227,9 +230,9 @@ def _check_selection(slices: list[Arrays], selection: Selection, columns: set[st
                 )
 
 
-def _list_axes(slices: list[Arrays], shared: Arrays) -> list[Row]:
+def _list_axes(slices: list[Arrays], shared: Arrays) -> list[ChangedAxis]:
     """One row for each axis that differs."""
-    rows = []
+    rows: list[ChangedAxis] = []
     for dim in dict.fromkeys([*slices[0], *slices[1]]):
         first, second = (known.get(dim, np.array([])) for known in slices)
         both = dim in slices[0] and dim in slices[1]
@@ -247,14 +250,14 @@ def _list_axes(slices: list[Arrays], shared: Arrays) -> list[Row]:
     return rows
 
 
-def _shorten(values: Any) -> list[Any]:
+def _shorten(values: NDArray[Any]) -> list[str | float]:
     """List values: the first of many, and how many more there are."""
-    listed = values.tolist()
+    listed: list[str | float] = values.tolist()
     rest = len(listed) - SHOWN
     return listed if rest <= 0 else [*listed[:SHOWN], f"... {rest:,} more"]
 
 
-def _list_versions(cubes: tuple[Reader, Reader]) -> list[Row]:
+def _list_versions(cubes: tuple[Reader, Reader]) -> list[ChangedInput]:
     first, second = (cube.versions for cube in cubes)
     return [
         {"key": name, "first": first.get(name), "second": second.get(name)}

@@ -4,7 +4,7 @@ The answer also has the meaning of the symbols, and how to launch the training.
 """
 
 from collections.abc import Mapping
-from typing import Unpack
+from typing import Any, Unpack
 
 from paradl.grids.design_space import ONLY, Configuration
 from paradl.grids.grid import Grid
@@ -12,7 +12,15 @@ from paradl.grids.reading.errors import InputError
 from paradl.grids.shorthands import Words, expect_words
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.terms import Term
-from paradl.sweep.answers.mapping import AnswerMapping, Row
+from paradl.sweep.answers.mapping import AnswerMapping
+from paradl.sweep.answers.types.prediction import (
+    Explanation,
+    ExplanationFields,
+    ExplanationOfLayouts,
+    MemoryRow,
+    Prediction,
+    TermRow,
+)
 from paradl.sweep.boundaries.fits import find_smallest_group
 from paradl.sweep.configurations.layout_cells import find_cell
 from paradl.sweep.explanation.facts import WorkFacts
@@ -26,7 +34,7 @@ from paradl.sweep.explanation.symbols import list_symbols
 from paradl.sweep.questions.predict import choose_case, describe_case
 
 # Answer for a configuration without a time.
-NOTHING: Row = {
+NOTHING: ExplanationFields = {
     "sentence": None,
     "formulas": [],
     "hidden": [],
@@ -49,7 +57,7 @@ def explain(
     settings: Mapping[str, object] | None = None,
     launch: str | None = None,
     **words: Unpack[Words],
-) -> AnswerMapping:
+) -> AnswerMapping[Explanation]:
     """One configuration's terms and layers, with formulas; arguments as for `paradl.predict`.
 
     launch: of a layout, the framework to write launch lines for.
@@ -67,7 +75,7 @@ def explain(
     return AnswerMapping(explain_grid(wanted.grid(), launch))
 
 
-def explain_grid(grid: Grid, launch: str | None = None) -> Row:
+def explain_grid(grid: Grid, launch: str | None = None) -> Explanation:
     """The prediction, with a `sentence` about its largest term, `formulas` by term,
     `memory_formulas` by part, their `symbols`, how to `launch` it, and a row for each of `layers`.
 
@@ -76,13 +84,14 @@ def explain_grid(grid: Grid, launch: str | None = None) -> Row:
     """
     case = choose_case(grid)
     predicted = describe_case(grid, case)
-    predicted |= {"smallest_group": find_smallest_group(grid, ONLY)}
+    predicted["smallest_group"] = find_smallest_group(grid, ONLY)
     if case is None or predicted["epoch_time"] is None:
-        return predicted | NOTHING
-    return predicted | _explain(grid, case, predicted) | _explain_layout(grid, case, launch)
+        return {**predicted, **NOTHING, **ExplanationOfLayouts()}
+    explained = _explain(grid, case, predicted)
+    return {**predicted, **explained, **_explain_layout(grid, case, launch)}
 
 
-def _explain_layout(grid: Grid, case: Case, launch: str | None) -> Row:
+def _explain_layout(grid: Grid, case: Case, launch: str | None) -> ExplanationOfLayouts:
     """Explain what only a layout has: others near it, and launch lines for a framework."""
     if not grid.find_blocks(ONLY):
         if launch is not None:
@@ -93,10 +102,10 @@ def _explain_layout(grid: Grid, case: Case, launch: str | None) -> Row:
     return {"changes": list_changes(cell), "launch_files": files}
 
 
-def _explain(grid: Grid, case: Case, predicted: Row) -> Row:
+def _explain(grid: Grid, case: Case, predicted: Prediction) -> ExplanationFields:
     """Explain the prediction of a case that has a time."""
-    facts = find_facts(grid, case, predicted)
-    values = predicted | predicted["parameters"] | predicted["degrees"] | facts.values
+    facts = find_facts(grid, case, {**predicted})
+    values = {**predicted, **predicted["parameters"], **predicted["degrees"], **facts.values}
     rows = [
         (term.part, _describe_term(name, term, seconds, facts, values))
         for name, term, seconds in facts.terms
@@ -118,7 +127,9 @@ def _explain(grid: Grid, case: Case, predicted: Row) -> Row:
     }
 
 
-def _describe_term(name: str, term: Term, seconds: float, facts: WorkFacts, values: Row) -> Row:
+def _describe_term(
+    name: str, term: Term, seconds: float, facts: WorkFacts, values: Mapping[str, Any]
+) -> TermRow:
     """Row of a term: its formula with the numbers of one iteration, and its part of the time."""
     # Terms per sample are paid D / B times an epoch, others in every iteration.
     exactly = values["samples"] / values["global_batch"]
@@ -139,9 +150,10 @@ def _describe_term(name: str, term: Term, seconds: float, facts: WorkFacts, valu
     }
 
 
-def _describe_memory(facts: WorkFacts, predicted: Row) -> list[Row]:
+def _describe_memory(facts: WorkFacts, predicted: Prediction) -> list[MemoryRow]:
     """One row per part of the memory that has a formula."""
-    parts: dict[str, float] = predicted["memory_parts"]
+    # What has a time has memory.
+    parts = {name: size or 0.0 for name, size in predicted["memory_parts"].items()}
     # The sum of the answer's parts, so that shares add up to 1.
     whole = sum(parts.values())
     return [

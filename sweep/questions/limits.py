@@ -5,9 +5,9 @@ PE count and the limit that forbids the next one, the PE count with the least ep
 largest PE count with a given parallel efficiency.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +18,17 @@ from paradl.grids.notes import has_old_layouts
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import parse_quantity
 from paradl.kernels.names.statistics import BEST, EFFICIENCY
-from paradl.sweep.answers.mapping import Row, tabulate
+from paradl.sweep.answers.mapping import extend, tabulate
 from paradl.sweep.answers.objectives import Aim, Goal
 from paradl.sweep.answers.reasons import write_each
 from paradl.sweep.answers.system_settings import complete_rows
+from paradl.sweep.answers.types.questions import LimitsRow
 from paradl.sweep.cells.parts import Table
 from paradl.sweep.cells.reader import Reader
 from paradl.sweep.cells.selection import Selection, join_selection, locate_row
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.configurations.degrees import list_degrees, mark_cell
-from paradl.sweep.configurations.rates import RATES, time_iteration
+from paradl.sweep.configurations.rates import NO_RATES, time_iteration
 
 END = "end of the axis"
 # Most rows with intervals by default: each takes some milliseconds.
@@ -43,7 +44,7 @@ def list_limits(
     *,
     intervals: bool | None = None,
     **axes: object,
-) -> list[Row]:
+) -> list[LimitsRow]:
     """One row for each strategy and each value of the other axes.
 
     Keys: labels and axes, largest_pe, forbidden_by (what forbids the next PE count), fastest_pe,
@@ -70,8 +71,8 @@ def list_limits(
     reader = open_source(cube)  # only once: opening reads and checks the root of the store
     columns = _make_columns(reader, efficiency, selection, objective, max_global_batch)
     values = zip(*(column.tolist() for column in columns.values()), strict=True)
-    named = (dict(zip(columns, row, strict=True)) for row in values)
-    plain = [row | _list_rates(reader.grid, row, objective) for row in named]
+    named = (cast(LimitsRow, dict(zip(columns, row, strict=True))) for row in values)
+    plain = [extend(row, _list_rates(reader.grid, row, objective)) for row in named]
     rows = complete_rows(open_space(reader, selection), plain)
     if not expects_intervals(len(rows), intervals):
         return rows
@@ -81,7 +82,7 @@ def list_limits(
 limits = tabulate("limits", list_limits)
 
 
-def _list_rates(grid: Grid, row: Row, goal: Goal) -> Row:
+def _list_rates(grid: Grid, row: LimitsRow, goal: Goal) -> Mapping[str, object]:
     """Samples per second and MFU on the fastest PE count, or on that which is first at the target;
     None where there is none.
     """
@@ -90,24 +91,24 @@ def _list_rates(grid: Grid, row: Row, goal: Goal) -> Row:
         if goal == "epoch_time"
         else (row["soonest_pe"], row["soonest_time"], row["soonest_epochs"])
     )
-    if not pe:
-        return dict.fromkeys(RATES)
-    index, cell = locate_row(grid, row), row | {"pe": pe}
+    if not pe or not time or not epochs:
+        return NO_RATES
+    index, cell = locate_row(grid, row), {**row, "pe": pe}
     # Of whole and partial iterations together any batch gives the same rate; to find that of a
     # cell may take the kernels.
     is_exact = grid.spec.iterations == "exact"
     batch = (
         grid.datasets[index[1]].samples if is_exact else list_degrees(grid, cell)["global_batch"]
     )
-    rates = time_iteration(grid, index, cell, batch, time / epochs)
-    return {name: rates[name] for name in RATES}
+    rates: Mapping[str, object] = time_iteration(grid, index, cell, batch, time / epochs)
+    return {name: rates[name] for name in NO_RATES}
 
 
-def pick_furthest(rows: Sequence[Row]) -> list[Row]:
+def pick_furthest(rows: Sequence[LimitsRow]) -> list[LimitsRow]:
     """Pick the row of each strategy and place at the batch that scales furthest, in their order."""
     # Each bandwidth that is swept is another place.
     key = itemgetter(*LABELS, *(name for name in GIVEN if rows and name in rows[0]))
-    best: dict[object, Row] = {}
+    best: dict[object, LimitsRow] = {}
     for row in rows:
         other = best.setdefault(key(row), row)
         if weigh_reach(row) > weigh_reach(other):
@@ -115,7 +116,7 @@ def pick_furthest(rows: Sequence[Row]) -> list[Row]:
     return [*best.values()]
 
 
-def weigh_reach(row: Row) -> tuple[float, float]:
+def weigh_reach(row: LimitsRow) -> tuple[float, float]:
     """Return what makes a row of `limits` better: of rows that scale as far, the faster one."""
     time = row.get("fastest_time", row.get("soonest_time"))
     return row["largest_pe"] or 0, -(time or 0)
@@ -128,12 +129,12 @@ def expects_intervals(rows: int, intervals: bool | None) -> bool:
 
 def add_ranges(
     cube: Source,
-    rows: list[Row],
+    rows: list[LimitsRow],
     efficiency: float,
     selection: Selection | None,
     goal: Goal,
     max_global_batch: int | None,
-) -> list[Row]:
+) -> list[LimitsRow]:
     """Add percentiles of time and PE counts to rows of `limits`.
 
     None for Table III, nor beside times of layouts by earlier formulas, which they would not hold.
@@ -146,7 +147,7 @@ def add_ranges(
     objective = Aim(goal).summarised
     assert objective is not None  # `_make_columns` has checked it
     space = open_space(reader, selection, max_global_batch).ask_intervals()
-    return [row | list_line_ranges(space, row, efficiency, objective) for row in rows]
+    return [extend(row, list_line_ranges(space, row, efficiency, objective)) for row in rows]
 
 
 def _make_columns(

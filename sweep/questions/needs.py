@@ -20,16 +20,17 @@ from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.layout_terms import EVERY_TERM
-from paradl.sweep.answers.mapping import Row, tabulate
-from paradl.sweep.answers.numbers import name_percentiles, name_range, number, pick_range
+from paradl.sweep.answers.mapping import tabulate
+from paradl.sweep.answers.numbers import find_ends, number, pick_ends
 from paradl.sweep.answers.reasons import list_reasons
 from paradl.sweep.answers.system_settings import complete_rows
+from paradl.sweep.answers.types.questions import NeedFields, NeedRanges, NeedRow
 from paradl.sweep.boundaries.curves import ROUNDS, close_in, span_values
 from paradl.sweep.boundaries.fits import Cell, find_fits
 from paradl.sweep.boundaries.rejection import MOST_SAMPLES, find_batch
 from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_space
-from paradl.sweep.cells.space import Space, look_up_capacity, write_cell
+from paradl.sweep.cells.space import CellLabels, Space, look_up_capacity, write_cell
 from paradl.sweep.configurations.row_cases import UPGRADABLE, answer_expected, read_value
 from paradl.sweep.uncertainty.draws import draw_times
 
@@ -37,7 +38,13 @@ from paradl.sweep.uncertainty.draws import draw_times
 FAR = 1e6
 # Most cells of a strategy, which are evaluated one by one.
 MOST_CELLS = 256
-RANGES = (*name_percentiles("needed"), "met_probability", *name_percentiles("efficiency"))
+NO_RANGES: NeedRanges = {
+    "needed_p10": None,
+    "needed_p90": None,
+    "met_probability": None,
+    "efficiency_p10": None,
+    "efficiency_p90": None,
+}
 # The roots of all draws are refined together by this many steps and rounds, then interpolated.
 DRAWN_STEPS, DRAWN_ROUNDS = 120, 2
 LATENCIES = ("intra_latency", "inter_latency", "staging_latency")
@@ -50,7 +57,7 @@ def list_needs(
     *,
     efficiency: float | str | None = None,
     **axes: object,
-) -> list[Row]:
+) -> list[NeedRow]:
     """One row for each cell of the slice: the value of a parameter that it needs.
 
     parameter: `memory_capacity` [B], the least that fits; `batch`, the largest that fits; or a
@@ -93,7 +100,7 @@ def list_needs(
         others = {name: values for name, values in space.axes.items() if name != parameter}
         space = replace(space, axes=others)
     space.expect_few(MOST_CELLS)
-    rows = []
+    rows: list[NeedRow] = []
     for index in space.list_indices():
         for cell in space.list_cells():
             if parameter == "memory_capacity":
@@ -103,18 +110,24 @@ def list_needs(
             else:
                 # The check above refuses these parameters without an efficiency.
                 need = _need_value(Scaling(space, index, cell, parameter), efficiency or 1.0)
-            rows.append(space.name(index) | write_cell(cell) | {"parameter": parameter} | need)
+            place: CellLabels = {**space.name(index), **write_cell(cell)}
+            rows.append({**place, "parameter": parameter, **need})
     return complete_rows(space, rows)
 
 
 needs = tabulate("needs", list_needs)
 
 
-def _write_need(present: float | None, needed: float | None, reason: str | None) -> Row:
-    return {"own": present, "needed": needed, "reason": reason}
+def _write_need(
+    present: float | None,
+    needed: float | None,
+    reason: str | None,
+    ranges: NeedRanges | None = None,
+) -> NeedFields:
+    return {"own": present, "needed": needed, "reason": reason, **(ranges or NeedRanges())}
 
 
-def _need_memory(space: Space, index: Index, cell: Cell) -> Row:
+def _need_memory(space: Space, index: Index, cell: Cell) -> NeedFields:
     """Least memory of a PE [B] with which a cell fits."""
     fit = find_fits(space.grid, index, {name: np.array([value]) for name, value in cell.items()})
     needed = float(fit.memory.item())
@@ -125,7 +138,7 @@ def _need_memory(space: Space, index: Index, cell: Cell) -> Row:
     return _write_need(present, needed, None)
 
 
-def _need_batch(space: Space, index: Index, cell: Cell) -> Row:
+def _need_batch(space: Space, index: Index, cell: Cell) -> NeedFields:
     """Largest batch that fits, whatever that of the cell."""
     # The search begins at the batch of a cell, and first looks below it.
     largest = {**cell, "batch": float(MOST_SAMPLES)}
@@ -175,33 +188,34 @@ class Scaling:
         }
 
 
-def _need_value(scaling: Scaling, goal: float) -> Row:
+def _need_value(scaling: Scaling, goal: float) -> NeedFields:
     """Value of a continuous parameter with which the efficiency reaches a goal."""
     space, cell, name = scaling.space, scaling.cell, scaling.name
     case = space.build_case(scaling.index, cell)
     # The machine has one value, whatever the strategy; layouts of transformers keep none of it.
     alone = space.build_case(scaling.index, cell, Strategy("serial"))
     present = float(cell[name]) if name in cell else read_value(alone, name)
-    nothing = {} if space.grid.spec.oracle == "paper" else dict.fromkeys(RANGES)
+    ranges: NeedRanges = {} if space.grid.spec.oracle == "paper" else NO_RANGES
     reasons = list_reasons(int(number(answer_expected(case).limit)))
     if reasons:
-        return _write_need(present, None, f"never: {', '.join(reasons)}") | nothing
+        return _write_need(present, None, f"never: {', '.join(reasons)}", ranges)
     if not 0 < present < np.inf:
-        return _write_need(None, None, f"this system has no {name}") | nothing
+        return _write_need(None, None, f"this system has no {name}", ranges)
     values = span_values(name, present / FAR, present * FAR)
     reached = scaling.find_efficiencies(values)
     if reached[0] > reached[-1]:  # less is better, as for a latency
         values, reached = values[::-1], reached[::-1]
     ranges = find_need_ranges(scaling.build, values, goal, cell["pe"])
     if reached[-1] < goal:
-        return _write_need(present, None, _explain_never(scaling, values, reached[-1])) | ranges
+        never = _explain_never(scaling, values, reached[-1])
+        return _write_need(present, None, never, ranges)
     below = np.flatnonzero(reached < goal)
     if not below.size:
-        return _write_need(present, None, "any value will do") | ranges
+        return _write_need(present, None, "any value will do", ranges)
     # From here on the goal is met by every better value.
     low, high = values[below[-1]], values[below[-1] + 1]
     needed = close_in(lambda tried: scaling.find_efficiencies(tried) >= goal, low, high, ROUNDS - 1)
-    return _write_need(present, needed, None) | ranges
+    return _write_need(present, needed, None, ranges)
 
 
 def _explain_never(scaling: Scaling, values: Floats, best: float) -> str:
@@ -217,8 +231,10 @@ def _explain_never(scaling: Scaling, values: Floats, best: float) -> str:
     return f"never: {best:.0%} at best, with {end}; bottleneck: {largest}"
 
 
-def find_need_ranges(build: Callable[..., Case], values: Floats, goal: float, pe: float) -> Row:
-    """Find the RANGES over draws of uncertain parameters; empty for Table III.
+def find_need_ranges(
+    build: Callable[..., Case], values: Floats, goal: float, pe: float
+) -> NeedRanges:
+    """Find percentiles over draws of uncertain parameters; empty for Table III.
 
     build: makes the case for values of the parameter, or that of one PE. values: from the worst to
     the best. pe: PEs of the cell.
@@ -241,14 +257,17 @@ def find_need_ranges(build: Callable[..., Case], values: Floats, goal: float, pe
     # A draw whose goal no value meets needs more than any value; for a latency, less than 0.
     beyond, anything = (np.inf, 0.0) if values[-1] > values[0] else (0.0, np.inf)
     needed = np.where((reached >= goal).all(axis=0), anything, needed)
+    lowest, highest = (
+        value if 0 < value < np.inf else None
+        for value in pick_ends(np.where(is_met, needed, beyond), float)
+    )
+    least, most = find_ends(best)
     return {
-        **pick_range(
-            "needed",
-            np.where(is_met, needed, beyond),
-            lambda value: value if 0 < value < np.inf else None,
-        ),
+        "needed_p10": lowest,
+        "needed_p90": highest,
         "met_probability": float(is_met.mean()),
-        **name_range("efficiency", best),
+        "efficiency_p10": least,
+        "efficiency_p90": most,
     }
 
 

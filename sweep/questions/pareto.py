@@ -1,13 +1,13 @@
 """Pareto: the configurations that no other one beats in two quantities, such as time and memory."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.answers.mapping import Row, name_arguments
+from paradl.sweep.answers.mapping import name_arguments
 from paradl.sweep.answers.objectives import (
     HOUR,
     Price,
@@ -16,6 +16,7 @@ from paradl.sweep.answers.objectives import (
     look_up_prices,
 )
 from paradl.sweep.answers.system_settings import complete_rows
+from paradl.sweep.answers.types.questions import ParetoRow
 from paradl.sweep.cells.parts import Part
 from paradl.sweep.cells.reader import Reader
 from paradl.sweep.cells.selection import Selection, join_selection
@@ -42,7 +43,7 @@ def pareto(
     price: Price = None,
     layouts: bool = False,
     **axes: object,
-) -> list[Row]:
+) -> list[ParetoRow]:
     """Non-dominated cells of each model and data set, the fastest first, as plain data.
 
     A row has the labels and axes of a feasible cell, its epoch_time or train_time [s] or the
@@ -99,7 +100,7 @@ def pareto(
     named = {"time": objective, "cost": against.replace("-", "_")}
     heads = [named.get(name, name) for name in columns]
     rows = [
-        dict(zip(heads, row, strict=True))
+        cast(ParetoRow, dict(zip(heads, row, strict=True)))
         for front in fronts.values()
         for row in zip(*(front[name].tolist() for name in columns), strict=True)
     ]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 from paradl.grids.convergence.catalogue import explain_missing, find_convergence
 from paradl.grids.design_space import (
@@ -26,15 +26,22 @@ from paradl.kernels.parallelism.layout import list_degrees
 from paradl.sweep.answers.mapping import AnswerMapping
 from paradl.sweep.answers.numbers import finite, number
 from paradl.sweep.answers.types.facts import list_fields
-from paradl.sweep.answers.types.prediction import Prediction
+from paradl.sweep.answers.types.prediction import (
+    BasisFields,
+    GroupFields,
+    LayoutFields,
+    Prediction,
+)
+from paradl.sweep.answers.types.words import LayoutRates, SampleRates
 from paradl.sweep.boundaries.fits import find_smallest_group
 from paradl.sweep.cells.memory_cube import compute_cells
-from paradl.sweep.configurations.layout_cells import find_cell
+from paradl.sweep.cells.space import name_labels
+from paradl.sweep.configurations.layout_cells import LayoutTimes, find_cell
 from paradl.sweep.configurations.rates import list_rates
 from paradl.sweep.configurations.row_cases import parameters
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.engine.resources import keep_programs
-from paradl.sweep.explanation.kinds import list_memory_parts
+from paradl.sweep.explanation.kinds import measure_parts
 from paradl.sweep.uncertainty.intervals import list_intervals
 
 
@@ -79,12 +86,12 @@ def predict(
     return AnswerMapping(answer_grid(wanted.grid()))
 
 
-def answer_grid(grid: Grid) -> dict[str, Any]:
+def answer_grid(grid: Grid) -> Prediction:
     """Answer for the one configuration of `grid`, including the smallest group that fits."""
-    return predict_grid(grid) | {"smallest_group": find_smallest_group(grid, ONLY)}
+    return {**predict_grid(grid), "smallest_group": find_smallest_group(grid, ONLY)}
 
 
-def predict_grid(grid: Grid) -> dict[str, Any]:
+def predict_grid(grid: Grid) -> Prediction:
     """Answer for the one configuration of `grid`, without trying other groups."""
     return describe_case(grid, choose_case(grid))
 
@@ -99,43 +106,26 @@ def choose_case(grid: Grid) -> Case | None:
     return None if case is None else settle_choices(case)
 
 
-def describe_case(grid: Grid, case: Case | None) -> dict[str, Any]:
+def describe_case(grid: Grid, case: Case | None) -> Prediction:
     """Answer for the case that `choose_case` made of `grid`."""
-    place = {
-        **{dim: labels[0] for dim, labels in grid.labels.items()},
-        "pe": int(grid.axes["pe"][0]),
-    }
+    labels = name_labels(*(grid.labels[dim][0] for dim in LABELS))
+    pe = int(grid.axes["pe"][0])
     if case is None:
-        return place | MISFIT | describe_basis(grid)
+        return {**labels, "pe": pe, **MISFIT, **describe_basis(grid)}
     # Evaluate the choice of `group=best` by itself, so that the answer equals that of `group=N`: a
     # program of all choices may round the last bit differently.
-    return place | _describe(grid, case, answer_case(case))
-
-
-# Answer for samples that do not fit the model.
-MISFIT: dict[str, Any] = {
-    **{name: None for name, field in list_fields(Prediction).items() if field.nullable},
-    "degrees": {},
-    "memory_parts": {},
-    "feasible": False,
-    "limit": ["incompatible"],
-    "terms": {},
-    "parameters": {},
-    "extrapolation": [],
-}
-
-
-def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
-    """Answer for a case of one cell with settled choices."""
-    iterations = number(answer.iterations)
+    answer = answer_case(case)
+    iterations, limit = number(answer.iterations), int(number(answer.limit))
     comp, comm = number(answer.compute), number(answer.communication)
-    flags = int(number(answer.limit))
     epochs = None if answer.epochs is None else number(answer.epochs)
-    describe = _describe_layout if grid.find_blocks(ONLY) else _describe_group
-    details = describe(grid, case, answer)
-    if not math.isfinite(number(answer.memory)):  # what cannot exist has no memory
-        details["memory_parts"] = dict.fromkeys(details["memory_parts"])
+    details: GroupFields | LayoutDetails = (
+        _describe_layout(grid, case, answer)
+        if grid.find_blocks(ONLY)
+        else _describe_group(grid, case, answer)
+    )
     return {
+        **labels,
+        "pe": pe,
         "replicas": int(number(answer.replicas)),
         "group": int(number(answer.group)),
         "segments": int(number(answer.segments)),
@@ -154,59 +144,97 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
         "iteration_comm_time": finite(comm / iterations),
         "memory": finite(number(answer.memory)),
         "memory_capacity": number(case.pe.memory_capacity),
-        "feasible": not flags & FORBIDS,
-        "limit": name_limits(flags),
+        "feasible": not limit & FORBIDS,
+        "limit": name_limits(limit),
         **describe_basis(grid),
         "terms": {name: finite(number(value)) for name, value in vars(answer.terms).items()},
         **_list_rates(grid, answer),
         **details,
         **list_intervals(grid, answer),
+        "smallest_group": None,
     }
 
 
-def _list_rates(grid: Grid, answer: Answer) -> dict[str, float | None]:
+# Answer for samples that do not fit the model.
+MISFIT = cast(
+    Prediction,
+    {
+        **{name: None for name, field in list_fields(Prediction).items() if field.nullable},
+        "degrees": {},
+        "memory_parts": {},
+        "feasible": False,
+        "limit": ["incompatible"],
+        "terms": {},
+        "parameters": {},
+        "extrapolation": [],
+    },
+)
+
+
+def _list_rates(grid: Grid, answer: Answer) -> SampleRates:
     """Samples per second and MFU; the layout of a network with blocks has an MFU of its own."""
     cell = {name: float(values[0]) for name, values in grid.axes.items()}
     seconds = number(answer.epoch_time) / number(answer.iterations)
     return list_rates(grid, ONLY, cell, number(answer.global_batch), seconds)
 
 
-def _describe_group(grid: Grid, case: Case, _: Answer) -> dict[str, Any]:
+def _measure_parts(
+    grid: Grid, case: Case, answer: Answer
+) -> tuple[dict[str, float | None], int | None]:
+    parts, largest = measure_parts(grid, case, ONLY)
+    # What cannot exist has no memory.
+    exists = math.isfinite(number(answer.memory))
+    return {name: size if exists else None for name, size in parts.items()}, largest
+
+
+def _describe_group(grid: Grid, case: Case, answer: Answer) -> GroupFields:
     """The degrees of a group, its memory by part, and what formulas were evaluated with."""
     strategy = grid.strategy(ONLY)
     data = {"data": case.run.replicas} if strategy.replicated else {}
     degrees = data | list_degrees(strategy.parts, case.run)
+    parts, largest = _measure_parts(grid, case, answer)
     return {
         "degrees": {name: int(number(degree)) for name, degree in degrees.items()},
-        **list_memory_parts(grid, case, ONLY),
+        "memory_parts": parts,
+        "largest_batch": largest,
         "parameters": parameters(case),
     }
 
 
-def _describe_layout(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
+class LayoutDetails(LayoutTimes, LayoutRates, LayoutFields, GroupFields):
+    """The same of a transformer's layout, and what it replaces."""
+
+    limit: list[str]
+
+
+def _describe_layout(grid: Grid, case: Case, answer: Answer) -> LayoutDetails:
     """The same of a transformer's layout; its largest micro-batch is no question of the batch."""
     cell = find_cell(grid, case, ONLY)
     iterations = number(answer.iterations)
-    limit = name_limits(int(number(answer.limit)))
     # A layout has times even if its PEs are not those of the cell.
     exists = math.isfinite(number(answer.epoch_time))
     exchanges = cell.measure_exchanges() if exists else {}
+    parts, largest = _measure_parts(grid, case, answer)
+    # Of an epoch, over its iterations, they would have another last bit.
+    times: LayoutTimes = cell.times if exists else {}
+    lacks = [UNSUPPORTED] if cell.is_unsupported else []
     return {
-        # Of an epoch, over its iterations, they would have another last bit.
-        **(cell.times if exists else {}),
-        **({"limit": [*limit, UNSUPPORTED]} if cell.is_unsupported else {}),
+        **times,
+        "limit": [*name_limits(int(number(answer.limit))), *lacks],
+        "layout": cell.words,
         **cell.describe(),
         "stage": cell.fullest_stage,
         "exchanges": {name: seconds * iterations for name, seconds in exchanges.items()},
         "bubble_share": finite(number(answer.terms.pipeline_bubble / answer.epoch_time)),
         "degrees": cell.degrees,
-        **list_memory_parts(grid, case, ONLY),
+        "memory_parts": parts,
+        "largest_batch": largest,
         "parameters": cell.list_parameters(),
         "obstacles": cell.list_obstacles(),
     }
 
 
-def describe_basis(grid: Grid) -> dict[str, Any]:
+def describe_basis(grid: Grid) -> BasisFields:
     """Basis of an answer: oracle, precision, software, and sources of times and epochs.
 
     `notes`: keys of files that the oracle ignores, and other oddities.

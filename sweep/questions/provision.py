@@ -1,6 +1,7 @@
 """Provision: the fewest PEs that meet a deadline."""
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +14,23 @@ from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.answer import answer_case
-from paradl.sweep.answers.mapping import Row, tabulate
+from paradl.sweep.answers.mapping import tabulate
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.objectives import Aim, Price, count_hours, look_up_price
 from paradl.sweep.answers.reasons import write_commonest
 from paradl.sweep.answers.system_settings import complete_rows
+from paradl.sweep.answers.types.questions import CostFields, ProvisionRow
+from paradl.sweep.answers.types.words import CellPlaceOrNone
 from paradl.sweep.cells.selection import Selection, join_selection, write_place
 from paradl.sweep.cells.source import Source, open_space
-from paradl.sweep.cells.space import Space, list_given, take_cell, write_cell
+from paradl.sweep.cells.space import (
+    CellLabels,
+    Space,
+    list_given,
+    take_cell,
+    write_axes,
+    write_cell,
+)
 from paradl.sweep.configurations.degrees import NO_DEGREES, list_degrees
 from paradl.sweep.configurations.row_cases import build_row_case
 from paradl.sweep.uncertainty.probability import find_odds, find_spreads
@@ -40,7 +50,7 @@ def list_provisions(
     max_global_batch: int | None = None,
     holds: float | str | None = None,
     **axes: object,
-) -> list[Row]:
+) -> list[ProvisionRow]:
     """One row for each strategy in each place: the fewest PEs that meet a deadline, fewest first.
 
     deadline: seconds, or a text with a unit, such as "6 h". epochs: their number; None: those to
@@ -185,7 +195,7 @@ def _find_spread(answer: Answer, by_law: bool) -> Floats:
     return spread
 
 
-def _find_fewest(space: Space, index: Index, goal: Deadline, aim: Aim) -> Row:
+def _find_fewest(space: Space, index: Index, goal: Deadline, aim: Aim) -> ProvisionRow:
     """Row of a strategy."""
     rough = Trainings(space, index, space.axes["pe"], goal)
     met = rough.axes["pe"][rough.list_met()]
@@ -209,7 +219,7 @@ def _find_fewest(space: Space, index: Index, goal: Deadline, aim: Aim) -> Row:
         fine = Trainings(space, index, counts, goal)
         if fine.list_met().any():
             break
-    return space.name(index) | _describe_cell(space, index, fine, aim)
+    return _describe_cell(space, index, fine, aim)
 
 
 def _is_smooth(number: int) -> bool:
@@ -224,42 +234,47 @@ def _split(pe: Floats, together: int) -> list[Floats]:
     return np.split(pe, range(together, pe.size, together))
 
 
-def _describe_cell(space: Space, index: Index, trainings: Trainings, aim: Aim) -> Row:
+def _describe_cell(space: Space, index: Index, trainings: Trainings, aim: Aim) -> ProvisionRow:
     """Row of the fastest cell with the fewest PEs: axes, degrees, time, cost and probability."""
     at = trainings.find_first()
-    cell = write_cell(take_cell(trainings.axes, at))
-    labels = space.name(index)
-    degrees = list_degrees(space.grid, labels | cell)
+    cell: CellLabels = {**space.name(index), **write_cell(take_cell(trainings.axes, at))}
+    degrees = list_degrees(space.grid, cell)
     seconds = float(trainings.times[at])
     hours = count_hours(cell["pe"], seconds)
-    price = look_up_price(aim.price, labels["system"])
+    price = look_up_price(aim.price, cell["system"])
+    cost: CostFields = {} if price is None else {"cost": hours * price}
     chance, goal = None, trainings.goal
     if space.grid.spec.oracle != "paper":  # Table III has no spread
-        case = build_row_case(space.grid.ask_intervals(), labels | cell | degrees)
+        case = build_row_case(space.grid.ask_intervals(), {**cell, **degrees})
         sigma = number(_find_spread(answer_case(case), by_law=goal.epochs is None))
         chance = find_odds(float(np.log(goal.seconds / seconds)) / sigma)
     return {
         **cell,
-        **{name: degree for name, degree in degrees.items() if name not in cell},
+        **degrees,
+        **cell,  # an axis may have the name of a degree
         "epochs": float(trainings.epochs[at]),
         "train_time": seconds,
         "pe_hours": hours,
-        **({} if price is None else {"cost": hours * price}),
+        **cost,
         "holds": chance,
         "reason": None,
     }
 
 
-def _describe_miss(space: Space, index: Index, trainings: Trainings, aim: Aim) -> Row:
+def _describe_miss(space: Space, index: Index, trainings: Trainings, aim: Aim) -> ProvisionRow:
     """Row of a strategy that meets the deadline at none of the slice's PE counts."""
-    nothing = dict.fromkeys(
-        (
-            *trainings.axes,
-            *NO_DEGREES,
-            *("epochs", "train_time", "pe_hours"),
-            *(() if aim.price is None else ("cost",)),
-            "holds",
-        )
-    )
-    given = write_cell({name: space.axes[name][0] for name in list_given(space.grid, space.axes)})
-    return space.name(index) | nothing | given | {"reason": trainings.explain_miss()}
+    given = write_axes({name: space.axes[name][0] for name in list_given(space.grid, space.axes)})
+    place = cast(CellPlaceOrNone, dict.fromkeys(trainings.axes) | given)
+    cost: CostFields = {} if aim.price is None else {"cost": None}
+    return {
+        **space.name(index),
+        **place,
+        **NO_DEGREES,
+        **place,
+        "epochs": None,
+        "train_time": None,
+        "pe_hours": None,
+        **cost,
+        "holds": None,
+        "reason": trainings.explain_miss(),
+    }

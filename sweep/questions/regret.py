@@ -1,7 +1,7 @@
 """Regret: the strategy that loses least when the machine is not known."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,10 @@ from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.statistics import BEST, EFFICIENCY, Objective
-from paradl.sweep.answers.mapping import Row, name_arguments
+from paradl.sweep.answers.mapping import name_arguments
 from paradl.sweep.answers.objectives import expect_objective
 from paradl.sweep.answers.system_settings import complete_rows
+from paradl.sweep.answers.types.questions import LossFields, RegretRow
 from paradl.sweep.cells.parts import Lines
 from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_source, open_space
@@ -30,7 +31,7 @@ def regret(
     over: str = "system",
     objective: Objective = "epoch_time",
     **axes: object,
-) -> list[Row]:
+) -> list[RegretRow]:
     """Strategies of each place, the one with the least worst-case loss first, as plain data.
 
     A place is a model, a data set, a system and a value of each machine parameter that is an axis,
@@ -72,7 +73,7 @@ def _check_axis(lines: Lines, over: str) -> None:
         )
 
 
-def _regret_values(grid: "Grid", lines: Lines, over: str, objective: Objective) -> list[Row]:
+def _regret_values(grid: "Grid", lines: Lines, over: str, objective: Objective) -> list[RegretRow]:
     """Rows of all places, over the values of an axis."""
     dims = list(lines.coordinates)
     # An axis of one value would only repeat it in every row.
@@ -87,7 +88,7 @@ def _regret_values(grid: "Grid", lines: Lines, over: str, objective: Objective) 
     order = [*places, "strategy", over]
     places_first = [kept.index(dim) for dim in order]
     table, fits = least.transpose(places_first), fits.transpose(places_first)
-    rows: list[Row] = []
+    rows: list[RegretRow] = []
     for place in np.ndindex(table.shape[: len(places)]):
         if fits[place].any():
             labels = {
@@ -101,11 +102,11 @@ def _regret_values(grid: "Grid", lines: Lines, over: str, objective: Objective) 
 
 
 def rank_losses(
-    labels: Mapping[str, Any],
+    labels: Mapping[str, object],
     strategies: NDArray[Any],
     scenarios: NDArray[Any],
     times: NDArray[np.float64],
-) -> list[Row]:
+) -> list[RegretRow]:
     """Rows of one place; times [strategy, scenario], infinite where nothing is feasible."""
     # Ignore scenarios in which no strategy is feasible, unless that holds for all scenarios.
     possible = np.isfinite(times).any(axis=0)
@@ -114,13 +115,12 @@ def rank_losses(
         losses = times / times.min(axis=0) - 1
     else:
         losses = times  # infinite, too
-    rows = []
+    rows: list[LossFields] = []
     for strategy, loss in zip(strategies, losses, strict=True):
         infeasible = [_plain(scenario) for scenario in scenarios[np.isinf(loss)]]
         worst = int(loss.argmax())
         rows.append(
             {
-                **labels,
                 "strategy": str(strategy),
                 "worst_loss": None if infeasible else float(loss[worst]),
                 # A strategy that is always the best loses nowhere.
@@ -131,7 +131,7 @@ def rank_losses(
         )
     rows.sort(key=lambda row: np.inf if row["worst_loss"] is None else row["worst_loss"])
     return [
-        {"rank": None if row["worst_loss"] is None else rank, **row}
+        cast(RegretRow, {"rank": None if row["worst_loss"] is None else rank, **labels, **row})
         for rank, row in enumerate(rows, 1)
     ]
 

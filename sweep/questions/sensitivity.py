@@ -26,12 +26,13 @@ from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.answer import answer_case
 from paradl.kernels.work.division import Division
-from paradl.sweep.answers.mapping import Row, tabulate
+from paradl.sweep.answers.mapping import tabulate
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.system_settings import complete_rows
-from paradl.sweep.cells.selection import Selection, join_selection
+from paradl.sweep.answers.types.questions import SensitivityFields, SensitivityRow, Upgrade
+from paradl.sweep.cells.selection import Selection, join_selection, read_axis
 from paradl.sweep.cells.source import Source, open_space
-from paradl.sweep.cells.space import Space, write_cell
+from paradl.sweep.cells.space import CellLabels, Space, write_cell
 from paradl.sweep.configurations.degrees import list_degrees
 from paradl.sweep.configurations.row_cases import UPGRADABLE, build_row_case, read_value
 
@@ -41,7 +42,7 @@ Step = tuple[str, float]  # a parameter and its factor
 MOST_CELLS = 256
 # An upgrade halves a time, or doubles a rate.
 HALF, DOUBLE = 0.5, 2.0
-UPGRADES = {HALF: "halved", DOUBLE: "doubled"}
+UPGRADES: dict[float, Upgrade] = {HALF: "halved", DOUBLE: "doubled"}
 # Smaller elasticities are rounding errors.
 NOTHING = 1e-9
 
@@ -51,7 +52,7 @@ def list_sensitivities(
     selection: Selection | None = None,
     max_global_batch: int | None = None,
     **axes: object,
-) -> list[Row]:
+) -> list[SensitivityRow]:
     """One row for each allowed cell of the slice and each parameter on which its time depends.
 
     Keys: labels and axes, parameter, `value` in SI units (the first of several levels),
@@ -85,9 +86,9 @@ def list_sensitivities(
 sensitivity = tabulate("sensitivity", list_sensitivities)
 
 
-def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[Row]:
+def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[SensitivityRow]:
     """Yield the rows of one cell; none if it is forbidden."""
-    place: Row = space.name(index) | write_cell(cell)
+    place: CellLabels = {**space.name(index), **write_cell(cell)}
     case, division = build_stages(space.grid, index, place)
     if int(number(answer_case(case).limit)) & FORBIDS:
         return
@@ -99,12 +100,13 @@ def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[R
         if PARAMETERS[name].oracle in (None, space.grid.spec.oracle)
     }
     rows = _make_rows(values, partial(_find_ratios, case, division))
-    yield from (place | row for row in rows)
+    for row in rows:
+        yield {**place, **row}
 
 
 def _make_rows(
     values: Mapping[str, float], find_ratios: Callable[[Sequence[Step]], Floats]
-) -> list[Row]:
+) -> list[SensitivityFields]:
     """A row for each parameter that the time depends on, the largest gain first.
 
     find_ratios: the time after each step over that before [step].
@@ -119,7 +121,7 @@ def _make_rows(
     upgrades = _list_upgrades(values, elasticities)
     changed = find_ratios([*upgrades.items()]) - 1
     changes = dict(zip(upgrades, changed.tolist(), strict=True))
-    rows: list[Row] = [
+    rows: list[SensitivityFields] = [
         {
             "parameter": name,
             "value": values[name],
@@ -145,19 +147,19 @@ def _list_upgrades(
     }
 
 
-def build_stages(grid: Grid, index: Index, row: Row) -> tuple[Case, Division | None]:
+def build_stages(grid: Grid, index: Index, row: CellLabels) -> tuple[Case, Division | None]:
     """Case and division of a row's cell, for both stages, with the choices of `best` settled.
 
     None in place of a division of blocks, which are not summed ahead.
     """
     chosen = list_degrees(grid, row)
-    case = build_row_case(grid, row | chosen)
+    case = build_row_case(grid, {**row, **chosen})
     if grid.find_blocks(index):
         return case, None
     sizes = {"group": chosen["group_size"], "segments": chosen["segment_count"] or 1}
     strategy = grid.strategy(index).settle(sizes | chosen.get("degrees", {}))
     groups = grid.groups(
-        index, {name: np.array([row[name]], float) for name in grid.axes}, strategy
+        index, {name: np.array([read_axis(row, name)]) for name in grid.axes}, strategy
     )
     assert groups is not None  # its samples fit
     return case, groups.divide(groups.place()[0])

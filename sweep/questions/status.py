@@ -4,25 +4,26 @@ from contextlib import suppress
 from dataclasses import asdict
 from os import scandir
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paradl.sweep.answers.types.questions import DamagedFile, Status
 from paradl.sweep.cube.object_store import is_remote
 from paradl.sweep.cube.plan import SUMMARY
 from paradl.sweep.cube.store import Cube, open_cube
 from paradl.sweep.engine.progress import Progress, silent
 
 
-def read_status(url: str) -> dict[str, Any]:
+def read_status(url: str) -> Status:
     """Status of the cube at `url`: blocks, finished blocks, cells and bytes."""
     cube = open_cube(url)
     done = cube.read_done()
     return _make_status(cube, int(done.sum()), _count_missing(cube, done))
 
 
-def verify_status(url: str, progress: Progress = silent) -> dict[str, Any]:
+def verify_status(url: str, progress: Progress = silent) -> Status:
     """Read and check all finished blocks; return the status with the damaged files.
 
     The done-marks of damaged blocks are cleared; `left` says why if that was impossible.
@@ -30,9 +31,9 @@ def verify_status(url: str, progress: Progress = silent) -> dict[str, Any]:
     from paradl.sweep.engine.verification import verify
 
     verdict = verify(url, progress)
-    damaged = [asdict(file) for file in verdict.damaged]
-    return _make_status(open_cube(url), verdict.whole, 0) | {
-        "damaged": damaged,
+    return {
+        **_make_status(open_cube(url), verdict.whole, 0),
+        "damaged": [cast(DamagedFile, asdict(file)) for file in verdict.damaged],
         "left": verdict.left,
     }
 
@@ -55,7 +56,7 @@ def _count_missing(cube: Cube, done: NDArray[np.bool_]) -> int:
     return int(sum(of_pairs[pair] for pair in cube.grid.fitting)) - present
 
 
-def _make_status(cube: Cube, finished: int, missing: int) -> dict[str, Any]:
+def _make_status(cube: Cube, finished: int, missing: int) -> Status:
     plan = cube.plan
     return {
         "store": cube.url,

@@ -1,6 +1,6 @@
 """Contents of a report: the rows behind its sentence and its charts, from answers of questions."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -65,9 +65,10 @@ def rank_places(
             advice=f"choose some values of {', '.join(places)}, or serve the page",
         )
     chosen = {**(selection or {}), **places}
-    ranking = rank_strategies(
+    ranked = rank_strategies(
         reader, chosen, objective, price=price, max_global_batch=max_global_batch, why=True
     )
+    ranking: list[Row] = [{**row} for row in ranked]
     opening = find_opening(ranking, objective, asked)
     # A place without a winner is kept: its losers have their reasons.
     winners = [row for row in ranking if row.get("rank") == 1]
@@ -104,7 +105,7 @@ def _write_answers(report: Report) -> Report:
     """Add the sentence of each place, and the rows of the question that leads the page."""
     names, asked = list(report.selectors), report.question
 
-    def locate(row: Row) -> tuple[Any, ...]:
+    def locate(row: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(row[name] for name in names)
 
     places: dict[tuple[Any, ...], list[Row]] = {}
@@ -165,7 +166,9 @@ def list_places(reader: "Reader", selection: Selection) -> dict[str, list[Any]]:
     }
 
 
-def find_opening(ranking: list[Row], objective: Goal, asked: Asked | None = None) -> Row:
+def find_opening(
+    ranking: list[Row], objective: Goal, asked: Asked | None = None
+) -> Mapping[str, Any]:
     """Find the row of the winner: of the first model and data set that anything trains.
 
     asked: a question that may have another winner. NothingFeasibleError: nothing is feasible.
@@ -257,7 +260,7 @@ def find_limits(
         return {}  # one PE count has no scaling
     rows = list_limits(reader, selection=chosen, max_global_batch=max_global_batch, intervals=False)
     return {
-        locate_line(space, row): {
+        locate_line(space, {**row}): {
             "largest_pe": row["largest_pe"],
             "efficient_pe": row["efficient_pe"],
             "stop": write_stop(row["forbidden_by"]),
@@ -296,8 +299,9 @@ def list_upgrades(space: Space, winners: Iterable[Row]) -> Iterator[Row]:
     names = ("parameter", "value", "upgrade", "elasticity", "change")
     for row in winners:
         for answer in list_sensitivities(space.grid, _select_cell(space, row)):
+            fields: Row = {**answer}
             if abs(answer["change"] or 0.0) >= LEAST_CHANGE:
-                yield _keep(space, row) | {name: answer[name] for name in names}
+                yield _keep(space, row) | {name: fields[name] for name in names}
 
 
 def _keep(space: Space, row: Row) -> Row:

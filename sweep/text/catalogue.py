@@ -1,11 +1,12 @@
 """The catalogue as a table, and what importers understood of an entry."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
+from paradl.sweep.answers.types.catalogue import LevelRow, SystemRow
 from paradl.sweep.text.columns import format_percent
 from paradl.sweep.text.data import Format, Row
 from paradl.sweep.text.tables import print_table, show, show_one, show_sections
@@ -34,7 +35,8 @@ def _keep_one_peak(row: Row) -> Row:
     """Return a system's row with the peak in the precision that most train in."""
     if "tensor_peaks" not in row:
         return row
-    peaks = {"fp32": row["peak_flops"], **row["tensor_peaks"]}
+    system = cast(SystemRow, row)
+    peaks = {"fp32": system["peak_flops"], **system["tensor_peaks"]}
     usual = next((name for name in ("bf16", "amp", "fp16") if name in peaks), "fp32")
     peak = {"peak": f"{usual} {format_quantity(peaks[usual], 'FLOP/s')}"}
     return {
@@ -45,14 +47,16 @@ def _keep_one_peak(row: Row) -> Row:
     }
 
 
-def _format(key: str, value: Any) -> Any:
+def _format(key: str, value: object) -> object:
     """Return a value as it stands in a cell: peaks and network levels take a line each."""
-    if key == "tensor_peaks":
+    if key == "tensor_peaks" and isinstance(value, dict):
         return tuple(f"{name} {format_quantity(peak, 'FLOP/s')}" for name, peak in value.items())
-    return tuple(chain(*map(_describe_level, value))) if key == "levels" else value
+    if key == "levels" and isinstance(value, list):
+        return tuple(chain(*map(_describe_level, value)))
+    return value
 
 
-def _describe_level(level: Row) -> Iterator[str]:
+def _describe_level(level: LevelRow) -> Iterator[str]:
     """Yield `rack, 136 PEs: 40.5 us, 12.5 GB/s, 3:1`, and a line per measured collective."""
     latency = format_quantity(level["latency"], "s")
     bandwidth = format_quantity(level["bandwidth"], "B/s")
@@ -61,7 +65,7 @@ def _describe_level(level: Row) -> Iterator[str]:
     narrower = "" if ratio == 1 else f", {ratio:g}:1"
     yield f"{level['name']}, {format_count(level['pes'], 'PE')}: {latency}, {bandwidth}{narrower}"
     for name, measured in (level.get("collectives") or {}).items():
-        bandwidth = format_quantity(max(line["bandwidth"] for line in measured), "B/s")
+        bandwidth = format_quantity(max(line["bandwidth"] for line in measured or ()), "B/s")
         yield f"  {name} {bandwidth}, measured"
 
 
@@ -86,7 +90,7 @@ def show_machine(imported: "ImportedMachine", form: Format) -> None:
                 tell(f"paradl: {key}: {tag}")
 
 
-def _describe(row: dict[str, Any]) -> dict[str, str | int]:
+def _describe(row: Mapping[str, Any]) -> dict[str, str | int]:
     """Return a row as people read it."""
     return {
         "collective": row["collective"],

@@ -1,15 +1,18 @@
 """Values as people read them, columns of values, and the sentence that sums up a configuration."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeGuard
+from typing import Literal, NamedTuple, TypeGuard
 
 from rich.cells import cell_len
 
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.reading.units import TIMES, find_prefix, format_quantity
 from paradl.kernels.names.layout_terms import EVERY_TERM
+from paradl.sweep.answers.numbers import read_range
+from paradl.sweep.answers.types.prediction import Prediction
+from paradl.sweep.answers.types.questions import RankingRow
 from paradl.sweep.answers.types.schemas import ANSWERS, list_answer_fields
 from paradl.sweep.text.data import Row
 from paradl.sweep.text.visible import escape_invisible
@@ -100,7 +103,7 @@ def measure_text(text: str) -> int:
     return max(map(cell_len, text.split("\n")))
 
 
-def make_column(key: str, rows: Sequence[Mapping[str, Any]]) -> Column:
+def make_column(key: str, rows: Sequence[Row]) -> Column:
     """Make a column; its header has the unit where one prefix suits all of its numbers."""
     # Rows of several kinds may lack a column: its cell is a dash.
     values = [row.get(key) for row in rows]
@@ -215,10 +218,11 @@ def format_value(parameter: str, value: float | None) -> str:
     return format_quantity(value, row.unit)
 
 
-def format_coordinate(axis: str, value: Any) -> str:
+def format_coordinate(axis: str, value: object) -> str:
     """Format a value along an axis: a parameter's with its unit, names and row numbers as text."""
-    is_parameter = axis in PARAMETERS and isinstance(value, int | float)
-    return format_value(axis, value) if is_parameter else str(value)
+    if axis in PARAMETERS and isinstance(value, int | float):
+        return format_value(axis, value)
+    return str(value)
 
 
 def format_percent(value: float | None) -> str:
@@ -246,42 +250,39 @@ def format_interval(low: float | None, high: float | None) -> str | None:
     )
 
 
-def find_range(row: Row, time: str = "iteration_time") -> Ranged:
-    """Return a time of a row of `best`, or of a prediction, with its 80 % interval.
+Time = Literal["iteration_time", "epoch_time", "train_time"]
+
+
+def find_range(row: RankingRow, time: Time = "iteration_time") -> Ranged:
+    """Return a time of a row of `best` with its 80 % interval.
 
     Rows state the interval of one time; those of others have the same ratios to it.
     """
-    known = row.get("intervals") or {}
-    if "iteration_time" in known:
-        ends = known["iteration_time"]
-        low, high, of = ends["p10"], ends["p90"], row["iteration_time"]
-    else:
-        name = "train_time" if row.get("train_time_p10") is not None else "epoch_time"
-        low, high, of = row.get(f"{name}_p10"), row.get(f"{name}_p90"), row.get(name)
-    value = row[time]
-    if value is None or low is None or high is None:
+    name: Time = "train_time" if row.get("train_time_p10") is not None else "epoch_time"
+    value, of, (low, high) = row.get(time), row.get(name), read_range(row, name)
+    if value is None or of is None or low is None or high is None:
         return Ranged(value, None, None)
     return Ranged(value, low * value / of, high * value / of)
 
 
-def write_memory(row: Row) -> str:
+def write_memory(memory: float | None, capacity: float | None) -> str:
     """Write the memory of the fullest PE beside what a PE has."""
-    return f"{row['memory'] / 1e9:,.3g} of {row['memory_capacity'] / 1e9:,.3g} GB"
+    return " of ".join("-" if n is None else f"{n / 1e9:,.3g}" for n in (memory, capacity)) + " GB"
 
 
-def write_summary(row: Row) -> str:
-    """Write what a row of `best`, or a prediction, reaches; it has a time."""
+def write_summary(row: RankingRow | Prediction, iteration: Ranged) -> str:
+    """Write what a row of `best`, or a prediction, reaches. iteration: its time."""
     tokens = row.get("tokens_per_pe_second")
-    rate = "samples_per_pe_second" if tokens is None else "tokens_per_pe_second"
+    rate = row["samples_per_pe_second"] if tokens is None else tokens
     word = "samples" if tokens is None else "tokens"
     trained = row.get("train_time")
     whole = [] if trained is None else [f"{format_quantity(trained, 's', 3)} in all"]
     return ", ".join(
         [
-            f"{format_ranged(find_range(row), 's')} an iteration",
+            f"{format_ranged(iteration, 's')} an iteration",
             *whole,
-            f"{format_digits(row[rate])} {word}/s a PE",
+            f"{'-' if rate is None else format_digits(rate)} {word}/s a PE",
             f"MFU {format_percent(row['mfu'])}",
-            write_memory(row),
+            write_memory(row["memory"], row["memory_capacity"]),
         ]
     )

@@ -1,9 +1,8 @@
 """Text about measured runs: the accuracy of predictions, and the parameters of a calibration."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from paradl.grids.entries.calibration import DETERMINED, CalibrationFile, LayoutTime, list_priors
 from paradl.grids.entries.parameters import PARAMETERS
@@ -14,6 +13,13 @@ from paradl.grids.inputs.uncertainty import list_spreads
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
 from paradl.sweep.answers.reasons import keep_reasons
+from paradl.sweep.answers.types.runs import (
+    AccuracySummary,
+    Average,
+    Comparison,
+    RunAverages,
+    RunRow,
+)
 from paradl.sweep.measured.runs import PARTS
 from paradl.sweep.text.columns import Ranged, format_percent
 from paradl.sweep.text.data import Format, Row
@@ -34,35 +40,37 @@ LEFT_OUT = {
 }
 
 
-def show_comparison(comparison: Mapping[str, Any], form: Format) -> None:
+def show_comparison(comparison: Comparison, form: Format) -> None:
     """Print the answer of `compare`; CSV lists its runs."""
     # All rows need the same CSV columns, anomalous or not.
-    anomalies = [row["anomaly"] or {} for row in comparison["rows"]]
-    rows = [
-        {**row, "anomaly": anomaly.get("what"), "cause": anomaly.get("cause")}
-        for row, anomaly in zip(comparison["rows"], anomalies, strict=True)
+    anomalies = [row["anomaly"] for row in comparison["rows"]]
+    rows: list[Row] = [
+        {**row, "anomaly": found and found["what"], "cause": found and found["cause"]}
+        for row, found in zip(comparison["rows"], anomalies, strict=True)
     ]
     show_sections(comparison, rows, form, partial(_print_comparison, comparison))
 
 
-def _print_comparison(comparison: Mapping[str, Any]) -> None:
+def _print_comparison(comparison: Comparison) -> None:
     rows = comparison["rows"]
     print_text(_write_accuracy(rows, comparison["summary"]["overall"]))
     print_table(list(map(_describe_run, rows)), "Time of an iteration, and accuracy of its parts")
     print_table(list_averages(comparison["summary"]), "Accuracy, mean / median")
     anomalies = [
         {
-            **{key: row[key] for key in ("model", "strategy", "p")},
-            "what": (row["anomaly"]["what"], row["anomaly"]["cause"]),
+            "model": row["model"],
+            "strategy": row["strategy"],
+            "p": row["p"],
+            "what": (anomaly["what"], anomaly["cause"]),
         }
         for row in rows
-        if row["anomaly"]
+        if (anomaly := row["anomaly"])
     ]
     if anomalies:
         print_table(anomalies, "Anomalies, and their likely cause")
 
 
-def _write_accuracy(rows: Sequence[Row], overall: Mapping[str, Any]) -> str:
+def _write_accuracy(rows: Sequence[RunRow], overall: RunAverages) -> str:
     """State how well the runs are met."""
     counted, mean = format_count(len(rows), "run"), overall["total"]["mean"]
     if mean is None:
@@ -74,31 +82,36 @@ def _write_accuracy(rows: Sequence[Row], overall: Mapping[str, Any]) -> str:
     return f"{counted}: times are met to {format_percent(mean)} on average{inside}{stand}."
 
 
-def _describe_run(row: Row) -> dict[str, Any]:
+def _describe_run(row: RunRow) -> Row:
     """Make the table line of a run: measured, predicted, accuracy, remarks."""
     # The words alone: anomalies have a table of their own.
-    remarks = [name for name in ("fitted", "anomaly", "extrapolation") if row[name]]
+    marks = {name: row[name] for name in ("fitted", "anomaly", "extrapolation")}
+    remarks = [name for name, mark in marks.items() if mark]
     if row["reason"]:
         remarks.append(row["reason"])
     elif not row["feasible"]:
         remarks.append(f"not feasible: {', '.join(keep_reasons(row['limit']))}")
     return {
-        **{key: row[key] for key in ("model", "dataset", "strategy", "p")},
+        "model": row["model"],
+        "dataset": row["dataset"],
+        "strategy": row["strategy"],
+        "p": row["p"],
         "b": row["samples_per_replica"],
         "measured": row["measured_total"],
         "predicted": Ranged(row["predicted_total"], row["p10"], row["p90"]),
         "total": format_percent(row["accuracy_total"]),
         "MFU (predicted)": _format_mfu(row),
-        **{PART_NAMES[part]: format_percent(row[f"accuracy_{part}"]) for part in PARTS[1:]},
+        PART_NAMES["comp"]: format_percent(row["accuracy_comp"]),
+        PART_NAMES["comm"]: format_percent(row["accuracy_comm"]),
         "memory": _format_memory(row["measured_memory"], row["predicted_memory"]),
         "authors": format_percent(row["authors_accuracy_total"]),
         "remarks": "; ".join(remarks),
     }
 
 
-def _format_mfu(row: Row) -> str | None:
-    known = [row["measured_mfu"], row["predicted_mfu"]]
-    return None if None in known else "{:.1%} ({:.1%})".format(*known)
+def _format_mfu(row: RunRow) -> str | None:
+    measured, predicted = row["measured_mfu"], row["predicted_mfu"]
+    return None if measured is None or predicted is None else f"{measured:.1%} ({predicted:.1%})"
 
 
 def _format_memory(measured: float | None, predicted: float | None) -> str | None:
@@ -108,7 +121,7 @@ def _format_memory(measured: float | None, predicted: float | None) -> str | Non
     return f"{format_quantity(measured, 'B')}, predicted {expected}"
 
 
-def list_averages(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+def list_averages(summary: AccuracySummary) -> list[Row]:
     """List average accuracies: of all rows, of each strategy, and of each model."""
     means = {PART_NAMES[part]: format_percent(summary["strategies_mean"][part]) for part in PARTS}
     groups = {**summary["by_strategy"], **summary["by_model"]}
@@ -119,20 +132,22 @@ def list_averages(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _describe_averages(name: str, averages: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_averages(name: str, averages: RunAverages) -> Row:
     # The authors predicted some of the rows; ours are averaged over the same ones beside.
     theirs = averages["authors"]["total"]
     return {
         "": name,
         "rows": averages["n"],
-        **{PART_NAMES[part]: _format_average(averages[part]) for part in PARTS},
+        PART_NAMES["total"]: _format_average(averages["total"]),
+        PART_NAMES["comp"]: _format_average(averages["comp"]),
+        PART_NAMES["comm"]: _format_average(averages["comm"]),
         "authors' total": _format_average(theirs),
         "on the same rows": format_percent(theirs["ours"]),
         "in 80% interval": format_percent(averages["coverage"]["total"]),
     }
 
 
-def _format_average(average: Mapping[str, float | None]) -> str:
+def _format_average(average: Average) -> str:
     if average["mean"] is None:
         return "-"
     return f"{format_percent(average['mean'])} / {format_percent(average['median'])}"
@@ -145,7 +160,7 @@ def show_calibration(calibration: CalibrationFile, system: System, form: Format)
     show_sections(calibration.definition(), parameters, form, sections)
 
 
-def _print_calibration(calibration: CalibrationFile, parameters: list[dict[str, Any]]) -> None:
+def _print_calibration(calibration: CalibrationFile, parameters: list[Row]) -> None:
     accuracies = [
         {
             "left out": LEFT_OUT.get(scheme, scheme),
@@ -163,10 +178,10 @@ def _print_calibration(calibration: CalibrationFile, parameters: list[dict[str, 
         print_table(parameters, "Parameters: value and spread of its logarithm", "csv")
 
 
-def _list_parameters(calibration: CalibrationFile, system: System) -> list[dict[str, Any]]:
+def _list_parameters(calibration: CalibrationFile, system: System) -> list[Row]:
     """Make a line per parameter: fitted value, prior, and which of the two determined it."""
     priors = list_priors(calibration.precision, calibration.software)
-    rows = [
+    rows: list[Row] = [
         {
             "parameter": name,
             "unit": priors[name].row.unit,
@@ -185,7 +200,7 @@ def _list_parameters(calibration: CalibrationFile, system: System) -> list[dict[
     return rows
 
 
-def _list_moves(layouts: LayoutTime, system: System) -> list[dict[str, Any]]:
+def _list_moves(layouts: LayoutTime, system: System) -> list[Row]:
     """Make a line per parameter of layouts that moved by NOTICED or more, the furthest first.
 
     It has no spread of its own: intervals of layouts are as wide as the runs scatter.
@@ -210,7 +225,7 @@ def _list_moves(layouts: LayoutTime, system: System) -> list[dict[str, Any]]:
     ]
 
 
-def _describe_layouts(layouts: LayoutTime, software: str) -> dict[str, Any]:
+def _describe_layouts(layouts: LayoutTime, software: str) -> Row:
     """Make the line of the factor on layouts' times."""
     is_known = software != UNKNOWN
     prior, spread = find_prior_spread(is_known), find_factor_spread(layouts, is_known)

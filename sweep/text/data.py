@@ -5,14 +5,15 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from paradl.grids.reading.csvfile import quote_formula
 from paradl.kernels.names.parallelisms import NAMED
 from paradl.sweep.text.visible import escape_invisible
 
 Format = Literal["table", "json", "csv"]
-Row = Mapping[str, Any]
+# A row of any answer, by field.
+Row = Mapping[str, object]
 # Strategies with a name of their own, by label.
 NAMES = {label: name for name, label in NAMED.items()}
 
@@ -56,9 +57,9 @@ def print_csv(rows: Sequence[Row]) -> None:
     )
 
 
-def flatten_record(row: Row, prefix: str = "") -> dict[str, Any]:
+def flatten_record(row: Row, prefix: str = "") -> dict[str, object]:
     """Flatten a record: keys `outer.inner`, lists joined by commas, tuples by line breaks."""
-    flat: dict[str, Any] = {}
+    flat: dict[str, object] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):
             flat |= flatten_record(value, f"{prefix}{key}.")

@@ -1,17 +1,26 @@
 """The answer of `explain`, and why a configuration is infeasible, for people."""
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from paradl.grids.entries.layout_words import is_layout
 from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.entries.strategy_names import LIMIT
+from paradl.grids.grid import LABELS
 from paradl.grids.inputs.factors import divisors
 from paradl.grids.reading.errors import format_count
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.sweep.answers.reasons import keep_reasons
+from paradl.sweep.answers.types.prediction import (
+    Explanation,
+    Launch,
+    MemoryRow,
+    Prediction,
+    SymbolRow,
+    TermRow,
+)
 from paradl.sweep.explanation.launch import note_last_node
-from paradl.sweep.text.columns import format_cell, write_summary
+from paradl.sweep.text.columns import Ranged, format_cell, write_summary
 from paradl.sweep.text.data import Format, Row
 from paradl.sweep.text.tables import print_record, print_table, print_text, show, show_sections
 
@@ -39,47 +48,49 @@ SHOWN = (
 )
 
 
-def show_prediction(answer: dict[str, Any], form: Format, every: bool) -> None:
+def show_prediction(answer: Prediction, form: Format, every: bool) -> None:
     """Print the answer of `predict`; every: with what is zero or unknown, and all parameters."""
+    show_sections(answer, [answer], form, partial(_print_prediction, answer, every))
+
+
+def _print_prediction(answer: Prediction, every: bool) -> None:
+    _print_summary(answer)
     # People have read the notes on stderr already.
-    row = {key: value for key, value in answer.items() if form != "table" or key != "notes"}
-    show_sections(row, [row], form, partial(_print_prediction, row, every))
-
-
-def _print_prediction(row: dict[str, Any], every: bool) -> None:
-    _print_summary(row)
+    row = {key: value for key, value in answer.items() if key != "notes"}
     if every:
         print_record(row)
         return
-    if row["iteration_time"] is not None:
-        print_table(_list_term_lines(row), "Time of an iteration")
-    parts = {part: size for part, size in (row["memory_parts"] or {}).items() if size}
+    if answer["iteration_time"] is not None:
+        print_table(_list_term_lines(answer), "Time of an iteration")
+    parts = {part: size for part, size in answer["memory_parts"].items() if size}
     whole = sum(parts.values())
     lines = [{"part": part, "memory": n, "share": f"{n / whole:.1%}"} for part, n in parts.items()]
     print_table(lines, "Memory of the fullest PE")
     print_record({key: value for key, value in _drop_nothing(row).items() if key not in SHOWN})
 
 
-def _list_term_lines(row: Row) -> list[Row]:
+def _list_term_lines(answer: Prediction) -> list[Row]:
     """List the terms of an iteration's time [s], each with its share and what it is."""
-    epoch = row["epoch_time"]
+    epoch, iteration = answer["epoch_time"] or 1.0, answer["iteration_time"] or 0.0
     return [
         {
             "term": name,
-            "iteration_time": seconds / epoch * row["iteration_time"],
+            "iteration_time": seconds / epoch * iteration,
             # Hidden communication is listed among the terms, and is no part of the sum.
             "share": "hidden" if EVERY_TERM[name].part == "hidden" else f"{seconds / epoch:.1%}",
             "meaning": EVERY_TERM[name].meaning,
         }
-        for name, seconds in row["terms"].items()
+        for name, seconds in answer["terms"].items()
         if seconds
     ]
 
 
-def _print_summary(row: dict[str, Any]) -> None:
-    if row["iteration_time"] is not None:
-        share = row["comp_time"] / row["epoch_time"]
-        print_text(f"{write_summary(row)}; {share:.0%} of the time is compute")
+def _print_summary(answer: Prediction) -> None:
+    time, comp, epoch = answer["iteration_time"], answer["comp_time"], answer["epoch_time"]
+    if time is not None and comp is not None and epoch:
+        ends = (answer["intervals"] or {}).get("iteration_time")
+        ranged = Ranged(time, ends and ends["p10"], ends and ends["p90"])
+        print_text(f"{write_summary(answer, ranged)}; {comp / epoch:.0%} of the time is compute")
 
 
 def _drop_nothing(row: Row) -> Row:
@@ -93,7 +104,7 @@ def _drop_nothing(row: Row) -> Row:
 
 
 def show_explanation(
-    explanation: dict[str, Any], form: Format, layers: bool = False, every: bool = False
+    explanation: Explanation, form: Format, layers: bool = False, every: bool = False
 ) -> None:
     """Print the answer of `explain`, or its table of layers; every: with parameters and symbols."""
     if layers:
@@ -103,21 +114,23 @@ def show_explanation(
         show_sections(explanation, explanation["layers"], form, tell)
 
 
-def _print(explanation: dict[str, Any], every: bool) -> None:
+def _print(explanation: Explanation, every: bool) -> None:
     _print_summary(explanation)
     if explanation["sentence"]:
         print_text(explanation["sentence"])
     _print_formulas(explanation["formulas"], "Terms (the numbers: one iteration)")
     _print_formulas(explanation["hidden"], "Hidden: no part of the time")
     _print_formulas(explanation["memory_formulas"], "Memory of the fullest PE")
-    print_record(_drop_nothing({key: explanation[key] for key in RECORD if key in explanation}))
-    if not explanation["formulas"]:  # no such configuration exists
+    fields: Row = explanation
+    print_record(_drop_nothing({key: fields[key] for key in RECORD if key in fields}))
+    launch = explanation["launch"]
+    if launch is None:  # no such configuration exists
         return
     if every:
         print_record(explanation["parameters"], "Parameters", "parameters")
         print_table(list(map(_lay_out_symbol, explanation["symbols"])), "Symbols")
-    launch = list_launch_lines(explanation["launch"])
-    print_table([{"": key, "value": text} for key, text in launch], "Launch")
+    lines = list_launch_lines(launch)
+    print_table([{"": key, "value": text} for key, text in lines], "Launch")
     if layers := explanation["layers"]:
         print(f"{format_count(len(layers), 'layer')}: --layers-table")
     if not every:
@@ -131,25 +144,24 @@ def _print(explanation: dict[str, Any], every: bool) -> None:
         print("Launch lines: --launch megatron, torchtitan, deepspeed or torchrun")
 
 
-def _print_formulas(rows: list[Row], title: str) -> None:
+def _print_formulas(rows: Sequence[TermRow] | Sequence[MemoryRow], title: str) -> None:
     """Print the formulas of terms, or of parts of the memory, if there are any."""
     if rows:
-        print_table(list(map(_lay_out_formula, rows)), title)
+        print_table([_lay_out_formula(row) for row in rows], title)
 
 
-def _lay_out_formula(row: Row) -> Row:
+def _lay_out_formula(row: TermRow | MemoryRow) -> Row:
     """Make a line for a formula, in symbols and below in numbers, with its share in percent."""
+    line: dict[str, object] = {key: value for key, value in row.items() if key != "numbers"}
+    line["formula"] = (row["formula"], f"= {row['numbers']}")
     share = "share" if "share" in row else "part"
-    line = {key: value for key, value in row.items() if key != "numbers"}
-    return line | {
-        "formula": (row["formula"], f"= {row['numbers']}"),
-        share: f"{row[share]:.1%}",
-    }
+    line[share] = f"{line[share]:.1%}"
+    return line
 
 
-def show_layers(explanation: dict[str, Any], form: Format) -> None:
+def show_layers(explanation: Explanation, form: Format) -> None:
     """Print one row per layer."""
-    rows = explanation["layers"]
+    rows: Sequence[Row] = explanation["layers"]
     if form != "table":
         show(rows, form)
         return
@@ -157,17 +169,21 @@ def show_layers(explanation: dict[str, Any], form: Format) -> None:
         if explanation["feasible"]:  # else the command says why
             print("a layout divides blocks: it has no table of layers")
         return
-    labels = [str(explanation[key]) for key in ("model", "dataset", "system", "strategy")]
+    fields: Row = explanation
+    labels = [str(fields[key]) for key in LABELS]
     batch = format_cell(explanation["batch"])
     title = f"{', '.join(labels)}, pe {explanation['pe']:,}, batch {batch}"
     # Networks of images have no gathered items, chains no stages: such columns are empty.
     kept = [key for key in LAYER if any(row.get(key) not in (0, False, None) for row in rows)]
-    lines = [{key: row[key] for key in kept if key in row} for row in rows]
-    lines = [line | {"output": "x".join(map(str, line["output"]))} for line in lines]
+    outputs = ("x".join(map(str, layer["output"])) for layer in explanation["layers"])
+    lines = [
+        {key: row[key] for key in kept if key in row} | {"output": output}
+        for row, output in zip(rows, outputs, strict=True)
+    ]
     print_table(lines, title)
 
 
-def list_launch_lines(launch: Row) -> list[tuple[str, Any]]:
+def list_launch_lines(launch: Launch) -> list[tuple[str, str | tuple[str, ...]]]:
     """List what to launch: the command, device mesh and data loader."""
     # The arguments of PyTorch's `init_device_mesh`.
     sizes, names = tuple(launch["mesh"].values()), tuple(launch["mesh"])
@@ -181,10 +197,10 @@ def list_launch_lines(launch: Row) -> list[tuple[str, Any]]:
     ]
 
 
-def _describe_sampler(launch: Row) -> tuple[str, ...]:
+def _describe_sampler(launch: Launch) -> tuple[str, ...]:
     """Write the arguments of a rank's data loader."""
     sampler = launch["sampler"]
-    batch, micro = (format_cell(launch[key]) for key in ("local_batch", "micro_batch"))
+    batch, micro = format_cell(launch["local_batch"]), format_cell(launch["micro_batch"])
     count = launch["micro_batches"]
     return (
         f"DistributedSampler(num_replicas={sampler['num_replicas']}, rank={sampler['rank']})",
@@ -192,7 +208,7 @@ def _describe_sampler(launch: Row) -> tuple[str, ...]:
     )
 
 
-def _lay_out_symbol(row: dict[str, Any]) -> dict[str, Any]:
+def _lay_out_symbol(row: SymbolRow) -> Row:
     """Make a line for a symbol, its value with its unit."""
     unit, value = row["unit"], row["value"]
     # Of seconds per byte no prefix is usual, so they have an exponent.
@@ -207,7 +223,7 @@ def _lay_out_symbol(row: dict[str, Any]) -> dict[str, Any]:
 MOST_GROUPS = 12  # group sizes that fit on a line
 
 
-def describe_obstacle(answer: dict[str, Any]) -> str:
+def describe_obstacle(answer: Prediction) -> str:
     """Name the limits that forbid a configuration, and ways out."""
     forbidding = keep_reasons(answer["limit"])
     advice = [text for name in forbidding if name in ADVICE for text in ADVICE[name](answer)]
@@ -216,7 +232,7 @@ def describe_obstacle(answer: dict[str, Any]) -> str:
     return "; ".join([f"this configuration is not feasible: {', '.join(forbidding)}", *lines])
 
 
-def _fit_memory(answer: dict[str, Any]) -> list[str]:
+def _fit_memory(answer: Prediction) -> list[str]:
     batch, group = answer["largest_batch"], answer["smallest_group"]
     advice = []
     micro = answer.get("layout", "").partition(" mb")[2].partition(" ")[0]
@@ -235,7 +251,7 @@ def _fit_memory(answer: dict[str, Any]) -> list[str]:
     return advice
 
 
-def _list_group_sizes(answer: dict[str, Any]) -> list[str]:
+def _list_group_sizes(answer: Prediction) -> list[str]:
     pe, group = answer["pe"], answer["group"]
     # Without 1: a group of one PE is plain data parallelism.
     sizes = divisors(pe)[1:]
@@ -243,7 +259,7 @@ def _list_group_sizes(answer: dict[str, Any]) -> list[str]:
     return [f"{group} does not divide {pe:,} PEs; sizes that do: {listed or 'none'}"]
 
 
-def _state_limits(answer: dict[str, Any]) -> list[str]:
+def _state_limits(answer: Prediction) -> list[str]:
     strategy = parse_strategy(answer["strategy"])
     if strategy.serial:
         return ["serial runs on one PE"]
@@ -253,10 +269,11 @@ def _state_limits(answer: dict[str, Any]) -> list[str]:
     return [f"the limit of {name}: {LIMIT[name]}" for name in names]
 
 
-def _list_divisors(answer: dict[str, Any]) -> list[str]:
+def _list_divisors(answer: Prediction) -> list[str]:
     if "obstacles" in answer:  # of layouts
         return list(answer["obstacles"])
-    strategy, replicas = parse_strategy(answer["strategy"]).undo_layout(), answer["replicas"]
+    strategy = parse_strategy(answer["strategy"]).undo_layout()
+    replicas = answer["replicas"] or 1
     found = []
     if strategy.shard > 0 and replicas % strategy.shard:
         found.append(f"shard={strategy.shard} does not divide {format_count(replicas, 'replica')}")

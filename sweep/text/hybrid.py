@@ -1,13 +1,21 @@
 """The answers of `hybrid` and `place`: tables for people, rows as CSV, all of it as JSON."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any
 
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
+from paradl.sweep.answers.types.hybrid import (
+    EpochsRecord,
+    Gain,
+    HybridAnswer,
+    HybridCrossover,
+    HybridRow,
+    OperatorRow,
+    PlacementRecord,
+)
 from paradl.sweep.text.columns import INTERVAL, format_cell, format_interval, format_percent
 from paradl.sweep.text.data import Format, Row
 from paradl.sweep.text.tables import print_table, show_sections
@@ -17,12 +25,12 @@ AGAINST = {"same": "data on as many PEs", "best": "data at its best PE count so 
 BASIS = {"oracle": "predicted", "given": "given"}
 
 
-def show_hybrid(answer: Mapping[str, Any], form: Format) -> None:
+def show_hybrid(answer: HybridAnswer, form: Format) -> None:
     """Print the answer of `hybrid`."""
     show_sections(answer, answer["rows"], form, partial(_print, answer))
 
 
-def _print(answer: Mapping[str, Any]) -> None:
+def _print(answer: HybridAnswer) -> None:
     print(escape_lines("\n".join(_describe(answer))))
     print_table(list(map(_describe_row, answer["rows"])), "Speed-up to the target over one PE")
     most = answer["gain"]["pe"]
@@ -31,7 +39,7 @@ def _print(answer: Mapping[str, Any]) -> None:
     print(describe_gain(answer["gain"]))
 
 
-def _describe(answer: Mapping[str, Any]) -> Iterator[str]:
+def _describe(answer: HybridAnswer) -> Iterator[str]:
     """Yield lines about the question, and the epochs and splits that its answer rests on."""
     where = f" on {answer['system']}" if answer["system"] else ""
     yield (
@@ -52,7 +60,7 @@ def _describe(answer: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _describe_law(epochs: Mapping[str, Any]) -> str:
+def _describe_law(epochs: EpochsRecord) -> str:
     """State the law of epochs, and the batches between which epochs were measured."""
     low, high = epochs["measured"]
     critical, wall = epochs["critical_batch"], epochs["converges_to"]
@@ -64,7 +72,7 @@ def _describe_law(epochs: Mapping[str, Any]) -> str:
     return f"measured from B = {low:,} to {high:,}{limit}; outside {law}"
 
 
-def _describe_row(row: Row) -> dict[str, Any]:
+def _describe_row(row: HybridRow) -> Row:
     unmeasured = row["extrapolated"] and row["converges"]
     return {
         "p": row["pe"],
@@ -80,7 +88,7 @@ def _describe_row(row: Row) -> dict[str, Any]:
     }
 
 
-def _describe_crossover(crossover: Row, most: int) -> dict[str, Any]:
+def _describe_crossover(crossover: HybridCrossover, most: int) -> Row:
     """Make a line for a hybrid and its opponent. most: the largest PE count of the question."""
 
     def write(count: int | None) -> str:
@@ -89,7 +97,7 @@ def _describe_crossover(crossover: Row, most: int) -> dict[str, Any]:
         # The first count that its groups divide: it wins wherever it can run.
         return "all counts" if count == crossover["group"] else f"{count:,}"
 
-    ends = dict.fromkeys(write(crossover[end]) for end in ("p10", "p90"))
+    ends = dict.fromkeys([write(crossover["p10"]), write(crossover["p90"])])
     remarks = {
         "the last of several": crossover["several"] and crossover["pe"] is not None,
         "extrapolated": crossover["extrapolated"],
@@ -104,11 +112,11 @@ def _describe_crossover(crossover: Row, most: int) -> dict[str, Any]:
     }
 
 
-def describe_gain(gain: Row) -> str:
+def describe_gain(gain: Gain) -> str:
     """State who wins by how much, and at which PE counts."""
     if gain["gain"] is None:
         return f"The gain up to {gain['pe']:,} PEs is unknown."
-    ends = [format_percent(gain[end]) for end in ("p10", "p90") if gain[end] is not None]
+    ends = [format_percent(end) for end in (gain["p10"], gain["p90"]) if end is not None]
     interval = " to ".join(ends) or "no interval: all draws give the same"
     chance = gain["chance"]
     return (
@@ -120,12 +128,12 @@ def describe_gain(gain: Row) -> str:
     )
 
 
-def show_placement(answer: Mapping[str, Any], form: Format) -> None:
+def show_placement(answer: PlacementRecord, form: Format) -> None:
     """Print the answer of `place`; CSV has one line per operator."""
     show_sections(answer, answer.get("operators", []), form, partial(_print_placement, answer))
 
 
-def _print_placement(answer: Mapping[str, Any]) -> None:
+def _print_placement(answer: PlacementRecord) -> None:
     print(escape_lines("\n".join(_describe_placement(answer))))
     if answer["feasible"]:
         print_table([_lay_out_device(answer, device) for device in range(answer["devices"])])
@@ -135,7 +143,7 @@ def _print_placement(answer: Mapping[str, Any]) -> None:
         print_table(_list_runs(first), f"Operators{of_first}, in the order of the graph")
 
 
-def _describe_placement(answer: Mapping[str, Any]) -> list[str]:
+def _describe_placement(answer: PlacementRecord) -> list[str]:
     """List lines about the question, the time of a step, and how near it is to the best."""
     pes = ", ".join(map(str, answer["pes"]))
     batch = "" if answer["batch"] is None else f", {format_count(answer['batch'], 'sample')}"
@@ -182,26 +190,22 @@ def _time(seconds: float) -> str:
     return format_quantity(seconds, "s")
 
 
-def _lay_out_device(answer: Mapping[str, Any], device: int) -> dict[str, Any]:
+def _lay_out_device(answer: PlacementRecord, device: int) -> Row:
     rows = [row for row in answer["operators"] if row["device"] == device]
-    busy = {
-        name: sum(row[f"{name}_end"] - row[f"{name}_start"] for row in rows)
-        for name in ("forward", "backward")
-    }
+    forward = sum(row["forward_end"] - row["forward_start"] for row in rows)
+    backward = sum(row["backward_end"] - row["backward_start"] for row in rows)
     return {
         "PE": answer["pes"][device],
         "operators": sum(not row["micro_batch"] for row in rows),
-        **{
-            # Graphs may have no backward pass, whose time is then 0.
-            f"{name} busy": format_percent(seconds / (answer[f"{name}_time"] or 1.0))
-            for name, seconds in busy.items()
-        },
+        # Graphs may have no backward pass, whose time is then 0.
+        "forward busy": format_percent(forward / (answer["forward_time"] or 1.0)),
+        "backward busy": format_percent(backward / (answer["backward_time"] or 1.0)),
         "memory": answer["memory"][device],
         "room": format_quantity(answer["room"], "B"),
     }
 
 
-def _list_runs(operators: Sequence[Row]) -> list[Row]:
+def _list_runs(operators: Sequence[OperatorRow]) -> list[Row]:
     """Merge consecutive operators on the same device into one line."""
     runs: list[Row] = []
     for pe, group in groupby(operators, key=lambda row: row["pe"]):

@@ -1,16 +1,11 @@
 """Names of configurations, layouts and limits, as a page's reader would write them."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
 
 from paradl.grids.grid import Grid
-from paradl.sweep.cells.reader import CHOSEN
 from paradl.sweep.cells.selection import locate_row
-from paradl.sweep.configurations.degrees import find_layout
+from paradl.sweep.configurations.degrees import find_layout, settle_known
 from paradl.sweep.questions.limits import END
-
-if TYPE_CHECKING:
-    pass
 
 # The axis of layouts as rows, whose numbers mean nothing to a reader: a page shows the best.
 ROWS_OF_LAYOUTS = "layout"
@@ -40,18 +35,11 @@ def write_stop(forbidden_by: str) -> str:
     return END if forbidden_by == END else write_reasons(forbidden_by.split(", "))
 
 
-def name_cell(grid: Grid, row: Mapping[str, Any], chosen: Mapping[str, Any]) -> str:
+def name_cell(grid: Grid, row: Mapping[str, object], chosen: Mapping[str, object]) -> str:
     """Name a cell's configuration: `data+filter:group=4`, or `tp8 pp4 dp16` of a transformer.
 
     chosen: group_size, degrees and segment_count where a strategy takes the best.
     """
     if layout := find_layout(grid, row):
         return layout.words
-    strategy = grid.strategy(locate_row(grid, row))
-    degrees = chosen.get("degrees") or {}
-    known = {
-        name: chosen.get(CHOSEN.get(name, name), degrees.get(name)) for name in strategy.choices
-    }
-    if None in known.values():
-        return strategy.label
-    return strategy.settle({name: int(size) for name, size in known.items()}).label
+    return settle_known(grid.strategy(locate_row(grid, row)), chosen).label

@@ -5,6 +5,13 @@ from collections.abc import Sequence
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.units import format_quantity
+from paradl.sweep.answers.numbers import read_range
+from paradl.sweep.answers.types.questions import (
+    BottleneckRow,
+    NeedRow,
+    ProvisionRow,
+    SensitivityRow,
+)
 from paradl.sweep.cells.reader import CHOSEN
 from paradl.sweep.text.columns import (
     INTERVAL,
@@ -20,7 +27,7 @@ from paradl.sweep.text.tables import print_text, shorten_label, show, show_rows
 FIRST = 10
 
 
-def show_bottlenecks(rows: Sequence[Row], form: Format, every: bool) -> None:
+def show_bottlenecks(rows: Sequence[BottleneckRow], form: Format, every: bool) -> None:
     """Print a sentence on each strategy, then a line per cell."""
     # Rows ascend in p, so this keeps each strategy's largest p, where its bottleneck shows most.
     largest = {row["strategy"]: row for row in rows if row["feasible"]} if form == "table" else {}
@@ -30,19 +37,19 @@ def show_bottlenecks(rows: Sequence[Row], form: Format, every: bool) -> None:
         sizes = (f"{name} {format_quantity(size, 'B')}" for name, size in parts if size)
         print_text(
             f"{row.get('layout') or settle_label(row)} on {row['pe']:,}: {row['sentence']}{kind} "
-            f"Memory {write_memory(row)}: {', '.join(sizes)}."
+            f"Memory {write_memory(row['memory'], row['memory_capacity'])}: {', '.join(sizes)}."
         )
     show_rows(rows, form, every, _describe_bottleneck)
 
 
-def _describe_bottleneck(row: Row) -> Row:
+def _describe_bottleneck(row: BottleneckRow) -> Row:
     """Make a table line: the largest term and its share of the time."""
     # Table III has no draws, and so no interval.
-    interval = None
-    if row.get("share_p10") is not None:
-        interval = f"{100 * row['share_p10']:.0f} to {100 * row['share_p90']:.0f}%"
+    low, high = read_range(row, "share")
+    interval = None if low is None or high is None else f"{100 * low:.0f} to {100 * high:.0f}%"
+    fields: Row = row
     chosen = {
-        name: row[column] if f"{name}=best" in row["strategy"] else None
+        name: fields[column] if f"{name}=best" in row["strategy"] else None
         for name, column in CHOSEN.items()
     }
     return {
@@ -60,12 +67,12 @@ def _describe_bottleneck(row: Row) -> Row:
     }
 
 
-def show_sensitivities(rows: Sequence[Row], form: Format, every: bool) -> None:
+def show_sensitivities(rows: Sequence[SensitivityRow], form: Format, every: bool) -> None:
     """Print a line per parameter, the largest gain first; ten per cell without --all."""
     if form != "table":
         show(rows, form)
         return
-    cells: dict[str, list[Row]] = {}
+    cells: dict[str, list[SensitivityRow]] = {}
     # Grouped by cell: ten parameters of the first cell would hide those of all others.
     for row in rows:
         cells.setdefault(str(_take_place(row)), []).append(row)
@@ -75,7 +82,7 @@ def show_sensitivities(rows: Sequence[Row], form: Format, every: bool) -> None:
     show_rows(kept, form, every, _describe_sensitivity, left_out=len(rows) - len(kept))
 
 
-def _write_gain(row: Row) -> str:
+def _write_gain(row: SensitivityRow) -> str:
     """State the upgrade that gains most."""
     words = row["parameter"].replace("_", " ")
     if not row["change"]:
@@ -83,7 +90,7 @@ def _write_gain(row: Row) -> str:
     return f"The largest gain: {words} {row['upgrade']} takes {-row['change']:.1%} off the time."
 
 
-def _describe_sensitivity(row: Row) -> Row:
+def _describe_sensitivity(row: SensitivityRow) -> Row:
     return {
         **_take_place(row),
         "parameter": row["parameter"],
@@ -94,26 +101,27 @@ def _describe_sensitivity(row: Row) -> Row:
     }
 
 
-def describe_provision(row: Row) -> Row:
+def describe_provision(row: ProvisionRow) -> Row:
     """Make a table line for a strategy: the fewest PEs that it needs."""
-    time, odds, is_layout = row["train_time"], row["holds"], row.get("layout") is not None
-    chosen = {} if is_layout else {"group": row["group_size"]}
+    time, odds, layout = row["train_time"], row["holds"], row.get("layout")
+    chosen = {} if layout else {"group": row["group_size"]}
+    fields: Row = row
     asked = ("pe", "train_time", "holds", "pe_hours", "cost", "reason")
     left = ("layout", "degrees", "replicas", "segment_count", "group_size", *asked)
     return {
-        **{key: row[key] for key in LABELS},
-        "strategy": row["layout"] if is_layout else shorten_label(row["strategy"]),
+        **{key: fields[key] for key in LABELS},
+        "strategy": layout or shorten_label(row["strategy"]),
         "pe": row["pe"],
         "time": None if time is None else format_quantity(time, "s", 3),
         "P(deadline met)": None if odds is None else f"{odds:.0%}",
-        **{key: row[key] for key in ("pe_hours", "cost") if key in row},
+        **{key: fields[key] for key in ("pe_hours", "cost") if key in row},
         **chosen,
         **{key: value for key, value in row.items() if key not in (*LABELS, *left)},
         "reason": row["reason"],
     }
 
 
-def describe_need(row: Row) -> Row:
+def describe_need(row: NeedRow) -> Row:
     """Make a table line for a cell: the system's value of a parameter, and the one it needs."""
     return {
         **_take_place(row),
@@ -124,16 +132,17 @@ def describe_need(row: Row) -> Row:
     }
 
 
-def _describe_ends(row: Row) -> str | None:
+def _describe_ends(row: NeedRow) -> str | None:
     """Describe the 80 % interval of the needed value, or of the best efficiency reached."""
-    if row.get("met_probability") is None:
+    met = row.get("met_probability")
+    if met is None:
         return None
     # No value reaches the goal: the interval is that of the best efficiency.
     if str(row["reason"]).startswith("never"):
-        return " to ".join(f"{row[f'efficiency_p{percent}']:.0%}" for percent in (10, 90))
-    met, ends = row["met_probability"], [row[f"needed_p{percent}"] for percent in (10, 90)]
+        return " to ".join(f"{end or 0.0:.0%}" for end in read_range(row, "efficiency"))
+    ends = read_range(row, "needed")
     # An end is missing if no value is enough in a tenth of the draws, or if any value is.
-    if ends == [None, None] and met >= 0.1:
+    if ends == (None, None) and met >= 0.1:
         return None if met >= 0.9 else "any to never"
     missing = "any" if met >= 0.9 else "never"
     return " to ".join(
@@ -145,7 +154,7 @@ def _take_place(row: Row) -> Row:
     """Return a row's labels and axes, which say which cell it is about."""
     kept = (*LABELS, "precision", "software", *PARAMETERS)
     labels = {key: value for key, value in row.items() if key in kept}
-    return labels | {"strategy": shorten_label(row["strategy"])}
+    return labels | {"strategy": shorten_label(str(row["strategy"]))}
 
 
 def settle_label(row: Row) -> str:

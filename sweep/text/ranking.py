@@ -3,18 +3,29 @@
 import itertools
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import cast
 
 from paradl.grids.entries.parameters import GIVEN, PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
 from paradl.kernels.names.flags import TIGHT
+from paradl.sweep.answers.numbers import read_range
+from paradl.sweep.answers.objectives import Goal
 from paradl.sweep.answers.system_settings import PLACES
-from paradl.sweep.cells.selection import write_value
+from paradl.sweep.answers.types.questions import (
+    CrossoverRow,
+    LimitsRow,
+    ParetoRow,
+    RankingRow,
+    RegretRow,
+)
+from paradl.sweep.cells.selection import read_axis, write_value
+from paradl.sweep.configurations.rates import NO_RATES
 from paradl.sweep.text.columns import (
     INTERVAL,
     Ranged,
+    Time,
     find_range,
     format_cell,
     format_coordinate,
@@ -54,7 +65,7 @@ FRONT = 12  # rows of a long front
 LISTED = 3  # scenarios in a cell of a regret; of more values only the ends
 
 
-def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = True) -> None:
+def show_ranking(rows: Sequence[RankingRow], form: Format, goal: Goal, every: bool = True) -> None:
     """Print the answer of `best`: the feasible strategies, then the losers.
 
     every: print all rankings in full. Otherwise layouts of the same degrees are one line, and of a
@@ -64,8 +75,9 @@ def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = Tru
         show(rows, form)
         return
     allowed = [row for row in rows if row["feasible"]]
+    plain: Sequence[Row] = rows
     given = [
-        name for name in _list_given(_list_axes(rows[0])) if len({row[name] for row in rows}) > 1
+        name for name in _list_given(_list_axes(rows[0])) if len({row[name] for row in plain}) > 1
     ]
     whole = every or not given or len(allowed) <= SCREENFUL
     # A sweep over a bandwidth has a ranking for each value: the winners are what to compare.
@@ -88,7 +100,7 @@ def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = Tru
             )
 
 
-def _show_losers(rows: Sequence[Row], whole: bool) -> None:
+def _show_losers(rows: Sequence[RankingRow], whole: bool) -> None:
     if not rows:
         return
     shown = rows if whole else rows[:SCREENFUL]
@@ -100,82 +112,92 @@ def _show_losers(rows: Sequence[Row], whole: bool) -> None:
     tell_more(len(rows) - len(shown))
 
 
-def _gather_alike(rows: Sequence[Row]) -> list[list[Row]]:
+def _gather_alike(rows: Sequence[RankingRow]) -> list[list[RankingRow]]:
     """Gather layouts that differ in settings alone: degrees decide, settings mostly tie."""
-    families: dict[object, list[Row]] = {}
+    families: dict[object, list[RankingRow]] = {}
     for number, row in enumerate(rows):
-        is_layout = "hfu" in row and row.get("degrees")
-        place = [row[key] for key in (*LABELS[:3], *_list_axes(row))]
-        key = (*place, *row["degrees"].items()) if is_layout else number
+        degrees, fields = row.get("degrees"), cast(Row, row)
+        place = [fields[key] for key in (*LABELS[:3], *_list_axes(row))]
+        key = (*place, *degrees.items()) if "hfu" in row and degrees else number
         families.setdefault(key, []).append(row)
     return [*families.values()]
 
 
-def _describe_winner(row: Row, goal: str, alike: int) -> Row:
+def _describe_winner(row: RankingRow, goal: Goal, alike: int) -> Row:
     """Make the table line of a feasible row: what was asked comes first, since tables are cut at
     the right. alike: layouts of the same degrees that are not shown.
     """
     # Axes of the machine come before the strategy, those chosen for it behind it.
-    axes, is_layout = _list_axes(row), "hfu" in row
+    axes, is_layout, fields = _list_axes(row), "hfu" in row, cast(Row, row)
     given = _list_given(axes)
     trains = row.get("train_time") is not None
-    time = "train_time" if trains else "iteration_time" if is_layout else "epoch_time"
+    time: Time = "train_time" if trains else "iteration_time" if is_layout else "epoch_time"
     money = [key for key in ("cost", "pe_hours") if key == goal or (key == "cost" and key in row)]
     degrees = row.get("degrees") or {}
     rate = "tokens_per_pe_second" if is_layout else "samples_per_pe_second"
     return {
-        **{key: row[key] for key in ("rank", *LABELS[:3], *given)},
-        **({"layout": row["layout"]} if is_layout else {"strategy": _shorten(row)}),
+        **{key: fields[key] for key in ("rank", *LABELS[:3], *given)},
+        **(
+            {"layout": row["layout"]} if is_layout else {"strategy": shorten_label(row["strategy"])}
+        ),
         **({"alike": f"+{alike}"} if alike else {}),
-        **{key: row[key] for key in axes if key not in given},
-        **{key: row[key] for key in money},
+        **{key: fields[key] for key in axes if key not in given},
+        **{key: fields[key] for key in money},
         time: find_range(row, time),
         "MFU": format_percent(row["mfu"]),
         "memory": row["memory"],
         "marks": [*row["limit"], *(name for name in row.get("remarks", ()) if name == TIGHT)]
         or None,
-        HEADS[rate]: row[rate],
+        HEADS[rate]: fields[rate],
         # A layout's words say its degrees.
-        **({} if is_layout else {HEADS[key]: row[key] for key in ("group_size", "segment_count")}),
+        **(
+            {}
+            if is_layout
+            else {HEADS[key]: fields[key] for key in ("group_size", "segment_count")}
+        ),
         "degrees": None
         if is_layout
         else " x ".join(f"{name} {n}" for name, n in degrees.items()) or None,
-        **{key: row.get(key) for key in SHOWN},
+        **{key: fields.get(key) for key in SHOWN},
         "iteration_time": row["iteration_time"] if time != "iteration_time" else find_range(row),
         "runs with": ", ".join(row.get("runs_with", ())) or None,
     }
 
 
-def _shorten(row: Row) -> str:
-    return shorten_label(row["strategy"])
-
-
-def _write_headline(rows: Sequence[Row], goal: str) -> str:
+def _write_headline(rows: Sequence[RankingRow], goal: Goal) -> str:
     """State the best of all rankings, and what it reaches."""
-    row = min(rows, key=lambda row: row[goal])
-    axes = (write_value(axis, row[axis]) for axis in _list_axes(row) if axis not in ("pe", "batch"))
+    row = min(rows, key=lambda row: row.get(goal) or 0.0)
+    axes = (
+        write_value(axis, read_axis(row, axis))
+        for axis in _list_axes(row)
+        if axis not in ("pe", "batch")
+    )
     where = ", ".join([row["system"], *axes])
     spent = {"cost": "cost {}, ", "pe_hours": "{} PE-hours, "}.get(goal, "")
     return (
-        f"{WORDS[goal]}: {_shorten(row)} on {format_count(row['pe'], 'PE')} of {where}: "
-        f"{spent.format(format_cell(row[goal]))}{write_summary(row)}"
+        f"{WORDS[goal]}: {shorten_label(row['strategy'])} on {format_count(row['pe'] or 0, 'PE')} "
+        f"of {where}: {spent.format(format_cell(row.get(goal)))}"
+        f"{write_summary(row, find_range(row))}"
     )
 
 
 def show_front(
-    rows: Sequence[Row], form: Format, every: bool, describe: Callable[[list[Any]], str]
+    rows: Sequence[ParetoRow],
+    form: Format,
+    every: bool,
+    describe: Callable[[Sequence[ParetoRow]], str],
 ) -> None:
     """Print a front of `pareto`, thinned unless `every`. describe: its sentence."""
     if form != "table":
         show(rows, form)
         return
-    kept: list[Row] = []
+    kept: list[ParetoRow] = []
     fronts = [[*front] for _, front in itertools.groupby(rows, itemgetter("model", "dataset"))]
     for front in fronts:
         name = f"{front[0]['model']}: " if len(fronts) > 1 else ""
         print_text(f"{name}{describe(front)}")
         kept += front if every else [front[at] for at in _thin(len(front), FRONT)]
-    print_table([{**row, "strategy": _shorten(row)} for row in kept])
+    print_table([{**row, "strategy": shorten_label(row["strategy"])} for row in kept])
     tell_more(len(rows) - len(kept))
 
 
@@ -189,43 +211,44 @@ def _thin(count: int, most: int) -> list[int]:
     return sorted({min(count - round(step), count - 1) for step in steps})
 
 
-def describe_losers(rows: Sequence[Row]) -> str:
+def describe_losers(rows: Sequence[RankingRow]) -> str:
     """List the limits that forbid the losers, for the end of a message."""
     reasons = dict.fromkeys(reason for row in rows for reason in row["limit"])
     return f": {', '.join(reasons)}" if reasons else ""
 
 
-def _describe_chance(row: Row, second: Row, given: Sequence[str]) -> str:
+def _describe_chance(row: RankingRow, second: RankingRow, given: Sequence[str]) -> str:
     """State the probability that a row beats the next one."""
     first, other = shorten_label(row["strategy"]), shorten_label(second["strategy"])
-    chance = row["faster_than_next"]
+    chance = row.get("faster_than_next") or 0.0
     # Draws are a sample: neither 0 % nor 100 % is certain.
     odds = f"{chance:.0%}" if 0.01 <= chance < 0.995 else "over 99%" if chance > 0.5 else "under 1%"
-    values = (f"{name} {write_value(name, row[name])}" for name in given)
+    values = (f"{name} {write_value(name, read_axis(row, name))}" for name in given)
     where = ", ".join([row["system"], *values])
     return f"{first} is faster than {other} with a probability of {odds} ({where})."
 
 
-def _describe_loser(row: Row) -> Row:
+def _describe_loser(row: RankingRow) -> Row:
     """Make the table line of a loser: its most nearly feasible cell, and what would help."""
-    labels = {name: row[name] for name in LABELS} | {"strategy": shorten_label(row["strategy"])}
+    fields: Row = row
+    labels = {name: fields[name] for name in LABELS} | {"strategy": shorten_label(row["strategy"])}
     axes, rejection = _list_axes(row), row["rejection"]
     # Without --why of a store, nothing was computed about losers.
     if rejection is None:
-        return labels | {name: row[name] for name in _list_given(axes)} | {"why": row["limit"]}
+        return labels | {name: fields[name] for name in _list_given(axes)} | {"why": row["limit"]}
     needed, capacity = (
-        None if rejection.get(key) is None else format_quantity(rejection[key], "B")
-        for key in ("memory", "memory_capacity")
+        None if size is None else format_quantity(size, "B")
+        for size in (rejection["memory"], rejection["memory_capacity"])
     )
     reasons = [
         f"memory {needed} of {capacity}" if reason == "memory" else reason
         for reason in rejection["limit"]
     ]
     changes = (
-        f"{name}={format_quantity(value, 'B') if name == 'memory_capacity' else value}"
+        f"{name}={format_cell(value, 'B') if name == 'memory_capacity' else value}"
         for name, value in rejection["changes"].items()
     )
-    nearest = {name: rejection[name] for name in axes if name in rejection}
+    nearest = {name: value for name, value in rejection.items() if name in axes}
     return {**labels, **nearest, "why": reasons, "feasible with": " or ".join(changes) or None}
 
 
@@ -246,14 +269,16 @@ def _list_axes(row: Row) -> list[str]:
     return keys[keys.index("strategy") + 1 : keys.index("replicas")]
 
 
-def describe_regret(over: str, row: Row) -> Row:
+def describe_regret(over: str, row: RegretRow) -> Row:
     """Make a table line for a strategy: its slowdowns. over: the uncertain input."""
-    settings = [row[key] for key in PLACES["worst_at"] if row.get(key) is not None]
+    known = (row.get("worst_precision"), row.get("worst_software"))
+    settings = [setting for setting in known if setting is not None]
     worst = None if row["worst_at"] is None else format_coordinate(over, row["worst_at"])
     return {
-        **{REGRETS.get(key, key): row[key] for key in row if key not in PLACES["worst_at"]},
-        **{REGRETS[key]: _write_slowdown(row[key]) for key in row if key in REGRETS},
-        "strategy": _shorten(row),
+        **{REGRETS.get(key, key): n for key, n in row.items() if key not in PLACES["worst_at"]},
+        REGRETS["worst_loss"]: _write_slowdown(row["worst_loss"]),
+        REGRETS["mean_loss"]: _write_slowdown(row["mean_loss"]),
+        "strategy": shorten_label(row["strategy"]),
         "worst_at": f"{worst} ({', '.join(settings)})" if settings and worst else worst,
         "infeasible_at": _write_scenarios(over, row["infeasible_at"]) or None,
     }
@@ -266,7 +291,7 @@ def _write_slowdown(loss: float | None) -> str | None:
     return f"{loss:.1%}" if loss < 1 else f"{format_cell(1 + loss)} x"
 
 
-def _write_scenarios(over: str, values: Sequence[Any]) -> str:
+def _write_scenarios(over: str, values: Sequence[object]) -> str:
     texts = [format_coordinate(over, value) for value in values]
     if len(texts) <= LISTED:
         return ", ".join(texts)
@@ -286,7 +311,7 @@ FOLDED = (
 )
 
 
-def show_limits(rows: Sequence[Row], form: Format, sentence: str, left_out: int = 0) -> None:
+def show_limits(rows: Sequence[LimitsRow], form: Format, sentence: str, left_out: int = 0) -> None:
     """Print the answer of `limits`, feasible rows first. left_out: rows that are not given."""
     if form != "table" or not rows:
         show(rows, form)
@@ -296,40 +321,40 @@ def show_limits(rows: Sequence[Row], form: Format, sentence: str, left_out: int 
     tell_more(left_out)
 
 
-def _describe_limit(row: Row) -> Row:
+def _describe_limit(row: LimitsRow) -> Row:
     """Make a table line: a time has its interval, a PE count its range."""
-    line: dict[str, Any] = {}
+    line: dict[str, object] = {}
     for key, value in row.items():
-        if key.endswith(("_p10", "_p90")):
+        if key.endswith(("_p10", "_p90")) or key in NO_RATES:
             continue
-        low, high = row.get(f"{key}_p10"), row.get(f"{key}_p90")
+        low, high = read_range(row, key)
         line[key] = value or None if key == "marks" else value
         # A range of a single value adds nothing.
         if key in COUNTS and (low, high) != (None, None) and not low == value == high:
             texts = ("none" if count is None else f"{count:,}" for count in (value, low, high))
             line[key] = "{} ({} to {})".format(*texts)
         if key in TIMES:
-            line[key] = Ranged(value, low, high)
-    rates = {
-        "samples/s/PE": line.pop("samples_per_pe_second"),
-        "MFU": format_percent(line.pop("mfu")),
+            line[key] = Ranged(cast(float | None, value), low, high)
+    return {
+        **line,
+        "strategy": shorten_label(row["strategy"]),
+        "samples/s/PE": row["samples_per_pe_second"],
+        "MFU": format_percent(row["mfu"]),
     }
-    del line["samples_per_second"]
-    return line | {"strategy": _shorten(row)} | rates
 
 
-def describe_crossover(row: Row) -> Row:
+def describe_crossover(row: CrossoverRow) -> Row:
     """Make a table line for a pair: where one becomes faster, or why it never does."""
     # Several: strategies overtake each other back and forth, since groups have to divide p.
     at = [format_value(row["along"], value) for value in row["at"]]
     rest = f" and {len(at) - CROSSOVERS} more" if len(at) > CROSSOVERS else ""
-    line = {key: value for key, value in row.items() if key not in FOLDED}
-    line |= {name: shorten_label(row[name]) for name in ("strategy", "over")}
+    line: dict[str, object] = {key: n for key, n in row.items() if key not in FOLDED}
+    line |= {"strategy": shorten_label(row["strategy"]), "over": shorten_label(row["over"])}
     line[f"faster from {row['along']}"] = (
         f"{', '.join(at[:CROSSOVERS])}{rest}" if at else row["reason"]
     )
     odds = row.get("crosses_probability")
-    ends = (row.get(f"first_p{percent}") for percent in (10, 90))
+    ends = read_range(row, "first")
     # In some draws one never overtakes the other, whatever the parameter.
     texts = ("never" if end is None else format_value(row["along"], end) for end in ends)
     line[INTERVAL] = " to ".join(dict.fromkeys(texts)) if odds else None

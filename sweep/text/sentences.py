@@ -6,17 +6,20 @@ These have rows and a first chart of their own, too.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Literal
+from typing import Any, Literal
 
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
-from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import Goal
+from paradl.sweep.answers.types.questions import LimitsRow, ParetoRow, ProvisionRow
 from paradl.sweep.questions.limits import END, pick_furthest, weigh_reach
 from paradl.sweep.questions.pareto import find_knee
 from paradl.sweep.text.columns import format_cell
 from paradl.sweep.text.names import write_stop
 from paradl.sweep.text.tables import shorten_label
+
+# A row of a page's tables: of an answer, with what the page adds.
+Row = Mapping[str, Any]
 
 DIGITS = 2  # of numbers in sentences
 FULL = 0.95  # of the memory: a little more than predicted, and the configuration does not run
@@ -130,32 +133,31 @@ class Asked:
     title: str
     meaning: str
     rows: Sequence[Row]
-    describe: Callable[[Sequence[Row]], str]
+    describe: Callable[[Sequence[Any]], str]
     x: tuple[str, str]
     columns: Mapping[str, str]
     y: tuple[str, str] | None = None
     replaces: Literal["limits", "trade", ""] = ""
     opening: Row | None = None
 
-    def keep(self, row: Row, place: Sequence[str]) -> Row:
+    def keep(self, row: Row, place: Sequence[str]) -> dict[str, object]:
         """Keep the fields of a row that the page shows, or selects by."""
         names = {*place, "strategy", "pe", self.x[0], *self.columns}
         return {name: row[name] for name in sorted(names) if name in row}
 
 
-def ask_limits(rows: Sequence[Row]) -> Asked:
+def ask_limits(rows: Sequence[LimitsRow]) -> Asked:
     """Make the question how far strategies scale; rows: of `list_limits`, several per strategy."""
-    best = pick_furthest(rows)
-    kept = [row | {"stop": write_stop(row["forbidden_by"])} for row in best]
+    kept = [{**row, "stop": write_stop(row["forbidden_by"])} for row in pick_furthest(rows)]
 
-    def describe(rows: Sequence[Row]) -> str:
+    def describe(rows: Sequence[LimitsRow]) -> str:
         row = max(rows, key=weigh_reach)
         if not row["largest_pe"]:
             return "No strategy is feasible at any number of PEs here."
         where = f" of {row['system']}" if len({other["system"] for other in rows}) > 1 else ""
         reached = f"up to {row['efficient_pe']:,.0f}" if row["efficient_pe"] else "none of them"
-        end = f"stops there: {row['stop']}"
-        if row["stop"] == END:
+        end = f"stops there: {write_stop(row['forbidden_by'])}"
+        if row["forbidden_by"] == END:
             end = "may scale further: that was the largest number of PEs asked about"
         return (
             f"{shorten_label(row['strategy'])} scales furthest, to {row['largest_pe']:,.0f} PEs"
@@ -180,14 +182,14 @@ def ask_limits(rows: Sequence[Row]) -> Asked:
     )
 
 
-def ask_pareto(rows: Sequence[Row], objective: str, against: str) -> Asked:
+def ask_pareto(rows: Sequence[ParetoRow], objective: str, against: str) -> Asked:
     """Make the question which configurations none beats; rows: of `pareto`."""
     x = against.replace("-", "_")
     title = {"pe": "PEs", "pe_hours": "PE-hours"}.get(x, x)
     traded, axis = TRADED[objective]
 
-    def describe(rows: Sequence[Row]) -> str:
-        front = [row | {"name": row["strategy"]} for row in rows]
+    def describe(rows: Sequence[ParetoRow]) -> str:
+        front: list[Row] = [{**row, "name": row["strategy"]} for row in rows]
         front.sort(key=itemgetter(objective, x))
         knee = find_knee(*([row[name] for row in front] for name in (objective, x)))
         words = [
@@ -226,7 +228,7 @@ def _write_number(name: str, row: Row) -> str:
     return f"{value:,.0f} PEs" if name == "pe" else f"{brief(value)} {name.replace('pe_', 'PE-')}"
 
 
-def ask_provision(rows: Sequence[Row], seconds: float, epochs: float | None) -> Asked:
+def ask_provision(rows: Sequence[ProvisionRow], seconds: float, epochs: float | None) -> Asked:
     """Make the question how few PEs meet a deadline [s]; rows: of `list_provisions`."""
     stated = {epochs} if epochs else {row["epochs"] for row in rows if row["epochs"]}
     task = "train to the target"
@@ -234,19 +236,20 @@ def ask_provision(rows: Sequence[Row], seconds: float, epochs: float | None) -> 
         task = "train 1 epoch" if stated == {1.0} else f"train {epochs:g} epochs"
     deadline = write_time(seconds)
 
-    def describe(rows: Sequence[Row]) -> str:
+    def describe(rows: Sequence[ProvisionRow]) -> str:
         met = [row for row in rows if row["pe"] is not None]
         if not met:
             reasons = "; ".join(f"{row['strategy']}: {row['reason']}" for row in rows)
             return f"Nothing here can {task} within {deadline}: {reasons}."
         row = min(met, key=itemgetter("pe"))
+        hours, time = format_cell(row["pe_hours"]), write_time(row["train_time"] or 0.0)
         cost = f", costing {format_cell(row['cost'])}" if row.get("cost") else ""
         strategy = row.get("layout") or shorten_label(row["strategy"])
         odds = "" if row["holds"] is None else f"; the deadline is met with {row['holds']:.0%}"
         return (
-            f"To {task} within {deadline} takes {format_count(row['pe'], 'PE')} of "
+            f"To {task} within {deadline} takes {format_count(row['pe'] or 0, 'PE')} of "
             f"{row['system']}, with {strategy}, global batch {row['global_batch']:,.0f}: "
-            f"{write_time(row['train_time'])}, {format_cell(row['pe_hours'])} PE-hours{cost}{odds}."
+            f"{time}, {hours} PE-hours{cost}{odds}."
         )
 
     return Asked(

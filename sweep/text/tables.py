@@ -10,7 +10,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -33,6 +33,8 @@ from paradl.sweep.text.visible import escape_invisible, tell
 
 if TYPE_CHECKING:
     import pandas as pd
+
+R = TypeVar("R", bound=Row)
 
 MARGIN = " "
 GAPS = (3, 2)  # characters between two columns, and in a narrow table
@@ -103,7 +105,7 @@ def _write_words(row: Row) -> Row:
     return {
         key: PARAMETERS[key].write(value)
         if key in PARAMETERS and PARAMETERS[key].words and type(value) is int
-        else NAMES.get(value, value)
+        else NAMES.get(str(value), value)
         if key == "strategy"
         else value
         for key, value in row.items()
@@ -227,10 +229,10 @@ def show_sections(
 
 
 def show_rows(
-    rows: Sequence[Row],
+    rows: Sequence[R],
     form: Format,
     every: bool = False,
-    describe: Callable[[Row], Row] = dict,
+    describe: Callable[[R], Row] = dict,
     left_out: int = 0,
 ) -> None:
     """Print rows; a table shows a screenful unless `every`, and stderr counts the rest.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -16,16 +16,17 @@ from paradl.kernels.names.statistics import BEST, Objective
 from paradl.kernels.names.stored import PERCENTILES
 from paradl.kernels.oracle.answer import settle_choices
 from paradl.kernels.oracle.uncertainty import percentiles
-from paradl.sweep.answers.mapping import Row
-from paradl.sweep.answers.numbers import finite, name_percentiles, number, pick_range
-from paradl.sweep.cells.selection import locate_row
+from paradl.sweep.answers.numbers import finite, name_percentiles, number, pick_ends
+from paradl.sweep.answers.types.prediction import Interval, IntervalFields
+from paradl.sweep.answers.types.questions import LimitsRanges, LimitsRow
+from paradl.sweep.cells.selection import locate_row, read_axis
 from paradl.sweep.cells.space import Space, thin_values
 from paradl.sweep.configurations.row_cases import answer_expected, build_row_case
 from paradl.sweep.cube.variables import find_allowed
 from paradl.sweep.uncertainty.draws import draw_epochs, draw_times
 
 
-def list_intervals(grid: Grid, answer: Answer) -> Row:
+def list_intervals(grid: Grid, answer: Answer) -> IntervalFields:
     """Name of the calibration, 10th, 50th and 90th percentiles of the times [s per iteration], and
     notes on how the configuration exceeds the calibrated runs.
     """
@@ -70,7 +71,7 @@ def _list_extrapolation(grid: Grid, answer: Answer) -> list[str]:
     )
 
 
-def _list_training(answer: Answer) -> dict[str, dict[str, float | None]]:
+def _list_training(answer: Answer) -> dict[str, Interval]:
     """Percentiles of the epochs and of the time to the target [s], if a law is known."""
     if answer.epochs is None or answer.epochs_spread is None or answer.train_spread is None:
         return {}
@@ -91,10 +92,10 @@ def _list_far_batches(grid: Grid, answer: Answer) -> list[str]:
     return [f"epochs: a global batch of {batch:,.0f}, measured {law.smallest:,} to {law.largest:,}"]
 
 
-def _list_percentiles(time: float, sigma: float) -> dict[str, float | None]:
-    if not np.isfinite(time):
-        return {f"p{percent}": None for percent in PERCENTILES}
-    return {f"p{percent}": number(value) for percent, value in percentiles(time, sigma).items()}
+def _list_percentiles(time: float, sigma: float) -> Interval:
+    known = percentiles(time, sigma) if np.isfinite(time) else {}
+    p10, p50, p90 = (number(known[at]) if known else None for at in PERCENTILES)
+    return {"p10": p10, "p50": p50, "p90": p90}
 
 
 # Most PE counts of a line that are evaluated with each draw; longer lines are thinned.
@@ -102,43 +103,41 @@ MOST_COUNTS = 64
 
 
 def list_line_ranges(
-    space: Space, row: Mapping[str, Any], efficiency: float, objective: Objective
-) -> Row:
+    space: Space, row: LimitsRow, efficiency: float, objective: Objective
+) -> LimitsRanges:
     """10th and 90th percentiles of a row of `limits`: its time [s] and its best PE counts.
 
     The time has the percentiles of its interval. PE counts have those over draws: the fastest
     allowed count and the largest efficient one, or None. The space needs intervals.
     """
     names = BEST[objective]
-    pe = row[names["pe"]]
-    if pe is None:
-        keys = (names["time"], names["pe"], "efficient_pe")
-        return dict.fromkeys(name for key in keys for name in name_percentiles(key))
-    cell = {name: row[name] for name in space.grid.dims if name != "pe"}
+    fields: Mapping[str, object] = row
+    pe = fields[names["pe"]]
+    keys = [key for of in ("time", "pe") for key in name_percentiles(names[of])]
+    keys += name_percentiles("efficient_pe")
+    if not isinstance(pe, int):
+        return cast(LimitsRanges, dict.fromkeys(keys))
+    cell = {name: fields[name] for name in space.grid.dims if name != "pe"}
     times = name_percentiles(objective)
     outputs = compute_outputs(build_row_case(space.grid, cell | {"pe": pe}), names=times)
     # The row's own counts stay, so that draws may choose the ones that it states.
     counts = _thin(space.axes["pe"], [row["largest_pe"], pe, row["efficient_pe"]])
-    fastest, efficient = _draw_counts(space, cell, counts, efficiency, objective)
-    return {
-        **dict(
-            zip(
-                name_percentiles(names["time"]),
-                (finite(number(outputs[name])) for name in times),
-                strict=True,
-            )
-        ),
-        **pick_range(names["pe"], fastest, _write_count),
-        **pick_range("efficient_pe", efficient, _write_count),
-    }
+    drawn = _draw_counts(space, cell, counts, efficiency, objective)
+    ends = [finite(number(outputs[name])) for name in times]
+    ends += [end for counts in drawn for end in pick_ends(counts, _write_count)]
+    return cast(LimitsRanges, dict(zip(keys, ends, strict=True)))
 
 
 def _draw_counts(
-    space: Space, cell: Row, counts: Floats, efficiency: float, objective: Objective
+    space: Space,
+    cell: Mapping[str, object],
+    counts: Floats,
+    efficiency: float,
+    objective: Objective,
 ) -> tuple[Floats, Floats]:
     """Fastest PE count of each draw, and the largest efficient one, 0 for none."""
     grid, index = space.grid, locate_row(space.grid, cell)
-    values = {name: float(cell[name]) for name in grid.axes if name != "pe"}
+    values = {name: read_axis(cell, name) for name in grid.axes if name != "pe"}
     case = settle_choices(space.build_case(index, {**values, "pe": counts}))
     alone = space.build_case(index, {**values, "pe": 1.0}, space.grid.find_alone(index))
     if objective == "epoch_time":

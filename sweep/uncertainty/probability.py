@@ -4,6 +4,7 @@ Both configurations are evaluated with the same draws of uncertain parameters, s
 alike does not count. Errors of the oracle itself are independent of each other.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import NormalDist, fmean
 
@@ -19,54 +20,74 @@ from paradl.kernels.configuration.convergence import spread_ratio
 from paradl.kernels.names.statistics import Objective
 from paradl.kernels.names.stored import FREEDOM
 from paradl.kernels.oracle.uncertainty import draw_times, percentiles
-from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import PERCENTS, finite, name_percentiles, number
 from paradl.sweep.answers.objectives import Aim
+from paradl.sweep.answers.types.questions import PickedRow, RankingRanges
 from paradl.sweep.configurations.row_cases import build_row_case
 
+Ranked = tuple[int | None, PickedRow, float | None]
 
-def list_chances(grid: Grid, ranked: list[Row], aim: Aim) -> list[Row]:
+
+def list_chances(grid: Grid, ranked: Sequence[Ranked], aim: Aim) -> list[RankingRanges]:
     """10th and 90th percentiles of each row's time [s], and `faster_than_next` of the first row.
 
     It is the probability of taking less time than the next rank. Times are those to the target if
-    the rows have one, else those per epoch.
+    the rows have one, else those per epoch. ranked: ranks, rows, and the spreads of the logarithms
+    of times, where known.
     """
-    unsure = grid.ask_intervals()
-    trains = any(row["trains"] for row in ranked)
-    objective: Objective = "train_time" if trains else "epoch_time"
-    allowed = [row for row in ranked if row["feasible"]]
+    unsure, objective = grid.ask_intervals(), find_objective(ranked)
     # Rows of one rank choose the same layout, so the rival is the first of the next rank.
-    rivals = allowed[:1] + [row for row in allowed if row["rank"] != allowed[0]["rank"]][:1]
+    first_of_rank = {rank: row for rank, row, _ in reversed(ranked) if row["feasible"]}
+    rivals = [first_of_rank[rank] for rank in sorted(filter(None, first_of_rank))[:2]]
     by_time = len(rivals) == 2 and aim.summarised is not None
     first = find_chance(grid, rivals[0], rivals[1], objective) if by_time else None
     return [
-        _list_percentiles(unsure, row, objective) | {"faster_than_next": None if n else first}
-        for n, row in enumerate(ranked)
+        _name_ranges(
+            objective, _list_percentiles(unsure, row, spread, objective), None if n else first
+        )
+        for n, (_, row, spread) in enumerate(ranked)
     ]
 
 
-def list_nothing(trains: bool) -> Row:
+def list_nothing(ranked: Sequence[Ranked]) -> list[RankingRanges]:
     """The keys of `list_chances`, with None as values."""
-    names = name_percentiles("train_time" if trains else "epoch_time")
-    return dict.fromkeys((*names, "faster_than_next"))
+    return [_name_ranges(find_objective(ranked), (None, None), None) for _ in ranked]
 
 
-def _list_percentiles(grid: Grid, row: Row, objective: Objective) -> Row:
+def find_objective(ranked: Sequence[Ranked]) -> Objective:
+    """The time of rows whose percentiles they have."""
+    return "train_time" if any(row.get("epochs") for _, row, _ in ranked) else "epoch_time"
+
+
+def _name_ranges(
+    objective: Objective, ends: tuple[float | None, float | None], chance: float | None
+) -> RankingRanges:
+    low, high = ends
+    if objective == "train_time":
+        return {"train_time_p10": low, "train_time_p90": high, "faster_than_next": chance}
+    return {"epoch_time_p10": low, "epoch_time_p90": high, "faster_than_next": chance}
+
+
+def _list_percentiles(
+    grid: Grid, row: PickedRow, spread: float | None, objective: Objective
+) -> tuple[float | None, float | None]:
     names = name_percentiles(objective)
-    if not row["feasible"]:
-        return dict.fromkeys(names)
-    if row["spread"] is not None:
-        known = percentiles(row[objective], row["spread"])
-        return {name: number(known[at]) for name, at in zip(names, PERCENTS, strict=True)}
-    values = compute_outputs(build_row_case(grid, row), names=names)
-    return {name: finite(number(values[name])) for name in names}
+    time = row.get(objective)
+    if time is None:
+        return None, None
+    values = (
+        compute_outputs(build_row_case(grid, row), names=names)
+        if spread is None
+        else dict(zip(names, (percentiles(time, spread)[at] for at in PERCENTS), strict=True))
+    )
+    low, high = (finite(number(values[name])) for name in names)
+    return low, high
 
 
-def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epoch_time") -> float:
-    """Mean over draws of the probability that `first` takes less time than `second`.
-
-    Both are rows of `best`.
-    """
+def find_chance(
+    grid: Grid, first: PickedRow, second: PickedRow, objective: Objective = "epoch_time"
+) -> float:
+    """Mean over draws of the probability that `first` takes less time than `second`."""
     cases = [build_row_case(grid.ask_intervals(), row) for row in (first, second)]
     unsure = 0.0  # spread of the ratio of their epochs
     if objective == "epoch_time":

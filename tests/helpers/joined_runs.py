@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 from joined_words import BUBBLES, NETWORKS, OWN, PAIRS, Network, Pair, Words
+from open_answers import predict_grid
 
 import paradl
 from paradl.grids.design_space import Configuration
@@ -33,7 +34,6 @@ from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.terms import TERMS
 from paradl.sweep.cube.variables import name_limits
-from paradl.sweep.questions.predict import predict_grid
 
 GROUPS = ("times", "epoch", "terms", "memory", "parts", "batch", "limit")
 Answer = dict[str, Any]

@@ -1,6 +1,6 @@
 """Rows of the commands that list the catalogue."""
 
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from paradl.sweep.answers.types import words
 from paradl.sweep.answers.types.facts import AnswerType, Bytes, Fact, state_parameter
@@ -31,6 +31,27 @@ class DatasetRow(TypedDict):
     source: words.Source
 
 
+class CollectiveLine(TypedDict):
+    """Measured latency and bandwidth of a ring's step, one of the lines whose least time counts."""
+
+    latency: Annotated[float, Fact("start-up of a step", "s")]
+    bandwidth: Annotated[float, Fact("bus bandwidth", "B/s")]
+
+
+class LevelRow(TypedDict):
+    """A level of a machine's network."""
+
+    latency: Annotated[float, Fact("start-up of a message", "s")]
+    bandwidth: Annotated[float, Fact("bandwidth of a PE's links", "B/s")]
+    name: Annotated[str, "the level's name"]
+    pes: Annotated[int, "PEs that it spans"]
+    oversubscription: Annotated[float, "bandwidth of its links over that to the next level"]
+    collectives: (
+        Annotated[dict[str, list[CollectiveLine] | None], "measured collectives by name"] | None
+    )
+    switch_latency: Annotated[float, Fact("start-up of a collective that switches sum", "s")] | None
+
+
 class SystemRow(TypedDict):
     """Row of `list systems`."""
 
@@ -43,7 +64,7 @@ class SystemRow(TypedDict):
     watts: Annotated[float, Fact("power limit of a PE's board", "W")] | None
     pes_per_node: Annotated[int, "PEs per node"]
     links_per_node: Annotated[int, "network links per node"] | None
-    levels: Annotated[list[dict[str, Any]], "levels of the network, the innermost first"]
+    levels: Annotated[list[LevelRow], "levels of the network, the innermost first"]
     source: Annotated[str, "where the figures come from"]
 
 

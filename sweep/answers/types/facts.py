@@ -22,7 +22,6 @@ from typing import (
 )
 
 from paradl.grids.entries.parameters import PARAMETERS
-from paradl.sweep.answers.numbers import PERCENTS, name_percentiles
 from paradl.sweep.cube.variables import DERIVED, VARIABLES
 
 Schema = dict[str, Any]
@@ -35,18 +34,18 @@ class Fact:
     """Meaning of a field, and the unit of its numbers.
 
     scaled: tables write the number with an SI prefix. names: allowed texts, or keys of a mapping.
+    open: nested rows may have further keys, the axes of their cube.
     """
 
     meaning: str = ""
     unit: str = "1"
     scaled: bool = False
     names: tuple[str, ...] = ()
+    open: bool = False
 
 
 Seconds = Annotated[float, Fact(unit="s", scaled=True)]
 Bytes = Annotated[float, Fact(unit="B", scaled=True)]
-# Marks a field `x` that also has `x_p10` and `x_p90` in answers with draws.
-RANGED = "ranged"
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,6 @@ class Field:
     fact: Fact
     nullable: bool = False
     optional: bool = False
-    ranged: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,16 +84,9 @@ def state_variable(name: str, unit: str = "1") -> Fact:
 
 @cache  # both sets of units of tables ask for all answers
 def list_fields(answer: type) -> dict[str, Field]:
-    """Fields of an answer by name, each followed by its percentiles if it has some."""
-    fields: dict[str, Field] = {}
-    for name, hint in get_type_hints(answer, include_extras=True).items():
-        field = fields[name] = _read_field(hint)
-        if not field.ranged:
-            continue
-        for key, percent in zip(name_percentiles(name), PERCENTS, strict=True):
-            fact = replace(field.fact, meaning=f"{percent}th percentile: {field.fact.meaning}")
-            fields[key] = Field(field.kind, fact, nullable=True, optional=True)
-    return fields
+    """Fields of an answer by name."""
+    hints = get_type_hints(answer, include_extras=True)
+    return {name: _read_field(hint) for name, hint in hints.items()}
 
 
 def _read_field(hint: Any) -> Field:
@@ -110,9 +101,9 @@ def _read_field(hint: Any) -> Field:
     kind, *notes = arguments
     fact = next((note for note in notes if isinstance(note, Fact)), Fact())
     # The field's meaning follows that of its shared type, and replaces it.
-    for text in (note for note in notes if isinstance(note, str) and note != RANGED):
+    for text in (note for note in notes if isinstance(note, str)):
         fact = replace(fact, meaning=text)
-    return Field(kind, fact, ranged=RANGED in notes)
+    return Field(kind, fact)
 
 
 def describe_fields(fields: dict[str, Field]) -> Schema:
@@ -127,6 +118,8 @@ def describe_fields(fields: dict[str, Field]) -> Schema:
 
 def _describe_field(field: Field) -> Schema:
     schema = _describe_kind(field.kind, field.fact.names)
+    if field.fact.open:
+        del schema.get("items", schema)["additionalProperties"]
     unit = {"unit": field.fact.unit} if holds_numbers(schema) else {}
     shown = _allow_null(schema) if field.nullable else schema
     return shown | unit | {"description": field.fact.meaning}
@@ -149,8 +142,6 @@ def _describe_kind(kind: Any, names: tuple[str, ...] = ()) -> Schema:
 
 
 def _describe_mapping(value: Any, names: tuple[str, ...]) -> Schema:
-    if value is Any:
-        return {"type": "object"}
     schema = _describe_kind(value)
     if not names:
         return {"type": "object", "additionalProperties": schema}

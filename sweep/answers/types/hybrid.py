@@ -64,8 +64,8 @@ class HybridCrossover(TypedDict):
     group: PEsOfGroup
     against: Annotated[Literal["same", "best"], "data on as many PEs, or on at most as many"]
     pe: Annotated[int, "PE count from which the hybrid wins; null: never"] | None
-    p10: Low | None
-    p90: High | None
+    p10: Annotated[int, "10th percentile over the draws"] | None
+    p90: Annotated[int, "90th percentile over the draws"] | None
     chance: Annotated[float, "fraction of the draws with a crossover"]
     several: Annotated[bool, "whether it also wins, and loses again, at fewer PEs"]
     speedup: Speedup | None
@@ -87,7 +87,18 @@ class Gain(TypedDict):
     extrapolated: Extrapolated | None
 
 
-class HybridAnswer(TypedDict):
+class BasisOfHybrids(TypedDict):
+    """What the times rest on; null if all speed-ups were given."""
+
+    oracle: words.OracleName | None
+    precision: words.Precision | None
+    software: words.Software | None
+    times: Annotated[str, "source of the times: measured, roofline, or rates of layouts"] | None
+    profile: words.Profile | None
+    notes: words.Notes
+
+
+class HybridAnswer(BasisOfHybrids):
     """Speed-ups, crossovers and the gain of hybrids over data parallelism."""
 
     model: words.Model
@@ -101,12 +112,6 @@ class HybridAnswer(TypedDict):
     rows: Annotated[list[HybridRow], "one row per PE count and strategy"]
     crossovers: Annotated[list[HybridCrossover], "two rows per hybrid: where it wins"]
     gain: Annotated[Gain, "the best hybrid against the best data parallelism"]
-    oracle: words.OracleName | None
-    precision: words.Precision | None
-    software: words.Software | None
-    times: words.Times | None
-    profile: words.Profile | None
-    notes: words.Notes
     warnings: Annotated[list[str], "warnings about the answer"]
 
 
@@ -149,8 +154,8 @@ class TimeBounds(TypedDict):
     proven: Annotated[Seconds, "the best bound proven"]
 
 
-class PlacementRecord(TypedDict):
-    """A placement, or the fact that none fits in memory."""
+class PlacementFields(TypedDict):
+    """What is placed, and where."""
 
     graph: Annotated[str, "the graph, or the network"]
     system: words.System
@@ -161,6 +166,11 @@ class PlacementRecord(TypedDict):
     samples: Annotated[list[int], "samples of each micro-batch"] | None
     times: Annotated[Literal["oracle", "measured"], "source of the operators' times"]
     source: Annotated[list[str], "where the graph comes from"]
+
+
+class PlanFields(TypedDict):
+    """A placement that fits, or the fact that none does."""
+
     feasible: Annotated[bool, "whether memory suffices; if not, see smallest_devices"]
     # Of a placement that fits.
     step_time: NotRequired[Annotated[Seconds, "time per step"]]
@@ -185,6 +195,10 @@ class PlacementRecord(TypedDict):
     smallest_devices: NotRequired[
         Annotated[int, "fewest devices that suffice; null: unknown, or no number does"] | None
     ]
+
+
+class PlacementRecord(PlacementFields, PlanFields):
+    """A placement, or the fact that none fits in memory."""
 
 
 ANSWERS = {

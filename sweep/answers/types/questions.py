@@ -1,14 +1,26 @@
 """Answers about design spaces and cubes; rows also have the values along their axes."""
 
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from paradl.sweep.answers.types import words
-from paradl.sweep.answers.types.facts import RANGED, AnswerType, Fact
+from paradl.sweep.answers.types.facts import AnswerType, Bytes, Fact
 
 Value = Annotated[float, Fact(unit=words.OF_PARAMETER)]
 FastestTime = Annotated[float, Fact("least epoch time", "s/epoch")]
 SoonestTime = Annotated[float, Fact("least time to the target", "s")]
+Upgrade = Literal["halved", "doubled"]
 Kind = Literal["work", "limitation", "bottleneck"]
+
+
+class Rejection(words.CellPlace):
+    """The nearest cell of a strategy that is allowed nowhere."""
+
+    limit: words.Limits
+    memory: Annotated[Bytes, "memory of the fullest PE; null: unknown"] | None
+    memory_capacity: words.MemoryCapacity
+    changes: Annotated[
+        dict[str, int | float | str], Fact("single changes that would allow it", "SI")
+    ]
 
 
 class LoserRow(TypedDict):
@@ -19,70 +31,122 @@ class LoserRow(TypedDict):
     remedy: Annotated[str, "what would let them fit"]
 
 
-class RankingRow(words.PlaceLabels, words.Degrees, words.SampleRates, words.LayoutTraits):
-    """Row of `best`: a strategy in the ranking."""
+class CostFields(TypedDict):
+    """The cost, if there is a price."""
 
-    rank: words.Rank | None
-    pe: words.PE | None
-    batch: words.Batch | None
-    epoch_time: Annotated[words.EpochTime, RANGED] | None
+    cost: NotRequired[words.Cost | None]
+
+
+class SpentFields(CostFields):
+    """What a configuration takes; null without one."""
+
+    # With a law of epochs, where the objective is not the time of an epoch.
+    epochs: NotRequired[words.Epochs | None]
+    train_time: NotRequired[words.TrainTime | None]
+    epoch_time: words.EpochTime | None
     comp_time: words.CompTime | None
     comm_time: words.CommTime | None
-    iteration_time: words.IterationTime | None
     pe_hours: words.PEHours | None
+
+
+class RankingRanges(TypedDict):
+    """How sure a ranking is, of the machine oracle."""
+
+    epoch_time_p10: NotRequired[Annotated[words.EpochTime, "10th percentile of epoch_time"] | None]
+    epoch_time_p90: NotRequired[Annotated[words.EpochTime, "90th percentile of epoch_time"] | None]
+    train_time_p10: NotRequired[Annotated[words.TrainTime, "10th percentile of train_time"] | None]
+    train_time_p90: NotRequired[Annotated[words.TrainTime, "90th percentile of train_time"] | None]
+    faster_than_next: NotRequired[Annotated[float, "probability of beating the second"] | None]
+
+
+class LoserFields(TypedDict):
+    """Of a network with blocks, in the first row of a place."""
+
+    losers: NotRequired[Annotated[list[LoserRow], "why other layouts are none"]]
+
+
+class PickedRow(
+    words.PlaceLabels,
+    words.CellPlaceOrNone,
+    words.Degrees,
+    words.IterationRates,
+    words.LayoutTraits,
+    SpentFields,
+):
+    """Row of `best` before it is ranked."""
+
     memory: words.Memory | None
     memory_capacity: words.MemoryCapacity | None
     feasible: words.Feasible
     limit: words.Limits
-    rejection: Annotated[dict[str, Any], "the nearest cell, its limits, and what would help"] | None
-    # With a law of epochs, where the objective is not the time of an epoch.
-    epochs: NotRequired[words.Epochs | None]
-    train_time: NotRequired[Annotated[words.TrainTime, RANGED] | None]
-    cost: NotRequired[words.Cost | None]  # with a price
-    # Of the machine oracle.
-    faster_than_next: NotRequired[Annotated[float, "probability of beating the second"] | None]
-    # Of a network with blocks, in the first row of a place.
-    losers: NotRequired[Annotated[list[LoserRow], "why other layouts are none"]]
 
 
-class LimitsRow(words.PlaceLabels, words.SampleRates):
+class RankingRow(PickedRow, RankingRanges, LoserFields):
+    """Row of `best`: a strategy in the ranking."""
+
+    rank: words.Rank | None
+    rejection: Annotated[Rejection, Fact("the nearest cell, and what would help", open=True)] | None
+
+
+class LimitsRanges(TypedDict):
+    """Percentiles of `limits`, if asked for, or if there are few rows."""
+
+    efficient_pe_p10: NotRequired[Annotated[int, "10th percentile of efficient_pe"] | None]
+    efficient_pe_p90: NotRequired[Annotated[int, "90th percentile of efficient_pe"] | None]
+    fastest_pe_p10: NotRequired[Annotated[int, "10th percentile of fastest_pe"] | None]
+    fastest_pe_p90: NotRequired[Annotated[int, "90th percentile of fastest_pe"] | None]
+    fastest_time_p10: NotRequired[Annotated[FastestTime, "10th percentile of fastest_time"] | None]
+    fastest_time_p90: NotRequired[Annotated[FastestTime, "90th percentile of fastest_time"] | None]
+    soonest_pe_p10: NotRequired[Annotated[int, "10th percentile of soonest_pe"] | None]
+    soonest_pe_p90: NotRequired[Annotated[int, "90th percentile of soonest_pe"] | None]
+    soonest_time_p10: NotRequired[Annotated[SoonestTime, "10th percentile of soonest_time"] | None]
+    soonest_time_p90: NotRequired[Annotated[SoonestTime, "90th percentile of soonest_time"] | None]
+
+
+class LimitsRow(words.PlaceLabels, words.SampleRates, LimitsRanges):
     """Row of `limits`: how far a strategy scales, and the rates of its fastest PE count."""
 
     batch: words.Batch
     largest_pe: Annotated[int, "largest feasible PE count"] | None
     forbidden_by: Annotated[str, "what forbids the next PE count"]
-    efficient_pe: Annotated[int, "largest efficient PE count, by the objective", RANGED] | None
+    efficient_pe: Annotated[int, "largest efficient PE count, by the objective"] | None
     # If any row has a mark.
     marks: NotRequired[Annotated[words.Limits, "marks of the fastest PE count, which are allowed"]]
     # With the objective epoch_time.
-    fastest_pe: NotRequired[Annotated[int, "PE count with the least epoch time", RANGED] | None]
-    fastest_time: NotRequired[Annotated[FastestTime, RANGED] | None]
+    fastest_pe: NotRequired[Annotated[int, "PE count with the least epoch time"] | None]
+    fastest_time: NotRequired[FastestTime | None]
     # With the objective train_time.
-    soonest_pe: NotRequired[Annotated[int, "PE count that is first at the target", RANGED] | None]
-    soonest_time: NotRequired[Annotated[SoonestTime, RANGED] | None]
+    soonest_pe: NotRequired[Annotated[int, "PE count that is first at the target"] | None]
+    soonest_time: NotRequired[SoonestTime | None]
     soonest_epochs: NotRequired[Annotated[float, "epochs to the target on soonest_pe PEs"] | None]
 
 
-class CrossoverRow(words.PlaceLabels):
+class CrossoverRanges(TypedDict):
+    """Of the machine oracle, if there are few enough times to draw."""
+
+    first_p10: NotRequired[Annotated[Value, "10th percentile of first"] | None]
+    first_p90: NotRequired[Annotated[Value, "90th percentile of first"] | None]
+    crosses_probability: NotRequired[Annotated[float, "share of draws with a crossover"] | None]
+
+
+class CrossoverRow(words.PlaceLabels, CrossoverRanges):
     """Row of `limits --crossovers`: the values beyond which one strategy beats another."""
 
+    pe: NotRequired[words.PE]
+    batch: NotRequired[words.Batch]
     over: Annotated[str, "the other strategy"]
     along: Annotated[str, "the parameter that varies"]
-    first: Annotated[Value, "the first crossover", RANGED] | None
+    first: Annotated[Value, "the first crossover"] | None
     at: Annotated[
         list[float],
         Fact("values from which strategy takes less than over, ascending", words.OF_PARAMETER),
     ]
     reason: words.Reason | None
-    # Of the machine oracle, if there are few enough times to draw.
-    crosses_probability: NotRequired[Annotated[float, "share of draws with a crossover"] | None]
 
 
-class ParetoRow(words.PlaceLabels):
+class ParetoRow(words.PlaceLabels, words.CellPlace):
     """Row of `pareto`: a configuration that no other beats in both time and cost."""
 
-    pe: words.PE
-    batch: words.Batch
     # The two quantities that are traded off; the second may also be `pe`.
     epoch_time: NotRequired[words.EpochTime]
     train_time: NotRequired[words.TrainTime]
@@ -91,90 +155,135 @@ class ParetoRow(words.PlaceLabels):
     memory: NotRequired[words.Memory]
 
 
-class RegretRow(TypedDict):
-    """Row of `best --worst-case`: what a strategy loses when the machine is not known."""
+class LossFields(TypedDict):
+    """What a strategy loses when the machine is not known."""
 
-    rank: words.Rank | None
-    model: words.Model
-    dataset: words.Dataset
     strategy: words.Strategy
     worst_loss: Annotated[float, "worst slowdown against the best strategy, as a fraction"] | None
     worst_at: Annotated[float | str, Fact("where; null: nowhere", words.OF_AXIS)] | None
     mean_loss: Annotated[float, "mean slowdown, as a fraction"] | None
     infeasible_at: Annotated[list[float | str], Fact("where it is not feasible", words.OF_AXIS)]
+
+
+class RegretRow(LossFields):
+    """Row of `best --worst-case`: a strategy by its loss."""
+
+    rank: words.Rank | None
+    model: words.Model
+    dataset: words.Dataset
     system: NotRequired[words.System]  # unless systems are what is uncertain
     # If `worst_at` may be one of several systems.
     worst_precision: NotRequired[Annotated[str, "precision of the system in worst_at"] | None]
     worst_software: NotRequired[Annotated[str, "software of the system in worst_at"] | None]
 
 
-class BottleneckRow(words.PlaceLabels, words.SampleRates):
-    """Row of `bottleneck`: the term that takes most of an iteration."""
+class LargestTerm(TypedDict):
+    """The term that takes most of the time."""
 
-    pe: words.PE
-    batch: words.Batch
-    replicas: words.Replicas
-    group_size: words.GroupSize
-    segment_count: words.SegmentCount | None
-    global_batch: words.GlobalBatch
-    epoch_time: words.EpochTime
-    iteration_time: words.IterationTime
     bottleneck: words.TermName
-    share: Annotated[float, "fraction of the time that the bottleneck takes", RANGED]
+    share: Annotated[float, "fraction of the time that the bottleneck takes"]
     kind: Annotated[Kind, "limitation: of the strategy; bottleneck: of framework or system"]
     sentence: words.Sentence
-    computing: Annotated[float, "fraction of the time that PEs compute", RANGED]
-    shares: Annotated[dict[str, float | None], "fraction of the time by term", RANGED]
-    memory: words.Memory
-    memory_parts: words.MemoryParts
-    memory_capacity: words.MemoryCapacity
-    feasible: words.Feasible
-    limit: words.Limits
-    # Of the machine oracle.
+
+
+class ShareRanges(TypedDict):
+    """Of the machine oracle."""
+
+    share_p10: NotRequired[Annotated[float, "10th percentile of share"] | None]
+    share_p90: NotRequired[Annotated[float, "90th percentile of share"] | None]
+    computing_p10: NotRequired[Annotated[float, "10th percentile of computing"] | None]
+    computing_p90: NotRequired[Annotated[float, "90th percentile of computing"] | None]
+    shares_p10: NotRequired[Annotated[dict[str, float], "10th percentiles of shares"]]
+    shares_p90: NotRequired[Annotated[dict[str, float], "90th percentiles of shares"]]
     bottleneck_probability: NotRequired[Annotated[float, "share of draws in which this term leads"]]
 
 
-class SensitivityRow(words.PlaceLabels):
-    """Row of `sensitivity`: the effect of a parameter on the time."""
+class BottleneckRow(
+    words.PlaceLabels,
+    words.CellPlace,
+    words.CellDegrees,
+    words.IterationRates,
+    LargestTerm,
+    ShareRanges,
+):
+    """Row of `bottleneck`: the term that takes most of an iteration."""
 
-    pe: words.PE
-    batch: words.Batch
+    epoch_time: words.EpochTime
+    computing: Annotated[float, "fraction of the time that PEs compute"]
+    shares: Annotated[dict[str, float], "fraction of the time by term"]
+    memory: words.Memory
+    feasible: words.Feasible
+    limit: words.Limits
+    memory_parts: words.PartBytes
+    memory_capacity: words.MemoryCapacity
+
+
+class SensitivityFields(TypedDict):
+    """The effect of a parameter on the time."""
+
     parameter: words.ParameterName
     value: Annotated[Value, "the parameter's value"]
     elasticity: Annotated[float, "d log T / d log x, T the epoch time"]
-    upgrade: Annotated[Literal["halved", "doubled"], "the upgrade; null: out of bounds"] | None
+    upgrade: Annotated[Upgrade, "the upgrade; null: out of bounds"] | None
     change: Annotated[float, "relative change of the time by the upgrade"] | None
 
 
-class ProvisionRow(words.PlaceLabels, words.Degrees):
+class SensitivityRow(words.PlaceLabels, words.CellPlace, SensitivityFields):
+    """Row of `sensitivity`: the effect of a parameter on the time."""
+
+
+class ProvisionRow(words.PlaceLabels, words.CellPlaceOrNone, words.Degrees, CostFields):
     """Row of `provision --deadline`: the fewest PEs that meet a deadline."""
 
-    pe: words.PE | None
-    batch: words.Batch | None
     epochs: words.Epochs | None
     train_time: words.TrainTime | None
     pe_hours: words.PEHours | None
     holds: Annotated[float, "probability of meeting the deadline"] | None
     reason: words.Reason | None
-    cost: NotRequired[words.Cost | None]  # with a price
 
 
-class NeedRow(words.PlaceLabels):
-    """Row of `provision --need`: the value of a parameter that a goal needs."""
+class NeedRanges(TypedDict):
+    """Of a continuous parameter and the machine oracle."""
 
-    pe: words.PE
-    parameter: words.ParameterName
-    own: Annotated[Value, "present value, of the system or the cell"] | None
-    needed: Annotated[Value, "the value that meets the goal; null: see reason", RANGED] | None
-    reason: words.Reason | None
-    batch: NotRequired[words.Batch]  # unless it is what is sought, among several
-    # Of a continuous parameter and the machine oracle.
+    needed_p10: NotRequired[Annotated[Value, "10th percentile of needed"] | None]
+    needed_p90: NotRequired[Annotated[Value, "90th percentile of needed"] | None]
     met_probability: NotRequired[Annotated[float, "share of draws that meet the goal"] | None]
     efficiency_p10: NotRequired[Annotated[float, "10th percentile of the best efficiency"] | None]
     efficiency_p90: NotRequired[Annotated[float, "90th percentile of the best efficiency"] | None]
 
 
-Records = list[dict[str, Any]]
+class NeedFields(NeedRanges):
+    """The value of a parameter that a goal needs."""
+
+    own: Annotated[Value, "present value, of the system or the cell"] | None
+    needed: Annotated[Value, "the value that meets the goal; null: see reason"] | None
+    reason: words.Reason | None
+
+
+class NeedRow(words.PlaceLabels, NeedFields):
+    """Row of `provision --need`: the value of a parameter that a goal needs."""
+
+    pe: words.PE
+    batch: NotRequired[words.Batch]  # unless it is what is sought, among several
+    parameter: words.ParameterName
+
+
+class ValueSpan(TypedDict):
+    """Values along a dimension, by their ends."""
+
+    first: Annotated[str | float, "the first"]
+    last: Annotated[str | float, "the last"]
+    count: Annotated[int, "their number"]
+
+
+class DamagedFile(TypedDict):
+    """A file that is not what was written."""
+
+    variable: Annotated[str, "what it is of"]
+    file: Annotated[str, "its path in the store"]
+    what: Annotated[str, "what is wrong"]
+    cells: Annotated[dict[str, ValueSpan], "its cells, by dimension"]
+    block: Annotated[int, "number of its block; null: of none"] | None
 
 
 class Status(TypedDict):
@@ -189,8 +298,73 @@ class Status(TypedDict):
     cells: Annotated[int, "cells of the cube"]
     bytes: Annotated[int, Fact("size of the cube's variables, uncompressed", "B", scaled=True)]
     # With --verify.
-    damaged: NotRequired[Annotated[Records, "damaged files: what is wrong, and which cells"]]
+    damaged: NotRequired[
+        Annotated[list[DamagedFile], "damaged files: what is wrong, and which cells"]
+    ]
     left: NotRequired[Annotated[str, "why done-marks could not be cleared; null: they were"] | None]
+
+
+class ChangedInput(TypedDict):
+    """An input, or a version, that differs."""
+
+    key: Annotated[str, "its name"]
+    first: Annotated[str, "of the first cube"] | None
+    second: Annotated[str, "of the second cube"] | None
+
+
+class ChangedAxis(TypedDict):
+    """An axis that differs."""
+
+    axis: Annotated[str, "its name"]
+    shared: Annotated[int, "values that both have"]
+    only_first: Annotated[list[str | float], Fact("values of the first alone", words.OF_PARAMETER)]
+    only_second: Annotated[
+        list[str | float], Fact("values of the second alone", words.OF_PARAMETER)
+    ]
+
+
+class OnlyVariables(TypedDict):
+    """Variables that only one cube has."""
+
+    only_first: Annotated[list[str], "of the first"]
+    only_second: Annotated[list[str], "of the second"]
+
+
+class ChangeFields(TypedDict):
+    """How the answers of a variable differ."""
+
+    changed: Annotated[int, "cells that both have, with other values"]
+    only_first: Annotated[int, "cells that only the first has"]
+    only_second: Annotated[int, "cells that only the second has"]
+    median_ratio: Annotated[float, "median of second over first of changed cells"] | None
+    largest_ratio: Annotated[float, "the ratio farthest from 1"] | None
+    where: Annotated[dict[str, str | float], Fact("its cell", words.OF_PARAMETER)] | None
+
+
+class ChangedVariable(ChangeFields):
+    """A variable, and how its answers differ."""
+
+    variable: Annotated[str, "its name"]
+
+
+class ChangedLimits(TypedDict):
+    """Numbers of cells whose limits changed."""
+
+    changed: Annotated[int, "cells with other limits"]
+    became_feasible: Annotated[int, "cells that became feasible"]
+    became_infeasible: Annotated[int, "cells that became infeasible"]
+
+
+class ChangedWinner(TypedDict):
+    """A range of PE counts in which another strategy is the fastest."""
+
+    model: words.Model
+    dataset: words.Dataset
+    system: words.System
+    from_pe: Annotated[int, "its first PE count"]
+    to_pe: Annotated[int, "its last PE count"]
+    first: Annotated[str, "the fastest in the first cube; null: none is feasible"] | None
+    second: Annotated[str, "the same in the second cube"] | None
 
 
 class Difference(TypedDict):
@@ -199,13 +373,13 @@ class Difference(TypedDict):
     same: Annotated[bool, "whether both have the same cells with the same answers"]
     cells: Annotated[int, "cells that both cubes have"]
     compared: Annotated[int, "shared cells that are finished in both"]
-    inputs: Annotated[Records, "inputs that differ: key, first, second"]
-    versions: Annotated[Records, "versions that differ: key, first, second"]
-    axes: Annotated[Records, "axes that differ: axis, shared, only_first, only_second"]
-    variables: Annotated[dict[str, Any], "variables that only one cube has"]
-    answers: Annotated[Records, "changed cells and ratios of each variable"]
-    feasibility: Annotated[dict[str, Any], "numbers of cells whose limits changed"] | None
-    winners: Annotated[Records, "where the fastest strategy differs"]
+    inputs: Annotated[list[ChangedInput], "inputs that differ: key, first, second"]
+    versions: Annotated[list[ChangedInput], "versions that differ: key, first, second"]
+    axes: Annotated[list[ChangedAxis], "axes that differ: axis, shared, only_first, only_second"]
+    variables: Annotated[OnlyVariables, "variables that only one cube has"]
+    answers: Annotated[list[ChangedVariable], "changed cells and ratios of each variable"]
+    feasibility: Annotated[ChangedLimits, "numbers of cells whose limits changed"] | None
+    winners: Annotated[list[ChangedWinner], Fact("where the fastest strategy differs", open=True)]
     notes: Annotated[list[str], "notes on unfinished cubes"]
 
 

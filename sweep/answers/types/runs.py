@@ -1,10 +1,20 @@
 """Answers about measured runs: `compare` with predictions, and `calibrate` by them."""
 
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 from paradl.grids.entries.calibration import CalibrationFile
 from paradl.sweep.answers.types import words
 from paradl.sweep.answers.types.facts import AnswerType, Fact, Seconds
+
+
+class Anomaly(TypedDict):
+    """How a run deviates, and why."""
+
+    part: Annotated[str, "the part of its time that deviates"]
+    factor: Annotated[float, "measured over predicted"] | None
+    term: Annotated[str, "the term that takes most of it"]
+    what: Annotated[str, "how it deviates, in words"]
+    cause: Annotated[str, "the likely cause"]
 
 
 class RunRow(words.PlaceLabels):
@@ -18,7 +28,7 @@ class RunRow(words.PlaceLabels):
     limit: words.Limits
     reason: words.Reason | None
     fitted: Annotated[bool, "whether the calibration was fitted to this configuration"] | None
-    anomaly: Annotated[dict[str, Any], "how the run deviates, and why"] | None
+    anomaly: Annotated[Anomaly, "how the run deviates, and why"] | None
     extrapolation: words.Extrapolation
     measured_total: Annotated[Seconds, "time of an iteration, measured"] | None
     measured_comp: Annotated[Seconds, "time computing, measured"] | None
@@ -54,11 +64,47 @@ class RunRow(words.PlaceLabels):
     accuracy_memory: Annotated[float, "accuracy of the predicted memory: 1 is exact"] | None
 
 
+class Average(TypedDict):
+    """Accuracies of a part of the time."""
+
+    n: Annotated[int, "rows that have both values"]
+    mean: Annotated[float, "mean"] | None
+    median: Annotated[float, "median"] | None
+
+
+class AuthorsAverage(Average):
+    """Accuracies of the predictions that came with the rows."""
+
+    ours: Annotated[float, "mean of ours on these rows"] | None
+
+
+class RunAverages(TypedDict):
+    """Average accuracies over some rows."""
+
+    n: Annotated[int, "rows"]
+    unpredicted: Annotated[int, "rows without a prediction"]
+    total: Annotated[Average, "of the time"]
+    comp: Annotated[Average, "of computing"]
+    comm: Annotated[Average, "of communicating"]
+    memory: Annotated[Average, "of the memory"]
+    authors: Annotated[dict[str, AuthorsAverage], "of predictions that came with rows, by part"]
+    coverage: Annotated[dict[str, float | None], "share within 80 % intervals, by part"]
+
+
+class AccuracySummary(TypedDict):
+    """Average accuracies of all rows, of each strategy and of each model."""
+
+    overall: Annotated[RunAverages, "of all rows"]
+    strategies_mean: Annotated[dict[str, float | None], "means of strategies' means, by part"]
+    by_strategy: Annotated[dict[str, RunAverages], "by strategy"]
+    by_model: Annotated[dict[str, RunAverages], "by model"]
+
+
 class Comparison(TypedDict):
     """All runs of a file, with the accuracy of their predictions."""
 
     rows: Annotated[list[RunRow], "one row per row of the file, in its order, with its prediction"]
-    summary: Annotated[dict[str, Any], "accuracies: overall, and by strategy and model"]
+    summary: Annotated[AccuracySummary, "accuracies: overall, and by strategy and model"]
     notes: words.Notes
 
 
@@ -66,6 +112,41 @@ def state_field(name: str) -> Fact:
     """Fact about a field of the calibration's file, worded as in the file's own schema."""
     text = CalibrationFile.model_fields[name].description or ""
     return Fact(f"{text[:1].lower()}{text[1:].rstrip('.')}")
+
+
+class FittedValue(TypedDict):
+    """A fitted parameter."""
+
+    value: Annotated[float, "its value"]
+    spread: Annotated[float, "spread of its logarithm"]
+    determined: Annotated[bool, "whether the runs determined it"]
+
+
+class SerialFactor(TypedDict):
+    """A factor on the time on one PE."""
+
+    factor: Annotated[float, "the factor"]
+    spread: Annotated[float, "spread of its logarithm"]
+
+
+class LayoutFactors(TypedDict):
+    """Times of layouts beside those by rates that hold for any machine."""
+
+    factor: Annotated[float, "factor on all times"]
+    parameters: Annotated[dict[str, float], "factors on parameters, by name"]
+    runs: Annotated[int, "fitted runs"]
+    scatter: Annotated[float, "of the runs, over the spread that was expected"]
+    formulas: Annotated[int, "version of the formulas"]
+
+
+class SeriesRow(TypedDict):
+    """Fitted runs of one model and strategy at several scales."""
+
+    model: words.Model
+    dataset: words.Dataset
+    strategy: words.Strategy
+    pe: Annotated[list[int], "PE counts"]
+    batch: Annotated[list[int], "samples per replica"]
 
 
 class CalibrationRecord(TypedDict):
@@ -78,20 +159,22 @@ class CalibrationRecord(TypedDict):
     oracle: words.OracleName
     precision: words.Precision
     software: Annotated[str, "the software of the runs"]
-    parameters: Annotated[dict[str, Any], "value, spread of its logarithm, basis, by name"]
+    parameters: Annotated[dict[str, FittedValue], "fitted values, by name"]
     correlation: Annotated[list[list[float]], "correlations of their logarithms: a lower triangle"]
-    serial: Annotated[dict[str, Any], "by model: factor on the time on one PE, with its spread"]
-    architectures: Annotated[dict[str, Any], "by model: fingerprint of the network that ran"]
+    serial: Annotated[
+        dict[str, SerialFactor], "by model: factor on the time on one PE, with its spread"
+    ]
+    architectures: Annotated[dict[str, str], "by model: fingerprint of the network that ran"]
     profile_factor: Annotated[float, "factor on the time of a model that was profiled but not run"]
     profile_spread: Annotated[float, "spread of the time of a model that was profiled but not run"]
     roofline_factor: Annotated[float, "factor on the time of a model known only by its layers"]
     roofline_spread: Annotated[float, "spread of the time of a model known only by its layers"]
     unseen_spread: NotRequired[Annotated[float, state_field("unseen_spread")]]
-    layouts: NotRequired[Annotated[dict[str, Any], state_field("layouts")]]
+    layouts: NotRequired[Annotated[LayoutFactors, state_field("layouts")]]
     error: Annotated[dict[str, float], state_field("error")]
-    series: Annotated[list[dict[str, Any]], state_field("series")]
+    series: Annotated[list[SeriesRow], state_field("series")]
     layers: Annotated[list[str], state_field("layers")]
-    accuracy: Annotated[dict[str, Any], state_field("accuracy")]
+    accuracy: Annotated[dict[str, dict[str, float]], state_field("accuracy")]
 
 
 ANSWERS = {

@@ -45,6 +45,7 @@ PEHours = Annotated[float, Fact("PE-hours per epoch, or in all where epochs are 
 Cost = Annotated[float, Fact("PE-hours times the price of a PE-hour", "currency of --price")]
 Memory = Annotated[Bytes, "memory of the fullest PE"]
 MemoryCapacity = Annotated[Bytes, "memory of a PE"]
+PartBytes = Annotated[dict[str, float], Fact("memory of the fullest PE by part", "B", scaled=True)]
 # Null where the configuration cannot exist.
 MemoryParts = Annotated[
     dict[str, float | None], Fact("memory of the fullest PE by part", "B", scaled=True)
@@ -57,11 +58,17 @@ LIMIT_NAMES = tuple(name_limits(~0))
 Limits = Annotated[list[str], Fact("what forbids the configuration", names=LIMIT_NAMES)]
 Reason = Annotated[str, "why there is no value"]
 Rank = Annotated[int, "1 is the best; null: feasible nowhere"]
+LayoutWords = Annotated[str, "its degrees and settings, such as tp8 pp4 dp32 mb1 zero1"]
 TermName = Annotated[str, Fact("the term that takes most of the time", names=tuple(TERMS))]
 Sentence = Annotated[str, "the bottleneck, and why"]
 ParameterName = Annotated[str, "a parameter's name, as paradl list parameters lists them"]
 Extrapolation = Annotated[list[str], "how the configuration exceeds the measured runs"]
 Notes = Annotated[list[str], "keys of files that the oracle ignores, and oddities of the files"]
+
+
+MFU = Annotated[float, "model FLOPs over the peak of all PEs (Korthikanti, equation 7)"]
+Rate = Annotated[float, Fact("tokens per second of all PEs", "1/s")]
+PERate = Annotated[float, Fact("tokens per second of a PE", "1/s")]
 
 
 class PlaceLabels(TypedDict):
@@ -73,13 +80,42 @@ class PlaceLabels(TypedDict):
     strategy: Strategy
 
 
-class Degrees(TypedDict):
+class CellPlace(TypedDict):
+    """Where a cell is along the axes; cubes may have others, too."""
+
+    pe: PE
+    batch: Batch
+
+
+class CellPlaceOrNone(TypedDict):
+    """The same, null in a row that is feasible nowhere."""
+
+    pe: PE | None
+    batch: Batch | None
+
+
+class InsideDegrees(TypedDict):
+    """How a replica divides, if by several parallelisms, and the layout of a transformer."""
+
+    degrees: NotRequired[Annotated[dict[str, int], "degrees inside a replica, if several"]]
+    layout: NotRequired[LayoutWords]
+
+
+class CellDegrees(InsideDegrees):
+    """How the PEs of a cell divide."""
+
+    replicas: Replicas
+    group_size: GroupSize
+    segment_count: SegmentCount | None
+    global_batch: GlobalBatch
+
+
+class Degrees(InsideDegrees):
     """How PEs divide; null in a row that is feasible nowhere."""
 
     replicas: Replicas | None
     group_size: GroupSize | None
     segment_count: SegmentCount | None
-    degrees: NotRequired[Annotated[dict[str, int], "degrees inside a replica, if several"]]
     global_batch: GlobalBatch | None
 
 
@@ -88,22 +124,29 @@ class SampleRates(TypedDict):
 
     samples_per_second: Annotated[float, Fact("samples per second of all PEs", "1/s")] | None
     samples_per_pe_second: Annotated[float, Fact("samples per second of a PE", "1/s")] | None
-    mfu: Annotated[float, "model FLOPs over the peak of all PEs (Korthikanti, equation 7)"] | None
+    mfu: MFU | None
 
 
-Rate = Annotated[float, Fact("tokens per second of all PEs", "1/s")]
-PERate = Annotated[float, Fact("tokens per second of a PE", "1/s")]
+class IterationRates(SampleRates):
+    """Time and rates of an iteration; null where it has no time."""
+
+    iteration_time: IterationTime | None
 
 
 class LayoutTraits(TypedDict):
     """Facts of a layout, which other configurations lack; rates are null where it has no time."""
 
-    layout: NotRequired[Annotated[str, "its degrees and settings, such as tp8 pp4 dp32 mb1 zero1"]]
     tokens_per_second: NotRequired[Rate | None]
     tokens_per_pe_second: NotRequired[PERate | None]
     hfu: NotRequired[Annotated[float, "the same, with recomputed FLOPs"] | None]
     remarks: NotRequired[Annotated[list[str], "oddities that forbid nothing"]]
     runs_with: NotRequired[Annotated[list[str], "stacks that run it, if they know the network"]]
+
+
+class LayoutRates(LayoutTraits):
+    """The same with an MFU that counts what a layout computes."""
+
+    mfu: NotRequired[MFU | None]
 
 
 class Extras(TypedDict):

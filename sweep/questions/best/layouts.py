@@ -11,16 +11,15 @@ from paradl.grids.grid import Grid, Index
 from paradl.grids.inputs.case import find_space
 from paradl.grids.inputs.layouts import LayoutSpace
 from paradl.kernels.arrays import Cells, use_numpy
-from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.oracle.answer import answer_case
 from paradl.kernels.oracle.formulas import time_iteration
 from paradl.kernels.search.ranking import Ranked, Tally
 from paradl.kernels.work.layouts import Layouts
-from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import Aim
 from paradl.sweep.answers.types.questions import LoserRow
 from paradl.sweep.cells.space import Space, take_cell, write_cell
-from paradl.sweep.configurations.layout_cells import LayoutCell, find_cell
+from paradl.sweep.configurations.layout_cells import find_cell
+from paradl.sweep.questions.best.picks import Pick, PickedCell
 
 FASTEST = Aim()
 Place = tuple[str, str, str]  # model, data set and system
@@ -39,10 +38,8 @@ class FoundLayouts:
     best: Ranked
     strategies: tuple[Strategy, ...]
 
-    def list_picks(self, aim: Aim, draws: int) -> Iterator[tuple[Row, LayoutCell]]:
-        """Yield what `pick_strategies` does, with the spread of the logarithm of the time, and the
-        layout.
-        """
+    def list_picks(self, aim: Aim, draws: int) -> Iterator[Pick]:
+        """Yield what `pick_strategies` does, with the layouts and the spreads of their times."""
         labels, axes, grid = self.place.name(self.index), self.place.axes, self.place.grid
         trains = aim.trains(grid, labels["model"], labels["dataset"])
         # All at once: ten layouts of Llama 2 70B take 0.1 instead of 0.3 s of CPU (2026-11).
@@ -61,29 +58,23 @@ class FoundLayouts:
                 strategy=strategy,
                 seconds=(_take(seconds.compute, n), _take(seconds.communication, n)),
             )
-            yield labels | {"strategy": strategy.label} | cell | _read_answer(answer, n), layout
+            of_epoch = answer.spread.total if answer.spread else None
+            spread = of_epoch if answer.train_spread is None else answer.train_spread
+            found = PickedCell(
+                axes=cell,
+                comp_time=_take_single(answer.compute, n),
+                comm_time=_take_single(answer.communication, n),
+                memory=_take_single(answer.memory, n),
+                epochs=None if answer.epochs is None else _take_single(answer.epochs, n),
+                layout=layout,
+                spread=None if spread is None else _take(spread, n),
+            )
+            yield {**labels, "strategy": strategy.label}, found
 
 
-def _read_answer(answer: Answer, n: int) -> Row:
-    """Read the quantities of a pick from an answer of several cells."""
-    of_epoch = answer.spread.total if answer.spread else None
-    spread = of_epoch if answer.train_spread is None else answer.train_spread
-    values: dict[str, Cells | None] = {
-        "comp_time": answer.compute,
-        "comm_time": answer.communication,
-        "memory": answer.memory,
-        "epochs": answer.epochs,
-    }
-    # In single precision, as cells are stored, so that all questions have the same number.
-    return {
-        **{
-            name: None if v is None else float(np.float32(_take(v, n)))
-            for name, v in values.items()
-        },
-        "spread": None if spread is None else _take(spread, n),
-        "limit": [],
-        "chosen": None,
-    }
+def _take_single(values: Cells, n: int) -> float:
+    """Take a number in single precision, as cells are stored: all questions have the same."""
+    return float(np.float32(_take(values, n)))
 
 
 def _take(values: Cells, n: int) -> float:

@@ -5,8 +5,9 @@ is an axis. Picks come from a store's summary if it has the objective, else from
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +15,25 @@ from numpy.typing import NDArray
 from paradl.grids.grid import LABELS, Grid
 from paradl.kernels.names.flags import FORBIDS, Limit
 from paradl.kernels.names.statistics import BEST, COUNT, Objective
-from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import Aim
 from paradl.sweep.answers.reasons import rank_limits, rank_reasons
 from paradl.sweep.cells.parts import Part, Table, split_groups
 from paradl.sweep.cells.reader import CHOSEN
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source, open_source
-from paradl.sweep.cells.space import list_given, take_cell, write_cell
+from paradl.sweep.cells.space import (
+    CellAxes,
+    Labels,
+    list_given,
+    name_labels,
+    take_cell,
+    write_axes,
+    write_cell,
+)
 from paradl.sweep.cube.variables import Arrays, find_allowed, name_limits
+
+if TYPE_CHECKING:
+    from paradl.sweep.configurations.layout_cells import LayoutCell
 
 # Variables of a cell that a pick needs, if the cube has them.
 WEIGHED = ("comp_time", "comm_time", "memory", "epochs", *CHOSEN.values())
@@ -31,15 +42,48 @@ PLACE = ("model", "dataset", "system")
 ROUNDING = 2.0**-22
 
 
+@dataclass(frozen=True)
+class PickedCell:
+    """The best cell of a strategy in a place.
+
+    comp_time, comm_time [s per epoch]; epochs: None unless the aim is a time to train; memory [B].
+    chosen: the group and segments if the cube has them. Of a layout that a search has found also
+    the layout, and the spread of the logarithm of its time.
+    """
+
+    axes: CellAxes
+    comp_time: float
+    comm_time: float
+    memory: float
+    epochs: float | None = None
+    chosen: Mapping[str, int] | None = None
+    layout: "LayoutCell | None" = None
+    spread: float | None = None
+
+    @property
+    def epoch_time(self) -> float:
+        """Seconds per epoch."""
+        return self.comp_time + self.comm_time
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """No cell of a strategy is allowed in a place.
+
+    axes: None but for the parameters that the place has. reasons: the most frequent first.
+    """
+
+    axes: Mapping[str, int | float | None]
+    reasons: list[str]
+
+
+Pick = tuple[Labels, PickedCell | Nothing]
+
+
 def pick_strategies(
     source: Source, selection: Selection | None, aim: Aim, max_global_batch: int | None = None
-) -> Iterator[Row]:
-    """Yield a row for each strategy in each place whose samples fit, in the cube's order.
-
-    Keys: labels and axes, comp_time, comm_time [s per epoch], epochs (None unless the aim is a
-    time to train), memory [B], `limit`: the reasons if no cell is allowed, and `chosen`: the group
-    and segments if the cube has them.
-    """
+) -> Iterator[Pick]:
+    """Yield the pick of each strategy in each place whose samples fit, in the cube's order."""
     reader, chosen = open_source(source), selection or {}
     if aim.summarised and reader.has_lines(chosen, max_global_batch):
         lines = reader.summarise(chosen, objective=aim.summarised)
@@ -55,48 +99,42 @@ def pick_strategies(
         return
     trains = partial(aim.trains, reader.grid)
     parts = reader.read_strategies(chosen, max_global_batch, trains)
-    yield from (row for part in parts for row in _pick_cells(reader.grid, part, aim))
+    yield from (pick for part in parts for pick in _pick_cells(reader.grid, part, aim))
 
 
-def _pick_line(lines: Table, others: list[str], given: list[str], objective: Objective) -> Row:
-    """Make the row of the best of one strategy's lines."""
+def _pick_line(lines: Table, others: list[str], given: list[str], objective: Objective) -> Pick:
+    """Pick the best of one strategy's lines."""
     names = BEST[objective]
     times = lines[names["time"]]
     feasible = not np.isnan(times).all()
     # nanargmin raises if all are NaN; the first line then provides the labels.
     fastest = int(np.nanargmin(times)) if feasible else 0
     chosen = {name: values[fastest] for name, values in lines.items()}
-    labels = {label: chosen[label] for label in LABELS}
-    axes = {"pe": int(chosen[names["pe"]]), **{axis: chosen[axis].item() for axis in others}}
+    labels = name_labels(*(chosen[label] for label in LABELS))
+    axes = {"pe": chosen[names["pe"]], **{axis: chosen[axis] for axis in others}}
     best = {field: float(chosen[name]) for field, name in names.items()}
     if not feasible:
-        place = {name: axes[name] for name in given}
+        place = {name: axes[name].item() for name in given}
         # None: the store is older than the flag.
         counts = {name: lines.get(f"{COUNT}{name}") for name in name_limits(FORBIDS)}
         known = {name: int(count.sum()) for name, count in counts.items() if count is not None}
-        return labels | _pick_nothing([*axes], place, rank_reasons(known))
+        return labels, Nothing(dict.fromkeys(axes) | place, rank_reasons(known))
     # The summary keeps the time to the target, and not that of an epoch.
     trains = objective == "train_time"
     epoch = best["time"] / best["epochs"] if trains else best["time"]
     communication = epoch - best["comp_time"]
     if trains and communication < ROUNDING * epoch:
         communication = 0.0  # one PE does not communicate; a rounding error may be negative
-    return {
-        **labels,
-        **axes,
-        "comp_time": best["comp_time"],
-        "comm_time": communication,
-        "epochs": best["epochs"] if trains else None,
-        "memory": best["memory"],
-        "limit": [],
-        "chosen": None,
-    }
+    epochs = best["epochs"] if trains else None
+    return labels, PickedCell(
+        write_cell(axes), best["comp_time"], communication, best["memory"], epochs
+    )
 
 
-def _pick_cells(grid: Grid, part: Part, aim: Aim) -> Iterator[Row]:
-    """Yield the rows of one strategy."""
+def _pick_cells(grid: Grid, part: Part, aim: Aim) -> Iterator[Pick]:
+    """Yield the picks of one strategy."""
     coordinates = {dim: values for dim, values in part.coordinates.items() if dim not in LABELS}
-    axes, labels = [*coordinates], {dim: str(part.coordinates[dim][0]) for dim in LABELS}
+    labels = name_labels(*(str(part.coordinates[dim][0]) for dim in LABELS))
     cells = {name: values[(0,) * len(LABELS)] for name, values in part.arrays.items()}
     limit = cells["limit"]
     if (limit == Limit.INCOMPATIBLE).all():  # the samples do not fit
@@ -105,18 +143,30 @@ def _pick_cells(grid: Grid, part: Part, aim: Aim) -> Iterator[Row]:
     names = (name for name in WEIGHED if name in cells and (trains or name != "epochs"))
     arrays = {name: cells[name].astype(float) for name in names}
     allowed = np.where(find_allowed(limit), _weigh(arrays, coordinates["pe"], aim), np.nan)
-    fixed = list_given(grid, axes)
+    fixed = list_given(grid, coordinates)
     for cells_of_place in _list_places(coordinates, fixed):
         places = zip(coordinates.items(), cells_of_place, strict=True)
         values = {axis: along[at] for (axis, along), at in places}
-        given = write_cell({axis: values[axis][0] for axis in fixed})
         weights = allowed[cells_of_place]
         if np.isnan(weights).all():
-            yield labels | _pick_nothing(axes, given, rank_limits(limit[cells_of_place]))
+            given = write_axes({axis: values[axis][0] for axis in fixed})
+            reasons = rank_limits(limit[cells_of_place])
+            yield labels, Nothing(dict.fromkeys(coordinates) | given, reasons)
             continue
         at = tuple(map(int, np.unravel_index(int(np.nanargmin(weights)), weights.shape)))
         cell = {name: float(array[cells_of_place][at]) for name, array in arrays.items()}
-        yield labels | write_cell(take_cell(values, at)) | _describe_cell(cell)
+        known = all(name in cell for name in CHOSEN.values())
+        yield (
+            labels,
+            PickedCell(
+                axes=write_cell(take_cell(values, at)),
+                comp_time=cell["comp_time"],
+                comm_time=cell["comm_time"],
+                memory=cell["memory"],
+                epochs=cell.get("epochs"),
+                chosen={of: int(cell[name]) for of, name in CHOSEN.items()} if known else None,
+            ),
+        )
 
 
 def _list_places(axes: Arrays, given: list[str]) -> Iterator[tuple[slice, ...]]:
@@ -138,21 +188,3 @@ def _weigh(arrays: Mapping[str, NDArray[Any]], pe: NDArray[Any], aim: Aim) -> ND
         time = time * arrays["epochs"]
     counts = pe.reshape(-1, *[1] * (time.ndim - 1)) if aim.counts_pes else 1.0
     return np.asarray(time * counts)
-
-
-def _describe_cell(cell: Mapping[str, float]) -> Row:
-    """Keys of a row other than its labels and axes."""
-    known = all(name in cell for name in CHOSEN.values())
-    return {
-        **{name: cell[name] for name in ("comp_time", "comm_time")},
-        "epochs": cell.get("epochs"),
-        "memory": cell["memory"],
-        "limit": [],
-        "chosen": {of: int(cell[name]) for of, name in CHOSEN.items()} if known else None,
-    }
-
-
-def _pick_nothing(axes: list[str], given: Row, reasons: list[str]) -> Row:
-    """Keys of a strategy that is infeasible with the given values of a machine's parameters."""
-    nothing = (*axes, "comp_time", "comm_time", "epochs", "memory", "chosen")
-    return dict.fromkeys(nothing) | given | {"limit": reasons}

@@ -1,22 +1,31 @@
 """Best: rank the strategies for a slice of a cube, and explain why others are infeasible."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from paradl.grids.grid import LABELS, Grid
+from paradl.grids.grid import Grid
 from paradl.grids.notes import has_old_layouts
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.flags import UNSUPPORTED
-from paradl.sweep.answers.mapping import Row, tabulate
+from paradl.sweep.answers.mapping import tabulate
 from paradl.sweep.answers.objectives import Aim, Goal, Price, count_hours, look_up_price
 from paradl.sweep.answers.system_settings import complete_rows
-from paradl.sweep.cells.selection import Selection, join_selection, locate_row
+from paradl.sweep.answers.types.questions import (
+    LoserFields,
+    PickedRow,
+    RankingRanges,
+    RankingRow,
+    Rejection,
+    SpentFields,
+)
+from paradl.sweep.answers.types.words import CellPlaceOrNone, LayoutRates, LayoutTraits
+from paradl.sweep.cells.selection import Selection, join_selection, locate_row, read_axis
 from paradl.sweep.cells.source import Source, open_source, open_space
-from paradl.sweep.cells.space import Space, list_given, look_up_capacity
+from paradl.sweep.cells.space import CellLabels, Labels, Space, list_given, look_up_capacity
 from paradl.sweep.configurations.degrees import (
     NO_DEGREES,
     find_layout,
@@ -24,12 +33,12 @@ from paradl.sweep.configurations.degrees import (
     mark_batch,
     read_layout_words,
 )
-from paradl.sweep.configurations.rates import RATES, time_iteration
-from paradl.sweep.questions.best.picks import PLACE, pick_strategies
+from paradl.sweep.configurations.rates import NO_RATES, time_iteration
+from paradl.sweep.questions.best.picks import PLACE, Nothing, Pick, PickedCell, pick_strategies
 
 if TYPE_CHECKING:
-    from paradl.sweep.configurations.layout_cells import LayoutCell
     from paradl.sweep.questions.best.layouts import BestLayouts
+    from paradl.sweep.uncertainty.probability import Ranked
 
 # Most rows with intervals: each takes about 14 ms.
 MOST_RANGES = 1000
@@ -47,7 +56,7 @@ def rank_strategies(
     intervals: bool = True,
     layouts: int | None = None,
     **axes: object,
-) -> list[Row]:
+) -> list[RankingRow]:
     """One row for each strategy in each (model, dataset, system) of the slice, the best first.
 
     Each strategy has its best allowed cell of the slice by the objective, along the axes pe, batch,
@@ -96,23 +105,25 @@ def rank_strategies(
         space = open_space(found.grid, selection)
         picks = _pick_layouts(found, selection, aim, intervals=intervals)
     else:
-        picks = [(pick, None) for pick in pick_strategies(reader, selection, aim, max_global_batch)]
-    rows = [_describe_pick(space.grid, pick, aim, layout) for pick, layout in picks]
+        picks = [*pick_strategies(reader, selection, aim, max_global_batch)]
     # Intervals are computed anew, and would not hold what earlier formulas gave.
     is_old = has_old_layouts(space.grid, reader.versions)
-    unsure = intervals and len(rows) <= MOST_RANGES and not is_old
+    unsure = intervals and len(picks) <= MOST_RANGES and not is_old
     place = (*(PLACE[:2] if across else PLACE), *list_given(space.grid, space.grid.axes))
-    ranked: list[Row] = []
-    for rivals in split_places(rows, place):
-        answered = _add_chances(space.grid, list(_rank_rows(rivals, aim.goal)), aim, unsure)
-        if found and any(found.losers.values()):
-            first, *others = answered
-            reasons = found.losers[_locate(first)]
-            answered = [first | {"losers": reasons}, *(row | {"losers": []} for row in others)]
-        ranked += answered
     # A rejection calls the kernels, and so takes longer than an answer from a summary.
     explains = not reader.keeps_summary if why is None else why
-    return complete_rows(space, [_add_rejection(space, row, explains) for row in ranked])
+    lists_losers = found is not None and any(found.losers.values())
+    described = [_describe_pick(space.grid, pick, aim) for pick in picks]
+    ranked: list[RankingRow] = []
+    for rivals in _split_places(described, place):
+        in_order = _rank_rivals(rivals, aim.goal)
+        chances = _list_chances(space.grid, in_order, aim, unsure)
+        reasons = found.losers[_locate(in_order[0][1])] if found else []
+        for n, ((rank, row, _), chance) in enumerate(zip(in_order, chances, strict=True)):
+            losers: LoserFields = {"losers": [] if n else reasons} if lists_losers else {}
+            rejection = _reject(space, row) if explains and not row["feasible"] else None
+            ranked.append({"rank": rank, **row, **chance, **losers, "rejection": rejection})
+    return complete_rows(space, ranked)
 
 
 best = tabulate("best", rank_strategies)
@@ -120,145 +131,164 @@ best = tabulate("best", rank_strategies)
 
 def _pick_layouts(
     found: "BestLayouts", selection: Selection, aim: Aim, *, intervals: bool
-) -> "list[tuple[Row, LayoutCell | None]]":
+) -> list[Pick]:
     """List the best layouts, and the best cells of strategies that leave none open."""
     grid = found.grid
-    draws = grid.draws if intervals else 0
-    layouts = (pick for of in found.found for pick in of.list_picks(aim, draws))
     # Two strategies may have found the same.
     given = list_given(grid, grid.axes)
     distinct = {
-        tuple(pick[name] for name in (*LABELS, *given)): (pick, cell) for pick, cell in layouts
+        (*labels.values(), *(cell.axes.get(name) for name in given)): (labels, cell)
+        for of in found.found
+        for labels, cell in of.list_picks(aim, grid.draws if intervals else 0)
     }
     others = {*chain(*found.others.values())}
     if not others:
         return [*distinct.values()]
     stated = tuple(strategy for strategy in grid.strategies if strategy.label in others)
     picks = pick_strategies(replace(grid, strategies=stated), selection, aim)
-    return [
-        *distinct.values(),
-        # Those of other places are no candidates.
-        *((pick, None) for pick in picks if pick["strategy"] in found.others[_locate(pick)]),
-    ]
+    # Those of other places are no candidates.
+    kept = [pick for pick in picks if pick[0]["strategy"] in found.others[_locate(pick[0])]]
+    return [*distinct.values(), *kept]
 
 
-def _locate(row: Row) -> tuple[str, str, str]:
+def _locate(row: Labels | PickedRow) -> tuple[str, str, str]:
     return row["model"], row["dataset"], row["system"]
 
 
-def _describe_pick(grid: Grid, pick: Row, aim: Aim, layout: "LayoutCell | None") -> Row:
-    """Row of a strategy's best cell; its values are None if nothing is allowed.
+# A row before its rank, and the spread of the logarithm of its time, where known.
+Described = tuple[PickedRow, float | None]
 
-    layout: of the cell, if already found.
-    """
-    feasible = pick["pe"] is not None
-    trains = pick["epochs"] is not None
-    cell = {name: pick[name] for name in grid.dims if name in pick}
-    layout = layout or (find_layout(grid, cell) if feasible else None)
-    degrees = list_degrees(grid, cell, pick["chosen"], layout) if feasible else NO_DEGREES
+
+def _describe_pick(grid: Grid, pick: Pick, aim: Aim) -> Described:
+    """Describe a strategy's best cell; values are None if nothing is allowed."""
+    labels, found = pick
+    if isinstance(found, Nothing):
+        return _describe_nothing(labels, found, aim), None
+    cell: CellLabels = {**labels, **found.axes}
+    layout = found.layout or find_layout(grid, cell)
+    degrees = list_degrees(grid, cell, found.chosen, layout)
+    index, batch = locate_row(grid, cell), degrees["global_batch"]
+    rates, traits = time_iteration(grid, index, cell, batch, found.epoch_time), LayoutRates()
+    if layout:
+        rates["iteration_time"] = layout.times["iteration_time"]
+        traits = traits if "layout" in cell else layout.describe()
     lacks = [UNSUPPORTED] if layout and layout.is_unsupported else []
-    return {
+    row: PickedRow = {
         **cell,
-        **{name: degree for name, degree in degrees.items() if name not in cell},
-        **_list_times(pick, aim),
-        **_list_rates(grid, pick, cell, degrees["global_batch"]),
-        **({"iteration_time": layout.times["iteration_time"]} if layout else {}),
-        **(layout.describe() if layout and "layout" not in cell else {}),
-        "memory": pick["memory"],
-        "memory_capacity": look_up_capacity(grid, locate_row(grid, pick), cell)
-        if feasible
-        else cell.get("memory_capacity"),
-        "feasible": feasible,
-        "limit": [*mark_batch(grid, cell, degrees["global_batch"]), *lacks]
-        if feasible
-        else pick["limit"],
-        "trains": trains,
-        "spread": pick.get("spread"),
+        **degrees,
+        **cell,  # an axis may have the name of a degree
+        **_list_times(labels, found, aim),
+        **rates,
+        **traits,
+        "memory": found.memory,
+        "memory_capacity": look_up_capacity(grid, index, cell),
+        "feasible": True,
+        "limit": [*mark_batch(grid, cell, batch), *lacks],
     }
+    return row, found.spread
 
 
-def _list_rates(grid: Grid, pick: Row, cell: Row, global_batch: float | None) -> Row:
-    """Time of an iteration [s], samples per second and MFU; None without a cell."""
-    if global_batch is None:
-        return dict.fromkeys(("iteration_time", *RATES))
-    epoch = pick["comp_time"] + pick["comm_time"]
-    return time_iteration(grid, locate_row(grid, cell), cell, global_batch, epoch)
-
-
-def _list_times(pick: Row, aim: Aim) -> Row:
-    """Times per epoch [s], times to the target if a law is known, and their cost; None without a
-    cell.
-    """
-    if pick["pe"] is None:
-        trains = ("epochs", "train_time") if aim.goal == "train_time" else ()
-        cost = () if aim.price is None else ("cost",)
-        return dict.fromkeys((*trains, "epoch_time", "comp_time", "comm_time", "pe_hours", *cost))
-    epoch, epochs = pick["comp_time"] + pick["comm_time"], pick["epochs"]
-    hours = count_hours(pick["pe"], epoch * (epochs or 1.0))
-    price = look_up_price(aim.price, pick["system"])
+def _describe_nothing(labels: Labels, found: Nothing, aim: Aim) -> PickedRow:
+    """Describe a strategy of which no cell is allowed."""
+    place = cast(CellPlaceOrNone, found.axes)
+    capacity = found.axes.get("memory_capacity")
+    training: SpentFields = {
+        "epoch_time": None,
+        "comp_time": None,
+        "comm_time": None,
+        "pe_hours": None,
+    }
+    if aim.goal == "train_time":
+        training = {"epochs": None, "train_time": None, **training}
+    if aim.price is not None:
+        training["cost"] = None
     return {
-        **({} if epochs is None else {"epochs": epochs, "train_time": epochs * epoch}),
-        "epoch_time": epoch,
-        "comp_time": pick["comp_time"],
-        "comm_time": pick["comm_time"],
-        "pe_hours": hours,
-        **({} if price is None else {"cost": hours * price}),
+        **labels,
+        **place,
+        **NO_DEGREES,
+        **place,
+        **training,
+        **LayoutTraits(),
+        "iteration_time": None,
+        **NO_RATES,
+        "memory": None,
+        "memory_capacity": capacity,
+        "feasible": False,
+        "limit": found.reasons,
     }
 
 
-def split_places(rows: Iterable[Row], place: tuple[str, ...]) -> list[list[Row]]:
+def _list_times(labels: Labels, found: PickedCell, aim: Aim) -> SpentFields:
+    """Times per epoch [s], times to the target if a law is known, and their cost."""
+    epoch, epochs = found.epoch_time, found.epochs
+    hours = count_hours(found.axes["pe"], epoch * (epochs or 1.0))
+    price = look_up_price(aim.price, labels["system"])
+    times: SpentFields = {
+        "epoch_time": epoch,
+        "comp_time": found.comp_time,
+        "comm_time": found.comm_time,
+        "pe_hours": hours,
+    }
+    if epochs is not None:
+        times = {"epochs": epochs, "train_time": epochs * epoch, **times}
+    if price is not None:
+        times["cost"] = hours * price
+    return times
+
+
+def _split_places(
+    described: Iterable[Described], place: tuple[str, ...]
+) -> Iterable[list[Described]]:
     """Group rows by the values of some labels, in their order."""
-    places: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        places.setdefault(tuple(row[label] for label in place), []).append(row)
-    return list(places.values())
+    places: dict[tuple[object, ...], list[Described]] = {}
+    for row, spread in described:
+        fields: Mapping[str, object] = row
+        places.setdefault(tuple(fields[label] for label in place), []).append((row, spread))
+    return places.values()
 
 
-def _rank_rows(rows: Iterable[Row], goal: Goal) -> Iterator[Row]:
-    """Yield the rows of one place with their rank, the best first."""
+def _rank_rivals(rivals: Iterable[Described], goal: Goal) -> "list[Ranked]":
+    """Rank the rows of one place, the best first."""
 
-    def weigh(row: Row) -> tuple[bool, bool, float]:
+    def weigh(rival: Described) -> tuple[bool, bool, float]:
         """What the named software does not run comes last, before what is infeasible."""
-        value = row[goal]
+        row, _ = rival
+        value = row.get(goal)
         is_marked = row["feasible"] and UNSUPPORTED in row["limit"]
         return value is None, is_marked, float("inf") if value is None else value
 
-    # Sorting is stable, so infeasible strategies stay in the cube's order.
-    in_order = sorted(rows, key=weigh)
     ranks: dict[object, int] = {}
-    for rank, row in enumerate(in_order, 1):
+    ranked: list[Ranked] = []
+    # Sorting is stable, so infeasible strategies stay in the cube's order.
+    for place, (row, spread) in enumerate(sorted(rivals, key=weigh), 1):
         # Strategies of transformers may choose the same layout, and then share a rank.
         words = read_layout_words(row)
-        layout = (words, row["pe"], row["batch"]) if words is not None else rank
-        yield {"rank": ranks.setdefault(layout, rank) if row["feasible"] else None} | row
+        layout = place if words is None else (words, row["pe"], row["batch"])
+        rank = ranks.setdefault(layout, place) if row["feasible"] else None
+        ranked.append((rank, row, spread))
+    return ranked
 
 
-def _add_chances(grid: Grid, ranked: list[Row], aim: Aim, unsure: bool) -> list[Row]:
-    """Add percentiles and a probability to rows of the machine oracle.
+def _list_chances(
+    grid: Grid, ranked: "list[Ranked]", aim: Aim, unsure: bool
+) -> list[RankingRanges]:
+    """List percentiles and a probability of rows of the machine oracle.
 
     unsure: compute them; else they are None.
     """
-    # These are no keys of the answer: only what follows needs them.
-    inner = ("trains", "spread")
-    plain = [{name: value for name, value in row.items() if name not in inner} for row in ranked]
     if grid.spec.oracle != "machine":
-        return plain
+        return [{} for _ in ranked]
     from paradl.sweep.uncertainty.probability import list_chances, list_nothing  # late: imports JAX
 
-    if not unsure:
-        nothing = list_nothing(any(row["trains"] for row in ranked))
-        return [row | nothing for row in plain]
-    chances = list_chances(grid, ranked, aim)
-    return [row | chance for row, chance in zip(plain, chances, strict=True)]
+    return list_chances(grid, ranked, aim) if unsure else list_nothing(ranked)
 
 
-def _add_rejection(space: Space, row: Row, explains: bool) -> Row:
-    """Add `rejection` to a row: the nearest cell and its changes if nothing is allowed."""
-    if row["feasible"] or not explains:
-        return row | {"rejection": None}
+def _reject(space: Space, row: PickedRow) -> Rejection:
+    """Explain why nothing is allowed in a row's place: the nearest cell and its changes."""
     from paradl.sweep.boundaries.rejection import explain_rejection  # late: imports JAX
 
-    # Search the row's own place: one value of each parameter of the machine.
-    given = {name: np.array([row[name]], float) for name in list_given(space.grid, space.axes)}
-    place = replace(space, axes={**space.axes, **given})
-    return row | {"rejection": explain_rejection(place, locate_row(space.grid, row))}
+    # One value of each parameter of the machine.
+    given = list_given(space.grid, space.axes)
+    values = {name: np.array([read_axis(row, name)]) for name in given}
+    place = replace(space, axes={**space.axes, **values})
+    return explain_rejection(place, locate_row(space.grid, row))

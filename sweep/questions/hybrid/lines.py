@@ -5,7 +5,7 @@ SU = SU^M x SE x N x E(b) / E(b N)
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from paradl.grids.convergence.entry import Convergence
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS, Limit
-from paradl.sweep.answers.numbers import PERCENTS, finite, pick_percentiles
+from paradl.sweep.answers.numbers import finite, pick_ends, pick_percentiles
+from paradl.sweep.answers.types.hybrid import (
+    EpochsRecord,
+    Gain,
+    HybridCrossover,
+    HybridRow,
+    SplitRow,
+)
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.questions.hybrid.contenders import Contender
 from paradl.sweep.questions.hybrid.epochs import Draws, draw_epochs
@@ -141,24 +148,21 @@ def _find_limits(
     return flags | np.where(uneven, np.uint16(Limit.GROUP_DOES_NOT_DIVIDE), np.uint16(0))
 
 
-def describe_convergence(convergence: Convergence, samples: float) -> dict[str, Any]:
+def describe_epochs(convergence: Convergence, samples: float) -> EpochsRecord:
     """Describe the epochs: their source, law, and E(b) for one PE, whose batch is `samples`."""
     alone = draw_epochs(convergence, np.array([samples]), np.zeros((1, 2)), np.zeros(1, bool))
     return {
-        "target": convergence.target,
-        "epochs": {
-            "source": list(convergence.source),
-            "epochs_min": convergence.epochs_min,
-            "critical_batch": convergence.critical_batch,
-            "measured": [convergence.smallest, convergence.largest],
-            "converges_to": convergence.converges_to,
-            "alone": float(alone[0, 0]),
-            "alone_extrapolated": convergence.is_extrapolated(round(samples)),
-        },
+        "source": list(convergence.source),
+        "epochs_min": convergence.epochs_min,
+        "critical_batch": convergence.critical_batch,
+        "measured": [convergence.smallest, convergence.largest],
+        "converges_to": convergence.converges_to,
+        "alone": float(alone[0, 0]),
+        "alone_extrapolated": convergence.is_extrapolated(round(samples)),
     }
 
 
-def list_splits(hybrids: Sequence[SpeedupLine], given: bool) -> list[dict[str, Any]]:
+def list_splits(hybrids: Sequence[SpeedupLine], given: bool) -> list[SplitRow]:
     """Return one row per hybrid: SU^M, whether it and SE were given, whether it is the fastest."""
     # In ascending order, so the fastest of each group size is the one that stays.
     fastest = {
@@ -181,7 +185,7 @@ def list_splits(hybrids: Sequence[SpeedupLine], given: bool) -> list[dict[str, A
 
 def list_rows(
     lines: Sequence[SpeedupLine], counts: Sequence[int], samples: float
-) -> list[dict[str, Any]]:
+) -> list[HybridRow]:
     """Return one row per contender and PE count that its groups divide."""
     best = {count: max(float(line.expected[count - 1]) for line in lines) for count in counts}
     return [
@@ -192,11 +196,11 @@ def list_rows(
     ]
 
 
-def _describe_count(line: SpeedupLine, count: int, best: float, samples: float) -> dict[str, Any]:
+def _describe_count(line: SpeedupLine, count: int, best: float, samples: float) -> HybridRow:
     """Return the row of one contender on `count` PEs; best: speed-up of the fastest contender."""
     position, replicas = count - 1, count // line.contender.group
     speedup, epochs = float(line.expected[position]), float(line.epochs[position])
-    drawn = pick_percentiles(line.speedup[1:, position], SHOWN)
+    drawn = pick_percentiles(line.speedup[1:, position], SHOWN) if speedup > 0 else {}
     flags = int(line.limits[position]) & FORBIDS
     return {
         "pe": count,
@@ -205,7 +209,9 @@ def _describe_count(line: SpeedupLine, count: int, best: float, samples: float) 
         # None if the machine is too small, or memory does not suffice.
         "scaling_efficiency": None if flags else finite(float(line.efficiency[position])),
         "speedup": speedup if speedup > 0 else None,
-        **{name: value if speedup > 0 else None for name, value in drawn.items()},
+        "p10": drawn.get("p10"),
+        "p50": drawn.get("p50"),
+        "p90": drawn.get("p90"),
         "wins": speedup == best > 0,
         "feasible": not flags,
         "limit": name_limits(flags),
@@ -226,7 +232,7 @@ Wins = NDArray[np.bool_]
 SAME = 1e-9
 
 
-def find_crossover(hybrid: SpeedupLine, data: SpeedupLine, against: Against) -> dict[str, Any]:
+def find_crossover(hybrid: SpeedupLine, data: SpeedupLine, against: Against) -> HybridCrossover:
     """Return the least PE count from which the hybrid wins, with p10 and p90; None: never.
 
     several: it also wins, and loses again, at fewer PEs. chance: fraction of the draws with such a
@@ -235,14 +241,15 @@ def find_crossover(hybrid: SpeedupLine, data: SpeedupLine, against: Against) -> 
     counts, wins = _compare(hybrid, data, against)
     first = find_last_rise(wins, counts)
     pe = int(first[0]) if np.isfinite(first[0]) else None
-    ends = pick_percentiles(first[1:], PERCENTS)
+    low, high = pick_ends(first[1:], lambda end: int(end) if np.isfinite(end) else None)
     begins = wins[0] & ~np.append(False, wins[0, :-1])
     return {
         "strategy": hybrid.contender.label,
         "group": hybrid.contender.group,
         "against": against,
         "pe": pe,
-        **{name: int(end) if np.isfinite(end) else None for name, end in ends.items()},
+        "p10": low,
+        "p90": high,
         "chance": float(np.isfinite(first[1:]).mean()),
         "several": int(begins.sum()) > 1,
         "speedup": None if pe is None else float(hybrid.expected[pe - 1]),
@@ -276,7 +283,7 @@ def find_last_rise(wins: Wins, counts: NDArray[np.int64]) -> Floats:
     return first
 
 
-def find_gain(hybrids: Sequence[SpeedupLine], data: SpeedupLine) -> dict[str, Any]:
+def find_gain(hybrids: Sequence[SpeedupLine], data: SpeedupLine) -> Gain:
     """Return the gain of the best hybrid over data parallelism, at any PE counts; <0: a loss.
 
     gain: speed-up of the hybrid / that of data - 1, with p10 and p90; None if either cannot train
@@ -289,14 +296,17 @@ def find_gain(hybrids: Sequence[SpeedupLine], data: SpeedupLine) -> dict[str, An
     theirs = data.speedup.max(axis=1)
     trains = bool(ours[0] > 0 and theirs[0] > 0)
     gains = ours / theirs - 1 if trains else np.full(len(ours), np.nan)
-    drawn = gains if np.ptp(gains[1:]) > SAME else np.full(len(ours), np.nan)
+    is_unsure = trains and np.ptp(gains[1:]) > SAME
+    drawn = pick_percentiles(gains[1:], SHOWN) if is_unsure else {}
     count, other = (int(line.expected.argmax()) for line in (best, data))
     unmeasured = bool(best.extrapolated[count] | data.extrapolated[other])
     return {
         "pe": data.most,
         "gain": finite(float(gains[0])),
-        **{name: finite(end) for name, end in pick_percentiles(drawn[1:], SHOWN).items()},
-        "chance": None if np.isnan(drawn[0]) else float((gains[1:] > 0).mean()),
+        "p10": finite(drawn["p10"]) if drawn else None,
+        "p50": finite(drawn["p50"]) if drawn else None,
+        "p90": finite(drawn["p90"]) if drawn else None,
+        "chance": float((gains[1:] > 0).mean()) if drawn else None,
         "strategy": best.contender.label if trains else None,
         "hybrid_pe": count + 1 if trains else None,
         "data_pe": other + 1 if trains else None,

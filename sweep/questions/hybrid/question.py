@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from paradl.grids.convergence.entry import Convergence
 from paradl.grids.notes import list_warnings
@@ -12,6 +12,7 @@ from paradl.grids.shorthands import expect_system
 from paradl.kernels.names.flags import Limit
 from paradl.sweep.answers.mapping import AnswerMapping
 from paradl.sweep.answers.numbers import finite
+from paradl.sweep.answers.types.hybrid import BasisOfHybrids, HybridAnswer
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.questions.hybrid.contenders import (
     Contender,
@@ -23,7 +24,7 @@ from paradl.sweep.questions.hybrid.epochs import choose_convergence, count_sampl
 from paradl.sweep.questions.hybrid.lines import (
     AGAINST,
     SpeedupLine,
-    describe_convergence,
+    describe_epochs,
     find_crossover,
     find_gain,
     list_rows,
@@ -34,9 +35,6 @@ from paradl.sweep.questions.hybrid.lines import (
 if TYPE_CHECKING:
     from paradl.grids.grid import Grid
     from paradl.sweep.questions.hybrid.times import ContenderTimes
-
-# Keys of an answer that state the basis of its times.
-BASIS = ("oracle", "precision", "software", "times", "profile")
 
 
 def hybrid(
@@ -53,7 +51,7 @@ def hybrid(
     system: str | None = None,
     parameters: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
-) -> AnswerMapping:
+) -> AnswerMapping[HybridAnswer]:
     """Return speed-ups to the target, crossovers and the gain, as `paradl hybrid` prints them.
 
     strategies: hybrids; without strategies and speedups all hybrids of pairs are compared. batch:
@@ -103,13 +101,14 @@ def hybrid(
     # Hybrids that the user named stay, with what forbids them.
     lines, left_out = _leave_out(lines) if proposed else (lines, [])
     data, *hybrids = lines
-    answer = {
+    answer: HybridAnswer = {
         "model": model,
         "dataset": dataset or law.dataset,
         "system": grid.labels["system"][0] if grid else None,
         "batch": batch,
         "iteration_time": seconds,
-        **describe_convergence(law, samples),
+        "target": law.target,
+        "epochs": describe_epochs(law, samples),
         "splits": list_splits(hybrids, given=scaling_efficiency is not None),
         "rows": list_rows(lines, counts, samples),
         "crossovers": [find_crossover(line, data, way) for line in hybrids for way in AGAINST],
@@ -201,14 +200,28 @@ def _advise_memory(data: SpeedupLine, grid: "Grid") -> list[str]:
     return ["data does not fit in memory: set the parameter zero to 1, 2 or 3 to divide its states"]
 
 
-def _name_basis(grid: "Grid | None") -> dict[str, Any]:
+def _name_basis(grid: "Grid | None") -> BasisOfHybrids:
     """Return oracle, precision, software, profile and notes, as in `predict`; None without a grid.
 
     `convergence` is left out, since `epochs` has it.
     """
     if grid is None:
-        return {**dict.fromkeys(BASIS), "notes": []}
+        return {
+            "oracle": None,
+            "precision": None,
+            "software": None,
+            "times": None,
+            "profile": None,
+            "notes": [],
+        }
     from paradl.sweep.questions.predict import describe_basis  # late: imports JAX
 
     basis = describe_basis(grid)
-    return {name: basis[name] for name in (*BASIS, "notes")}
+    return {
+        "oracle": basis["oracle"],
+        "precision": basis["precision"],
+        "software": basis["software"],
+        "times": basis["times"],
+        "profile": basis["profile"],
+        "notes": basis["notes"],
+    }

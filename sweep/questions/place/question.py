@@ -17,7 +17,15 @@ from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.units import parse_count
 from paradl.grids.shorthands import expect_system
 from paradl.kernels.options import Optimizer
-from paradl.sweep.answers.mapping import AnswerMapping, Row
+from paradl.sweep.answers.mapping import AnswerMapping
+from paradl.sweep.answers.types.hybrid import (
+    MessageRow,
+    OperatorRow,
+    Pass,
+    PlacementFields,
+    PlacementRecord,
+    PlanFields,
+)
 from paradl.sweep.errors import RunError
 from paradl.sweep.questions.place.timed_graph import TimedGraph, choose_graph, pose_piped
 
@@ -37,7 +45,7 @@ def place(
     micro_batches: int | str = 1,
     effort: float = 60.0,
     tell: Tell = lambda best, bound: None,
-) -> AnswerMapping:
+) -> AnswerMapping[PlacementRecord]:
     """Return the best placement for an effort, with its time per step and its proof.
 
     what: a model, by name or file, with a batch; or a graph, by name or file. micro_batches: of
@@ -76,7 +84,7 @@ def place(
     count = parse_count(micro_batches, "micro_batches")
     graph, piped = pose_piped(step, count, links, ask)
     _expect_problem(step.graph, piped.whole)
-    head = {
+    head: PlacementFields = {
         "graph": step.graph.name,
         "system": machine.name,
         "devices": devices,
@@ -92,10 +100,10 @@ def place(
     try:
         answer = solve(piped, effort, stages, tell)
         if answer.plan is None:
-            return AnswerMapping(head | _explain_failure(piped.whole, answer, effort))
+            return AnswerMapping({**head, **_explain_failure(piped.whole, answer, effort)})
     except SolverError as error:
         raise RunError(f"{error}: it may lack memory; ask again, or with more devices") from error
-    return AnswerMapping(head | _describe(step.graph, graph, piped, links, answer))
+    return AnswerMapping({**head, **_describe(step.graph, graph, piped, links, answer)})
 
 
 def _expect_problem(graph: Graph, problem: Problem) -> None:
@@ -116,7 +124,7 @@ def _expect_problem(graph: Graph, problem: Problem) -> None:
         )
 
 
-def _explain_failure(problem: Problem, answer: PlacementResult, effort: float) -> Row:
+def _explain_failure(problem: Problem, answer: PlacementResult, effort: float) -> PlanFields:
     """Return the fewest devices that suffice. RunError: whether any fits is unknown."""
     if not answer.impossible:
         reason = "interrupted" if answer.interrupted else f"an effort of {effort:g} was spent"
@@ -130,7 +138,7 @@ def _explain_failure(problem: Problem, answer: PlacementResult, effort: float) -
 
 def _describe(
     whole: Graph, graph: Graph, piped: Piped, links: Links, answer: PlacementResult
-) -> Row:
+) -> PlanFields:
     """Return the plan and proof as plain data; whole: the graph of the undivided step."""
     plan, problem = answer.plan, piped.unrolled
     assert plan is not None
@@ -154,7 +162,11 @@ def _describe(
         "speedup": whole.serial_time / plan.time,
         "proven": proven,
         "gap": 0.0 if proven else gap,
-        "bounds": answer.bounds._asdict(),
+        "bounds": {
+            "critical_path": answer.bounds.critical_path,
+            "work": answer.bounds.work,
+            "proven": answer.bounds.proven,
+        },
         "interrupted": answer.interrupted,
         "memory": piped.whole.measure_memory(plan.placement).tolist(),
         "room": piped.whole.room,
@@ -174,7 +186,7 @@ def _list_operators(
     starts: tuple[tuple[float, ...], ...],
     lengths: list[float],
     size: int,
-) -> Iterable[Row]:
+) -> Iterable[OperatorRow]:
     """Yield one row per operator: where and when it runs, from the start of the step [s].
 
     size: operators per micro-batch.
@@ -196,8 +208,12 @@ def _list_operators(
 
 
 def _list_messages(
-    graph: Graph, problem: Problem, links: Links, placement: tuple[int, ...], operators: list[Row]
-) -> Iterable[Row]:
+    graph: Graph,
+    problem: Problem,
+    links: Links,
+    placement: tuple[int, ...],
+    operators: list[OperatorRow],
+) -> Iterable[MessageRow]:
     """Yield one row per tensor and receiving device, and one for the gradient sent back."""
     for number, tensor in enumerate(graph.tensors):
         source = placement[tensor.maker]
@@ -207,10 +223,11 @@ def _list_messages(
             made = operators[tensor.maker]["forward_end"]
             # Gradients of several takers on a device are added there and sent once.
             added = max(operators[taker]["backward_end"] for taker in takers)
-            for name, sent, (begin, end) in (
+            passes: tuple[tuple[Pass, float, tuple[int, int]], ...] = (
                 ("forward", made, (source, target)),
                 ("backward", added, (target, source)),
-            ):
+            )
+            for name, sent, (begin, end) in passes:
                 yield {
                     "pass": name,
                     "tensor": graph.operators[tensor.maker].name,
@@ -222,7 +239,7 @@ def _list_messages(
                 }
 
 
-def _find_busiest(messages: list[Row], step_time: float) -> float:
+def _find_busiest(messages: list[MessageRow], step_time: float) -> float:
     """Return the fraction of the step for which the busiest link is in use, one way.
 
     Each message is timed as if it had the link to itself; above 1 the link is overcommitted.

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class TimedGraph:
     graph: Graph
     room: float
     states: float
-    times: str
+    times: Literal["oracle", "measured"]
 
 
 def choose_graph(

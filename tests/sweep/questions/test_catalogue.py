@@ -1,4 +1,5 @@
 import pytest
+from open_answers import list_datasets, list_parameters
 
 from paradl.grids.entries.strategy_names import MEANING
 from paradl.grids.reading.errors import InputError
@@ -51,7 +52,7 @@ def test_every_strategy_is_listed():
 
 
 def test_one_entry_is_listed_as_among_all():
-    for listed in (catalogue.list_datasets, catalogue.list_parameters):
+    for listed in (list_datasets, list_parameters):
         rows = listed()
         kind = next(iter(rows[0]))
         assert all(listed(row[kind]) == [row] for row in rows[::4])

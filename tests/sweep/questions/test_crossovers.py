@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from open_answers import list_crossovers
 
 import paradl
 from paradl.grids.design_space import SpaceValues, make_grid
 from paradl.grids.inputs.draws import DRAWS
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.boundaries.curves import is_ahead
-from paradl.sweep.questions.crossovers import list_crossovers
 from paradl.sweep.uncertainty.draws import draw_both_times
 
 PAPER = {"oracle": "paper"}

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import xarray as xr
 from cubes import SMALL, unmark
+from open_answers import show_difference
 
 import paradl
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.text.cubes import show_difference
 
 AXES = {
     **SMALL["axes"],

@@ -7,11 +7,10 @@ import pytest
 from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
+from open_answers import explain_grid, rank_strategies
 
 from paradl.grids.design_space import Configuration, SpaceValues, make_grid
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.questions.best.question import rank_strategies
-from paradl.sweep.questions.explain import explain_grid
 from paradl.sweep.questions.predict import predict
 
 NAMED = {"megatron": "megatron", "fsdp": "torchtitan", "deepspeed": "deepspeed"}

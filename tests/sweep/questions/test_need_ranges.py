@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from open_answers import list_needs
 
 from paradl.grids.design_space import SpaceValues, make_grid
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.inputs.draws import DRAWS
-from paradl.sweep.questions.needs import list_needs
 from paradl.sweep.uncertainty.draws import draw_times
 
 

@@ -9,6 +9,7 @@ import xarray as xr
 from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
+from open_answers import pareto
 
 import paradl
 from paradl.grids.reading.errors import InputError
@@ -61,8 +62,8 @@ def test_each_bandwidth_of_a_cube_has_a_front(
         "objective": objective,
         "price": {"abci": 2.5} if against == "cost" else None,
     }
-    rows = paradl.pareto(mixed_url, {"model": "alexnet"}, **options)
-    assert rows == paradl.pareto(mixed.sel(model="alexnet"), **options)
+    rows = pareto(mixed_url, {"model": "alexnet"}, **options)
+    assert rows == pareto(mixed.sel(model="alexnet"), **options)
     bandwidths = mixed["inter_bandwidth"].values.tolist()
     assert len(bandwidths) == 2
     assert [row["inter_bandwidth"] for row in rows] == sorted(
@@ -108,7 +109,7 @@ def expect_front(
 
 
 def test_the_time_to_the_target(mixed_url: str) -> None:
-    rows = paradl.pareto(mixed_url, {"model": "alexnet"}, objective="train_time")
+    rows = pareto(mixed_url, {"model": "alexnet"}, objective="train_time")
     assert rows[0]["train_time"] < rows[-1]["train_time"]
     assert rows[0]["pe_hours"] == pytest.approx(rows[0]["train_time"] * rows[0]["pe"] / 3600)
 
@@ -150,7 +151,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("options", "message"), BAD)
 def test_bad_input(options: dict[str, Any], message: str, mixed_url: str) -> None:
     with pytest.raises(InputError, match=message):
-        paradl.pareto(mixed_url, **options)
+        pareto(mixed_url, **options)
 
 
 def test_the_command(mixed_url: str, cli: Any) -> None:

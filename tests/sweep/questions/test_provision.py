@@ -1,13 +1,12 @@
 """The inverse questions, each answer put back into `predict`."""
 
 import pytest
+from open_answers import list_needs, list_provisions
 
 import paradl
 from paradl.grids.design_space import SpaceValues, make_grid, make_product
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import parse_duration
-from paradl.sweep.questions.needs import list_needs
-from paradl.sweep.questions.provision import list_provisions
 
 PAPER = {"oracle": "paper"}
 

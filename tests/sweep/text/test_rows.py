@@ -3,10 +3,9 @@
 import re
 
 import pytest
+from open_answers import show_front, show_sensitivities
 
 from paradl.sweep.text.columns import Ranged, make_column
-from paradl.sweep.text.planning import show_sensitivities
-from paradl.sweep.text.ranking import show_front
 from paradl.sweep.text.tables import LONG, SCREENFUL, print_table, shorten_label, show_rows
 
 ROW = {"model": "vgg16", "strategy": "data", "pe": 4, "memory": 5e9, "fastest_time": 1.5}

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from open_answers import list_limits
 
 import paradl
 from paradl.grids.design_space import SpaceValues, make_grid
@@ -11,7 +12,7 @@ from paradl.grids.entries.strategies import Strategy
 from paradl.grids.inputs.draws import DRAWS
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.answer import answer_case
-from paradl.sweep.questions.limits import FEW, list_limits
+from paradl.sweep.questions.limits import FEW
 from paradl.sweep.uncertainty.draws import draw_times
 from paradl.sweep.uncertainty.intervals import MOST_COUNTS, _thin
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hybrids import CONSTANT, INCEPTION, MACHINE, pick_crossover, pick_row, tabulate
+from open_answers import find_chance
 
 import paradl
 from paradl.sweep.questions.hybrid.times import build_grid, time_strategies
-from paradl.sweep.uncertainty.probability import find_chance
 
 IMAGES = ("inception_v3", 64, MACHINE)
 TEXT: Any = (
