@@ -1,10 +1,6 @@
-"""Times of strategies along one parameter, with everything else fixed, and where they cross.
+"""Times of strategies along one parameter, with everything else fixed, and where they cross."""
 
-The parameter is tried in geometric steps. The step in which a condition begins to hold is then
-divided repeatedly: a step of 6 % into 240 parts, four times over, gives a relative 2e-11.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,9 +15,10 @@ from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.sweep.answers.objectives import Aim
+from paradl.sweep.boundaries.roots import close_in, span_values
 from paradl.sweep.cells.space import Space
 from paradl.sweep.configurations.row_cases import UPGRADABLE, answer_expected, read_value
-from paradl.sweep.uncertainty.draws import draw_both_times, draw_epochs
+from paradl.sweep.uncertainty.draws import draw_both_times, weigh_draws
 
 # Most whole numbers along which crossovers are sought.
 MOST_COUNTS = 2**16
@@ -98,15 +95,9 @@ class Curves:
         key = (index, values.tobytes())
         if key not in self._drawn:
             case = self._build(index, values)
-            shape = (values.size, DRAWS)
-            factor = self._weigh(index, values)[:, None]
-            if self._trains(index):
-                labels = self.space.name(index)
-                law = self.space.grid.convergences[labels["model"], labels["dataset"]]
-                batches = np.ravel(answer_expected(case).global_batch)
-                factor = factor * draw_epochs(law, np.broadcast_to(batches, values.shape))
+            factor = weigh_draws(self.space.grid, index, case)
             ours, rivals = (
-                np.broadcast_to(times.reshape(-1, DRAWS), shape) * factor
+                np.broadcast_to(times.reshape(-1, DRAWS), (values.size, DRAWS)) * factor
                 for times in draw_both_times(case)
             )
             self._drawn[key] = ours, rivals
@@ -114,32 +105,22 @@ class Curves:
 
     def _compute(self, index: Index, values: Floats) -> TimeCurve:
         answer = answer_expected(self._build(index, values))
-        comp, comm, limit = (
+        epochs = 1.0 if answer.epochs is None else answer.epochs
+        comp, comm, limit, factor = (
             np.broadcast_to(np.ravel(part), values.shape)
-            for part in (answer.compute, answer.communication, answer.limit)
+            for part in (answer.compute, answer.communication, answer.limit, epochs)
         )
         limit = limit.astype(np.int64)
-        factor = self._weigh(index, values)
         time = np.where((limit & FORBIDS) > 0, np.nan, (comp + comm) * factor)
         return TimeCurve(time, limit, comm * factor)
 
     def _build(self, index: Index, values: Floats) -> Case:
         """Case of a strategy along some values."""
         case = self.space.build_case(index, {**self.cell, self.along: values})
-        # With a law of epochs the best choice is that of the least time to the target.
-        return case if self._trains(index) else replace(case, training=None)
-
-    def _trains(self, index: Index) -> bool:
         labels = self.space.name(index)
-        return self.aim.trains(self.space.grid, labels["model"], labels["dataset"])
-
-    def _weigh(self, index: Index, values: Floats) -> Floats:
-        """Factor on the time per epoch [value]: the epochs to a target, or 1."""
-        if not self._trains(index):
-            return np.ones(values.shape)
-        answer = answer_expected(self._build(index, values))
-        assert answer.epochs is not None  # the case has a convergence law
-        return np.broadcast_to(np.ravel(answer.epochs), values.shape)
+        trains = self.aim.trains(self.space.grid, labels["model"], labels["dataset"])
+        # With a law of epochs the best choice is that of the least time to the target.
+        return case if trains else replace(case, training=None)
 
     def _read_value(self, index: Index) -> float:
         """Value of the parameter that the spec or the system states. InputError: none."""
@@ -175,28 +156,3 @@ def _list_counts(low: float, high: float) -> Floats:
             advice="select fewer",
         )
     return np.arange(low, high + 1)
-
-
-STEPS, ROUNDS = 240, 4
-
-
-def span_values(name: str, low: float, high: float) -> Floats:
-    """Values to try between `low` and `high`, within the parameter's bounds."""
-    parameter = PARAMETERS[name]
-    return np.geomspace(max(low, parameter.low), min(high, parameter.high), STEPS + 1)
-
-
-def close_in(
-    holds: Callable[[Floats], NDArray[np.bool_]], low: float, high: float, rounds: int = ROUNDS
-) -> float:
-    """Find where a condition begins to hold between `low`, where it does not, and `high`.
-
-    holds: tells for each of many values in order from low to high, which may be descending.
-    """
-    for _ in range(rounds):
-        # Geometric steps cannot start at 0, a value that a parameter may have.
-        spread = np.geomspace if low > 0 else np.linspace
-        values = spread(low, high, STEPS + 1)
-        at = max(1, int(np.argmax(holds(values))))
-        low, high = float(values[at - 1]), float(values[at])
-    return high

@@ -1,12 +1,10 @@
-"""Interface for reading a cube's cells from a store, a Dataset, or a design space in memory.
+"""Read a cube's cells, as parts, a Dataset or a summary, whatever the source is."""
 
-Questions read parts, a Dataset or a summary through it, whatever the source is.
-"""
-
-from abc import ABC, abstractmethod
+import json
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +16,8 @@ from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.statistics import EFFICIENCY, SUMMARISED, Objective
 from paradl.sweep.cells.parts import Lines, Part
 from paradl.sweep.cells.selection import Selection, locate_values, select
-from paradl.sweep.cube.dimensions import CELLS, restore_axes
-from paradl.sweep.cube.plan import SERIAL
+from paradl.sweep.cube.dimensions import CELLS, list_dims, read_axes, read_design, restore_axes
+from paradl.sweep.cube.plan import SERIAL, make_plan
 from paradl.sweep.cube.variables import VARIABLES, Arrays, Columns, Positions, list_columns
 
 if TYPE_CHECKING:
@@ -35,56 +33,71 @@ FEW = 2**26
 Places = Mapping[str, Positions]  # by dimension
 
 
-class Reader(ABC):
-    """Reader of the cells of a cube, or of a slice of one.
+class Reader:
+    """Reader of the cells of a Dataset: a cube, or a slice of one. Others read stores and grids.
 
     place: where the cells are, for messages. keeps_summary: whether summaries of whole lines of PE
     counts are stored, so that no cells need be read.
     """
 
-    place: str
+    place = "the Dataset"
     keeps_summary = False
 
-    @property
-    @abstractmethod
+    def __init__(self, dataset: "xr.Dataset") -> None:
+        self._dataset = dataset
+
+    @cached_property
     def grid(self) -> Grid:
         """Design space of the whole cube. InputError: a Dataset that is not a cube."""
+        return read_design(self.open_chunks())
 
-    @property
-    @abstractmethod
+    @cached_property
     def coordinates(self) -> Arrays:
-        """Values along each dimension, in the cube's order."""
+        """Values along each dimension, in the cube's order; one value where it was selected."""
+        return read_axes(self.open_chunks())
 
     @property
-    @abstractmethod
     def held(self) -> Collection[object]:
         """Names of all variables, including those of cells."""
+        return self.open_chunks().variables
 
     @property
-    @abstractmethod
-    def attributes(self) -> Mapping[str, Any]:
+    def attributes(self) -> Mapping[str, object]:
         """Attributes of the whole cube."""
+        return self.open_chunks().attrs
 
     @property
-    @abstractmethod
     def versions(self) -> Mapping[str, str]:
         """Versions of the software that made the cube; empty if it was computed just now."""
+        versions: dict[str, str] = json.loads(str(self.attributes.get("paradl_versions", "{}")))
+        return versions
 
-    @abstractmethod
     def count_blocks(self) -> tuple[int, int]:
         """Numbers of finished blocks and of all blocks; a Dataset is one block."""
+        return 1, 1
 
-    @abstractmethod
     def open_cells(self) -> "xr.Dataset":
         """The whole cube, to select from."""
+        return self.open_chunks()
 
-    @abstractmethod
     def open_chunks(self) -> "xr.Dataset":
         """The whole cube, to be read chunk by chunk."""
+        return self._dataset
 
-    @abstractmethod
     def cut_parts(self, names: Collection[str], places: Places, misfits: bool) -> Iterator[Part]:
         """Yield the cells at ascending positions along each dimension, a block at a time."""
+        restored = restore_axes(self.open_chunks(), names).isel(places)
+        dims = list_dims(restored)
+        # One model and one data set per part, as in a store; bytes per cell do not matter here.
+        plan = make_plan(
+            tuple(dims), tuple(restored.sizes[dim] for dim in dims), cell_bytes=0, alone=2
+        )
+        for block in range(plan.blocks):
+            piece = restored.isel(dict(zip(dims, plan.find_region(block), strict=True))).load()
+            yield Part(
+                {dim: piece[dim].values for dim in dims},
+                {name: spread_array(piece.variables[name], dims) for name in names},
+            )
 
     @property
     def columns(self) -> Columns:

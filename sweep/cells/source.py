@@ -1,16 +1,14 @@
 """Sources that questions accept: paths of stores, open cubes, Datasets, and design spaces.
 
 Questions open a source as a reader of its cells, or as a space if they call the kernels.
-Datasets, and design spaces computed in memory, are read here; stores in `store_reader`.
 """
 
-import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -18,12 +16,10 @@ from paradl.grids.design_space import bound_batches
 from paradl.grids.grid import LABELS, Grid
 from paradl.kernels.names.statistics import SUMMARISED
 from paradl.sweep.cells.parts import Part
-from paradl.sweep.cells.reader import Places, Reader, spread_array
+from paradl.sweep.cells.reader import Reader
 from paradl.sweep.cells.selection import Selection, locate_label
 from paradl.sweep.cells.space import Space
-from paradl.sweep.cube.dimensions import list_dims, read_axes, read_design, restore_axes
-from paradl.sweep.cube.plan import make_plan
-from paradl.sweep.cube.variables import Arrays, list_coordinates
+from paradl.sweep.cube.variables import list_coordinates
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,69 +27,7 @@ if TYPE_CHECKING:
     from paradl.sweep.cube.store import Cube
 
 
-class DatasetReader(Reader):
-    """Reader of a Dataset."""
-
-    place = "the Dataset"
-
-    def __init__(self, dataset: "xr.Dataset") -> None:
-        self._dataset = dataset
-
-    @cached_property
-    def grid(self) -> Grid:
-        """Design space that the attributes state. InputError: the Dataset is not a cube."""
-        return read_design(self.open_chunks())
-
-    @cached_property
-    def coordinates(self) -> Arrays:
-        """Values along each axis of a cube; one value where it was selected."""
-        return read_axes(self.open_chunks())
-
-    @property
-    def held(self) -> Collection[object]:
-        """Names of all variables."""
-        return self.open_chunks().variables
-
-    @property
-    def attributes(self) -> Mapping[str, Any]:
-        """Attributes of the Dataset."""
-        return self.open_chunks().attrs
-
-    @property
-    def versions(self) -> Mapping[str, str]:
-        """Versions of the software that made the store; empty if it is not from a store."""
-        versions: dict[str, str] = json.loads(self.attributes.get("paradl_versions", "{}"))
-        return versions
-
-    def count_blocks(self) -> tuple[int, int]:
-        """One finished block of one."""
-        return 1, 1
-
-    def open_cells(self) -> "xr.Dataset":
-        """The whole Dataset."""
-        return self.open_chunks()
-
-    def open_chunks(self) -> "xr.Dataset":
-        """The whole Dataset."""
-        return self._dataset
-
-    def cut_parts(self, names: Collection[str], places: Places, misfits: bool) -> Iterator[Part]:
-        """Yield the parts of a Dataset, cut like the blocks of a store of the slice's shape."""
-        restored = restore_axes(self.open_chunks(), names).isel(places)
-        dims = list_dims(restored)
-        # One model and one data set per part, as in a store; bytes per cell do not matter here.
-        shape = tuple(restored.sizes[dim] for dim in dims)
-        plan = make_plan(tuple(dims), shape, cell_bytes=0, alone=2)
-        for block in range(plan.blocks):
-            region = dict(zip(dims, plan.find_region(block), strict=True))
-            piece = restored.isel(region).load()
-            yield Part(
-                {dim: piece[dim].values for dim in dims},
-                {name: spread_array(piece.variables[name], dims) for name in names},
-            )
-
-
-class GridReader(DatasetReader):
+class GridReader(Reader):
     """Reader of a design space without a store, whose cells are computed when needed."""
 
     place = "the design space"
@@ -101,15 +35,7 @@ class GridReader(DatasetReader):
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
-
-    @cached_property
-    def coordinates(self) -> Arrays:
-        """Values along each dimension."""
-        return list_coordinates(self.grid)
-
-    def open_chunks(self) -> "xr.Dataset":
-        """The computed cells."""
-        return self._computed
+        self.coordinates = list_coordinates(grid)
 
     def read_strategies(
         self,
@@ -134,6 +60,9 @@ class GridReader(DatasetReader):
         from paradl.sweep.cells.memory_cube import compute_part  # late: imports JAX
 
         return compute_part(self.grid)
+
+    def open_chunks(self) -> "xr.Dataset":
+        return self._computed
 
     @cached_property
     def _computed(self) -> "xr.Dataset":
@@ -161,7 +90,7 @@ def open_source(source: Source) -> Reader:
         return StoreReader(open_cube(locate_store(source)))
     if isinstance(source, Cube):
         return StoreReader(source)
-    return DatasetReader(source)
+    return Reader(source)
 
 
 def open_space(

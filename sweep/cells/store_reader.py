@@ -16,7 +16,6 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError, format_text
 from paradl.kernels.names.statistics import BEST, COUNTS, STATISTICS, Objective
 from paradl.sweep.cells.parts import Lines, Part
@@ -47,39 +46,28 @@ class StoreReader(Reader):
 
     def __init__(self, cube: Cube) -> None:
         self.cube = check_reads(cube)
-        self.place = cube.url
-
-    @property
-    def grid(self) -> Grid:
-        """Design space of the store."""
-        return self.cube.grid
+        self.place, self.grid = cube.url, cube.grid
 
     @cached_property
     def coordinates(self) -> Arrays:
-        """Values along each dimension."""
-        return list_coordinates(self.cube.grid)
+        return list_coordinates(self.grid)
 
     @property
     def held(self) -> Collection[object]:
-        """Names of the stored variables of cells."""
-        return (*self.cube.grid.spec.outputs, SERIAL)
+        return (*self.grid.spec.outputs, SERIAL)
 
     @property
-    def attributes(self) -> Mapping[str, Any]:
-        """Attributes of the store."""
+    def attributes(self) -> Mapping[str, object]:
         return self.cube.group.attrs.asdict()
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """Versions of the software that made the store."""
         return self.cube.versions
 
     def count_blocks(self) -> tuple[int, int]:
-        """Numbers of finished blocks and of all blocks."""
         return int(self.cube.read_done().sum()), self.cube.plan.blocks
 
     def open_cells(self) -> "xr.Dataset":
-        """The whole cube, to select from."""
         import xarray as xr
 
         # chunks=None avoids Dask, whose import takes longer than reading a slice.
@@ -87,7 +75,6 @@ class StoreReader(Reader):
         return cells
 
     def open_chunks(self) -> "xr.Dataset":
-        """The whole cube, to be read chunk by chunk."""
         from paradl.sweep.engine.run import open_dataset  # late: xarray comes with it
 
         return open_dataset(self.cube.url)

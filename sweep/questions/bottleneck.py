@@ -43,14 +43,9 @@ def list_bottlenecks(
 ) -> list[BottleneckRow]:
     """One row for each strategy and PE count of the slice, at most eight per line.
 
-    Keys: labels and axes, epoch_time [s], `shares` of it by term, `bottleneck`: the largest term,
-    `kind`: limitation, bottleneck or work, `sentence`, iteration_time [s], samples_per_second,
-    samples_per_pe_second, mfu, memory [B], `memory_parts` and memory_capacity, feasible, limit,
-    and the degrees: replicas, group_size, segment_count, global_batch. The machine oracle
-    adds 10th and 90th percentiles over draws of uncertain parameters (`share_p10`,
-    `computing_p10`, `shares_p10` ...), and `bottleneck_probability`: the fraction of draws in which
-    that term is the largest. Other axes are thinned to four values, rows of layouts to those that
-    are the fastest somewhere.
+    Shares of the time [s] by term, the largest of them, and the memory [B] by part (`paradl schema
+    bottleneck`); for the machine oracle with percentiles over draws of uncertain parameters. Other
+    axes are thinned to four values, rows of layouts to those that are the fastest somewhere.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 

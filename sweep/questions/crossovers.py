@@ -49,15 +49,11 @@ def list_crossovers(
 ) -> list[CrossoverRow]:
     """One row for each ordered pair of strategies in each place of the slice, crossovers first.
 
-    Keys: labels and axes, strategy, over; `at`: values of `along` from which `strategy` takes less
-    time per epoch than `over`, ascending; `first` of them; `reason` if there is none. Counts are
-    tried from the least to the most of the slice, or from 1 if it has only one; other parameters
-    along the slice's axis, or from a thousandth to a thousand times the system's value.
-
-    objective: train_time compares times to the target. For the machine oracle, if there are at most
-    16,384 times to draw, rows also have `first_p10` and `first_p90` over draws of uncertain
-    parameters, None if there is no crossover, and `crosses_probability`: the fraction of draws with
-    a crossover.
+    `at`: values of `along` from which `strategy` takes less time per epoch than `over`; `reason` if
+    there is none. Counts are tried from the least to the most of the slice, or from 1 if it has
+    only one; other parameters along the slice's axis, or from a thousandth to a thousand times the
+    system's value. The machine oracle adds percentiles if there are at most 16,384 times to draw.
+    objective: train_time compares times to the target.
 
     InputError: an unknown parameter or objective, too many counts, no convergence law.
 

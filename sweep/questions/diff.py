@@ -44,17 +44,11 @@ def diff(
     tolerance: float = 0.0,
     **axes: object,
 ) -> AnswerMapping[Difference]:
-    """Compare two cubes (Datasets, or paths of stores); differences as plain data.
+    """Differences of two cubes (Datasets, or paths of stores) as plain data.
 
-    inputs, versions: rows of `key`, `first`, `second`. axes: one row per axis that differs: the
-    number of shared values, and the values of one cube only. cells: number of shared cells;
-    compared: those of blocks that both have finished. answers: one row per variable: numbers of
-    cells that `changed` or that `only_first` or `only_second` has, `median_ratio` and
-    `largest_ratio` (second over first) of the changed cells, and `where` the latter is.
-    feasibility: numbers of cells that became feasible or infeasible. winners: ranges of PE counts
-    in which the fastest strategy differs, for each value of the machine's swept parameters. notes:
-    unfinished cubes. same: whether all cells and answers agree. tolerance: relative difference up
-    to which answers agree.
+    inputs, versions, axes; numbers of shared cells; by variable how many answers changed, and their
+    ratios; ranges of PE counts in which the fastest strategy differs (`paradl schema diff`).
+    tolerance: relative difference up to which answers agree.
 
     InputError: no shared cell; several values along an axis that only one cube has.
 

@@ -47,15 +47,10 @@ def list_limits(
 ) -> list[LimitsRow]:
     """One row for each strategy and each value of the other axes.
 
-    Keys: labels and axes, largest_pe, forbidden_by (what forbids the next PE count), fastest_pe,
-    fastest_time [s per epoch], efficient_pe; None where no PE count qualifies. Of the fastest PE
-    count also samples_per_second, samples_per_pe_second and mfu, and `marks` if its global batch
-    exceeds the data set; rows lack those if none has any.
-    For the objective train_time: soonest_pe, soonest_time [s to the target], soonest_epochs, and
-    efficient_pe by that time.
-
-    intervals: add 10th and 90th percentiles (`fastest_time_p10` ...); None: for the machine oracle
-    if there are few rows.
+    The largest PE count and what forbids the next, the fastest with its time [s] and rates, and the
+    largest efficient one (`paradl schema limits`); None where no PE count qualifies. The objective
+    train_time counts the time to the target. intervals: add 10th and 90th percentiles; None: for
+    the machine oracle if there are few rows.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 

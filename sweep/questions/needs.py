@@ -5,7 +5,6 @@ parameter, and the value that meets the goal is refined to a relative 1e-9. The 
 the percentiles of that value over draws of uncertain parameters.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,9 +12,9 @@ import numpy as np
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import Index
+from paradl.grids.inputs.draws import DRAWS
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import format_quantity, parse_quantity
-from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import Limit
@@ -25,9 +24,9 @@ from paradl.sweep.answers.numbers import find_ends, number, pick_ends
 from paradl.sweep.answers.reasons import list_reasons
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.answers.types.questions import NeedFields, NeedRanges, NeedRow
-from paradl.sweep.boundaries.curves import ROUNDS, close_in, span_values
 from paradl.sweep.boundaries.fits import Cell, find_fits
 from paradl.sweep.boundaries.rejection import MOST_SAMPLES, find_batch
+from paradl.sweep.boundaries.roots import ROUNDS, close_in, find_last, span_values
 from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import CellLabels, Space, look_up_capacity, write_cell
@@ -64,12 +63,10 @@ def list_needs(
     continuous parameter, such as `inter_bandwidth`, whose needed value gives a parallel
     `efficiency`. An axis of the parameter itself with several values is ignored.
 
-    Keys: labels and axes, `own`: the present value, `needed`, and `reason` if no value suffices:
-    the best reachable efficiency and the bottleneck there. A continuous parameter and the machine
-    oracle add, over draws of uncertain parameters, `needed_p10` and `needed_p90`, None if the goal
-    is out of reach or met by any value, `met_probability`: the fraction of draws in which some
-    value suffices, and `efficiency_p10` and `efficiency_p90` of the best reachable efficiency.
-    InputError: an unknown parameter, an efficiency not above 0 and at most 1.
+    The present and the needed value in SI units, and the `reason` if none suffices: the best
+    reachable efficiency and the bottleneck there. A continuous parameter and the machine oracle add
+    percentiles over draws of uncertain parameters, None if the goal is out of reach or met by any
+    value. InputError: an unknown parameter, an efficiency not above 0 and at most 1.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
@@ -165,25 +162,30 @@ class Scaling:
         strategy = self.space.grid.find_alone(self.index) if alone else None
         return self.space.build_case(self.index, {**self.cell, self.name: values, **pe}, strategy)
 
-    def answer(self, values: Floats, alone: bool = False) -> Answer:
-        """The oracle's answer with each value."""
-        return answer_expected(self.build(values, alone))
-
     def find_efficiencies(self, values: Floats) -> Floats:
         """The parallel efficiency with each value."""
-        answers = self.answer(values, alone=True), self.answer(values)
         serial, parallel = (
             np.broadcast_to(np.ravel(answer.compute + answer.communication), values.shape)
-            for answer in answers
+            for answer in (answer_expected(self.build(values, alone)) for alone in (True, False))
+        )
+        efficiencies: Floats = serial / parallel / self.cell["pe"]
+        return efficiencies
+
+    def draw_efficiencies(self, values: Floats) -> Floats:
+        """The parallel efficiency [value, draw]."""
+        serial, parallel = (
+            np.broadcast_to(times.reshape(-1, DRAWS), (values.size, DRAWS))
+            for times in (draw_times(self.build(values, alone)) for alone in (True, False))
         )
         efficiencies: Floats = serial / parallel / self.cell["pe"]
         return efficiencies
 
     def list_last_terms(self, values: Floats) -> dict[str, float]:
         """The terms at the last value [s], but for the work itself."""
+        answer = answer_expected(self.build(values))
         return {
             term: float(np.broadcast_to(np.ravel(seconds), values.shape)[-1])
-            for term, seconds in vars(self.answer(values).terms).items()
+            for term, seconds in vars(answer.terms).items()
             if EVERY_TERM[term].part != "hidden" and EVERY_TERM[term].kind != "work"
         }
 
@@ -205,7 +207,8 @@ def _need_value(scaling: Scaling, goal: float) -> NeedFields:
     reached = scaling.find_efficiencies(values)
     if reached[0] > reached[-1]:  # less is better, as for a latency
         values, reached = values[::-1], reached[::-1]
-    ranges = find_need_ranges(scaling.build, values, goal, cell["pe"])
+    if case.uncertainty is not None:
+        ranges = _find_ranges(scaling, values, goal)
     if reached[-1] < goal:
         never = _explain_never(scaling, values, reached[-1])
         return _write_need(present, None, never, ranges)
@@ -231,32 +234,23 @@ def _explain_never(scaling: Scaling, values: Floats, best: float) -> str:
     return f"never: {best:.0%} at best, with {end}; bottleneck: {largest}"
 
 
-def find_need_ranges(
-    build: Callable[..., Case], values: Floats, goal: float, pe: float
-) -> NeedRanges:
-    """Find percentiles over draws of uncertain parameters; empty for Table III.
-
-    build: makes the case for values of the parameter, or that of one PE. values: from the worst to
-    the best. pe: PEs of the cell.
-    """
-    if build(values[:1]).uncertainty is None:
-        return {}
-    reached = _draw_efficiencies(build, values, pe)
+def _find_ranges(scaling: Scaling, values: Floats, goal: float) -> NeedRanges:
+    """Find percentiles over draws of uncertain parameters. values: from the worst to the best."""
+    reached = scaling.draw_efficiencies(values)
     best, is_met = reached[-1], reached[-1] >= goal
     for _ in range(DRAWN_ROUNDS):
         # The needs of all draws lie between these positions.
-        last = [max(_find_last_below(column, goal), 0) for column in reached[:, is_met].T]
-        if not last:
+        last = np.maximum(find_last(reached[:, is_met] < goal), 0)
+        if not last.size:
             break
-        low, high = min(last), min(max(last) + 1, len(reached) - 1)
+        low, high = int(last.min()), min(int(last.max()) + 1, len(reached) - 1)
         if low == high:
             break
         values = np.geomspace(values[low], values[high], DRAWN_STEPS + 1)
-        reached = _draw_efficiencies(build, values, pe)
-    needed = np.array([_find_root(values, column, goal) for column in reached.T])
+        reached = scaling.draw_efficiencies(values)
     # A draw whose goal no value meets needs more than any value; for a latency, less than 0.
     beyond, anything = (np.inf, 0.0) if values[-1] > values[0] else (0.0, np.inf)
-    needed = np.where((reached >= goal).all(axis=0), anything, needed)
+    needed = np.where((reached >= goal).all(axis=0), anything, _find_roots(values, reached, goal))
     lowest, highest = (
         value if 0 < value < np.inf else None
         for value in pick_ends(np.where(is_met, needed, beyond), float)
@@ -271,29 +265,14 @@ def find_need_ranges(
     }
 
 
-def _draw_efficiencies(build: Callable[..., Case], values: Floats, pe: float) -> Floats:
-    """Parallel efficiency [value, draw]."""
-    parallel, serial = draw_times(build(values)), draw_times(build(values, alone=True))
-    shape = (values.size, parallel.shape[-1])
-    serial, parallel = (
-        np.broadcast_to(times.reshape(-1, times.shape[-1]), shape) for times in (serial, parallel)
-    )
-    efficiencies: Floats = serial / parallel / pe
-    return efficiencies
-
-
-def _find_last_below(reached: Floats, goal: float) -> int:
-    """Position of the last value with which a draw misses the goal, -1 if none does."""
-    below = np.flatnonzero(reached < goal)
-    return int(below[-1]) if below.size else -1
-
-
-def _find_root(values: Floats, reached: Floats, goal: float) -> float:
-    """Worst value from which a draw reaches the goal, interpolated in logarithms."""
-    last = _find_last_below(reached, goal)
-    if last < 0:
-        return float(values[0])
-    if last + 1 == values.size:
-        return float(values[-1])
-    (first, second), (low, high) = np.log(reached[last : last + 2]), np.log(values[last : last + 2])
-    return float(np.exp(low + (high - low) * (np.log(goal) - first) / (second - first)))
+def _find_roots(values: Floats, reached: Floats, goal: float) -> Floats:
+    """Worst value from which each draw reaches the goal, interpolated in logarithms [draw]."""
+    last = find_last(reached < goal)
+    at = np.clip(last, 0, len(values) - 2)[None]
+    first, second = (np.log(np.take_along_axis(reached, n, 0)[0]) for n in (at, at + 1))
+    low, high = np.log(values[at[0]]), np.log(values[at[0] + 1])
+    with np.errstate(all="ignore"):  # of draws without a root, which the next lines replace
+        roots = np.exp(low + (high - low) * (np.log(goal) - first) / (second - first))
+    roots = np.where(last + 1 < values.size, roots, values[-1])
+    roots[last < 0] = values[0]
+    return np.asarray(roots, float)

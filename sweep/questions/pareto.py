@@ -46,14 +46,12 @@ def pareto(
 ) -> list[ParetoRow]:
     """Non-dominated cells of each model and data set, the fastest first, as plain data.
 
-    A row has the labels and axes of a feasible cell, its epoch_time or train_time [s] or the
-    pe_hours of an epoch, and its pe_hours, cost, memory [B per PE] or PEs: no other feasible cell
-    of the front has less of one and no more of the other. PE-hours stand for samples a second of a
-    PE: the fewer of one, the more of the other. Of equal cells the first is listed. Each value of a
-    machine parameter that is an axis, such as a bandwidth, has its own front. price: of a PE-hour,
-    for all systems or by name. layouts: of a strategy that leaves layouts open, look at all of a
-    cell that no other beats in time and memory, not at the fastest alone. All cells are read, a
-    block at a time; a strategy at a time where train_time is not stored.
+    No other feasible cell of the front has less of the objective ([s], or PE-hours of an epoch) and
+    no more of what it is traded `against`: PE-hours, cost, memory [B per PE] or PEs. PE-hours stand
+    for samples a second of a PE: the fewer of one, the more of the other. Of equal cells the first
+    is listed. Each value of a machine parameter that is an axis has its own front. price: of a
+    PE-hour, for all systems or by name. layouts: of a strategy that leaves layouts open, look at
+    all of a cell that no other beats in time and memory, not at the fastest alone.
 
     InputError: an unknown name, a missing price, a cube without its cells, layouts of transformers
     beside other strategies.

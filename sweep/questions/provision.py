@@ -59,10 +59,9 @@ def list_provisions(
 
     Every whole number of PEs is tried up to the least count of the slice that meets the deadline,
     with all of the slice's batches, groups, segments and accumulated passes; each value of another
-    axis, such as a bandwidth, has its own rows. Keys: labels and axes of that cell, replicas,
-    group_size, segment_count, global_batch, epochs, train_time [s], pe_hours, cost (if there is a
-    price), `holds`: probability of meeting the deadline (machine oracle), and `reason` if no count
-    meets it. InputError: a deadline not above 0, unknown epochs, a probability not between 0 and 1.
+    axis, such as a bandwidth, has its own rows. `holds` of a row: probability of meeting the
+    deadline (machine oracle); `reason`: why no count meets it. InputError: a deadline not above 0,
+    unknown epochs, a probability not between 0 and 1.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 

@@ -38,10 +38,8 @@ def regret(
     except for `over`. The loss of a strategy on a system, or at a value of another axis (`over`),
     is the time of its best configuration over that of the best strategy there, minus 1.
 
-    A row: rank, labels, worst_loss, worst_at (the system or the value), mean_loss, and
-    `infeasible_at`; a strategy that is infeasible somewhere has neither rank nor loss. Answers come
-    from summaries if the store has them. InputError: an unknown axis, or one along which strategies
-    choose.
+    A strategy that is infeasible somewhere has neither rank nor loss. InputError: an unknown axis,
+    or one along which strategies choose.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 

@@ -55,11 +55,10 @@ def list_sensitivities(
 ) -> list[SensitivityRow]:
     """One row for each allowed cell of the slice and each parameter on which its time depends.
 
-    Keys: labels and axes, parameter, `value` in SI units (the first of several levels),
-    `elasticity` d log T / d log x of the epoch time T, and the effect of an `upgrade`: the value is
-    halved if less is better, else doubled; `change` is (T' - T) / T. Both are None if the new value
-    would be out of bounds, as twice an efficiency of 0.9. The largest gain comes first in each
-    cell. InputError: more than 256 cells per strategy.
+    `value` in SI units (the first of several levels), `elasticity` d log T / d log x of the epoch
+    time T, and the relative `change` of T by an `upgrade`: the value is halved if less is better,
+    else doubled. Both are None if the new value would be out of bounds, as twice an efficiency of
+    0.9. The largest gain comes first in each cell. InputError: more than 256 cells per strategy.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 

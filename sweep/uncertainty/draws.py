@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from paradl.grids.convergence.entry import Convergence
+from paradl.grids.grid import Grid, Index
 from paradl.grids.inputs.draws import draw_normals
 from paradl.kernels.arrays import xp
 from paradl.kernels.compiled import compiled, fetch
@@ -20,6 +20,7 @@ from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.terms import list_terms
 from paradl.kernels.oracle.answer import evaluate, settle_choices
 from paradl.kernels.oracle.uncertainty import Errors, add_dimension, add_draws, find_errors
+from paradl.sweep.configurations.row_cases import answer_expected
 
 PARTS = (*list_terms("compute"), *list_terms("communication"))
 # Names of the draws of the oracle's own errors, and of those of a rival in a comparison.
@@ -90,9 +91,16 @@ def _add_terms(terms: dict[str, Floats]) -> Floats:
     return total
 
 
-def draw_epochs(convergence: Convergence, batches: Floats) -> Floats:
-    """Ratio of drawn to expected epochs to the target, at global batches [cells, draw]."""
-    laws = convergence.draw_laws(draw_normals(EPOCHS))
-    drawn: Floats = count_epochs(laws, batches[..., None])
-    expected: Floats = count_epochs(convergence.law, batches[..., None])
-    return drawn / expected
+def weigh_draws(grid: Grid, index: Index, case: Case) -> Floats:
+    """Factor on drawn times per epoch [cells, draw]: the drawn epochs to a target, or 1."""
+    if case.training is None:
+        return np.ones((1, 1))
+    answer, labels = answer_expected(case), grid.labels
+    assert answer.epochs is not None  # the case has a law
+    law = grid.convergences[labels["model"][index[0]], labels["dataset"][index[1]]]
+    batches, epochs = np.ravel(answer.global_batch)[:, None], np.ravel(answer.epochs)[:, None]
+    ratios = count_epochs(law.draw_laws(draw_normals(EPOCHS)), batches) / count_epochs(
+        law.law, batches
+    )
+    factor: Floats = epochs * ratios
+    return factor

@@ -23,7 +23,7 @@ from paradl.sweep.cells.selection import locate_row, read_axis
 from paradl.sweep.cells.space import Space, thin_values
 from paradl.sweep.configurations.row_cases import answer_expected, build_row_case
 from paradl.sweep.cube.variables import find_allowed
-from paradl.sweep.uncertainty.draws import draw_epochs, draw_times
+from paradl.sweep.uncertainty.draws import draw_times, weigh_draws
 
 
 def list_intervals(grid: Grid, answer: Answer) -> IntervalFields:
@@ -154,17 +154,8 @@ def _draw_counts(
 def _draw_objective(grid: Grid, index: Index, case: Case) -> Floats:
     """Seconds per epoch, or to the target [pe, draw]."""
     times = draw_times(case)
-    times = times.reshape(-1, times.shape[-1])
-    if case.training is None:
-        return times
-    answer = answer_expected(case)
-    assert answer.epochs is not None  # the case has a law
-    labels = grid.labels
-    law = grid.convergences[labels["model"][index[0]], labels["dataset"][index[1]]]
-    batches = np.broadcast_to(np.ravel(answer.global_batch), len(times))
-    epochs = np.broadcast_to(np.ravel(answer.epochs), len(times))
-    trainings: Floats = times * epochs[:, None] * draw_epochs(law, batches)
-    return trainings
+    objective: Floats = times.reshape(-1, times.shape[-1]) * weigh_draws(grid, index, case)
+    return objective
 
 
 def _write_count(count: float) -> int | None:

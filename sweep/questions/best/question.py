@@ -61,20 +61,14 @@ def rank_strategies(
 
     Each strategy has its best allowed cell of the slice by the objective, along the axes pe, batch,
     group, segments and accumulate. Each value of another axis, such as a bandwidth, has its own
-    ranking. across: systems compete with each other.
+    ranking. across: systems compete with each other. Strategies of one layout share a rank.
 
-    Keys: labels and axes, replicas, group_size, segment_count, global_batch; epoch_time, comp_time,
-    comm_time [s per epoch], memory and memory_capacity [B per PE], pe_hours per epoch. For
-    train_time, and for PE-hours or cost with a known convergence law, also epochs, train_time [s],
-    and pe_hours to the target; with `price` the cost. The machine oracle adds epoch_time_p10 and
-    epoch_time_p90 (or train_time_p10 ...), and in the first row `faster_than_next`: the probability
-    of taking less time than the next rank; None without intervals, beyond 1,000 rows, and of stores
-    of layouts by earlier formulas. Strategies of one layout share a rank.
-
-    `limit` is empty, or marks a global batch that exceeds the data set. A strategy that is allowed
-    nowhere has no rank; `limit` lists the reasons, the most frequent first, and `rejection` the
-    changes that would allow its nearest cell. why: find rejections; None:
-    unless a store's summary answers at once. InputError: layouts of transformers beside others.
+    Times, memory and costs in SI units (`paradl schema best`), and for the machine oracle their
+    percentiles and the probability of beating the next rank; None without intervals, beyond 1,000
+    rows, and of stores of layouts by earlier formulas. A strategy that is allowed nowhere has no
+    rank; `limit` lists the reasons, the most frequent first, and `rejection` the changes that would
+    allow its nearest cell. why: find rejections; None: unless a store's summary answers at once.
+    InputError: layouts of transformers beside others.
 
     layouts: of a strategy that leaves layouts open, list this many of the best instead of the best
     one; the first row then has `losers`: what forbids others, and remedies. None: a row each.

@@ -21,6 +21,7 @@ from paradl.sweep.answers.types.hybrid import (
     HybridRow,
     SplitRow,
 )
+from paradl.sweep.boundaries.roots import find_last
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.questions.hybrid.contenders import Contender
 from paradl.sweep.questions.hybrid.epochs import Draws, draw_epochs
@@ -277,9 +278,8 @@ def _compare(
 
 def find_last_rise(wins: Wins, counts: NDArray[np.int64]) -> Floats:
     """Return the first count [draw] after the last loss in `wins` [draw, count]; inf: none."""
-    # Position after the last loss: 0 without a loss, past the end if the last count is lost.
-    behind = np.where(~wins, np.arange(1, len(counts) + 1), 0).max(axis=1, initial=0)
-    first: Floats = np.append(counts.astype(np.float64), np.inf)[behind]
+    # Past the end if the last count is lost.
+    first: Floats = np.append(counts.astype(np.float64), np.inf)[find_last(~wins, axis=1) + 1]
     return first
 
 

@@ -52,10 +52,9 @@ def place(
     equal samples; they overlap. effort: about the seconds that an idle core takes, counted in
     schedules and nodes, so that a busy machine has the same answer.
 
-    Keys: step_time, forward_time, backward_time, serial_time [s]; speedup; gap: the most that a
-    better placement could save, as a fraction of the step; bounds [s]; memory [B] by device;
-    operators and messages, with one row per micro-batch.
-    `feasible` is False if memory is proven too small; then the fewest sufficient devices are given.
+    Times [s], bounds and the gap to them, memory [B] by device, operators and messages (`paradl
+    schema place`). `feasible` is False if memory is proven too small; then the fewest sufficient
+    devices are given.
 
     InputError: bad input, or an operator too large for every device. RunError: the effort did not
     suffice for a placement that fits, or HiGHS died.
