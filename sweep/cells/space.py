@@ -166,7 +166,7 @@ def list_row_values(grid: Grid, row: Mapping[str, object]) -> dict[str, int | fl
 
 def look_up_value(grid: Grid, cell: Mapping[str, object], name: str) -> float | None:
     """A parameter of a cell: the value of its axis or row, or that fixed by the spec, or None."""
-    if name in grid.axes:
+    if name in grid.axes and name in cell:
         return read_axis(cell, name)
     return list_row_values(grid, cell).get(name, grid.spec.parameters.get(name))
 

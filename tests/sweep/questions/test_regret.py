@@ -85,7 +85,8 @@ def test_tables_shorten_what_data_lists(capsys: pytest.CaptureFixture[str]) -> N
     ]
     bandwidths = [1e9 * (n + 1) for n in range(256)]
     whole = [
-        row | {"infeasible_at": values} for row, values in zip(rows, [bandwidths, []], strict=True)
+        row | {"mean_loss": None, "infeasible_at": values}
+        for row, values in zip(rows, [bandwidths, []], strict=True)
     ]
     show_rows(whole, "table", describe=partial(describe_regret, "inter_bandwidth"))
     table = capsys.readouterr().out
