@@ -28,6 +28,8 @@ from paradl.sweep.uncertainty.probability import find_odds, find_spreads
 # PE counts whose times, and whose spreads, are computed together: few enough for numpy. All at
 # once, and so compiled, ten strategies took 37 instead of 3.2 s of CPU (VGG-16 on ABCI, 2026-11).
 TIMED, SPREAD = 32, 4
+# PE counts of a slice whose layouts are all searched.
+MOST_COUNTS = 64
 
 
 def list_provisions(
@@ -187,34 +189,45 @@ def _find_spread(answer: Answer, by_law: bool) -> Floats:
 
 def _find_fewest(space: Space, index: Index, goal: Deadline, aim: Aim) -> Row:
     """Row of a strategy."""
-    rough = Trainings(space, index, space.axes["pe"], goal)
-    met = rough.axes["pe"][rough.list_met()]
-    if not met.size:
-        return _describe_miss(space, index, rough, aim)
-    # Counts between those of the slice may suffice: try all up to the least that does.
-    first, step = 1, 1
-    if space.grid.strategy(index).searched:
-        # Each has layouts of its own to choose from, which is slow: whole nodes, their number a
-        # product of 2, 3 and 5 that batches and networks divide by, from the largest count of the
-        # slice that does not suffice.
-        step = min(space.grid.systems[index[2]].pes_per_node, int(met.min()))
-        below = rough.axes["pe"][rough.axes["pe"] < met.min()]
-        first = step * (int(below.max(initial=0)) // step + 1)
-    pe = np.arange(float(first), met.min() + 1, step)
-    if step > 1:
-        pe = np.union1d([count for count in pe if _is_smooth(int(count) // step)], met.min())
-    if goal.holds is not None and goal.holds >= 0.5:  # then the expected time meets it, too
-        pe = pe[Trainings(space, index, pe, replace(goal, holds=None)).list_met()]
-    for counts in _split(pe, SPREAD):
-        fine = Trainings(space, index, counts, goal)
-        if fine.list_met().any():
-            break
+    # Each count has layouts of its own to choose from, which is slow: only usual ones are tried.
+    is_slow = space.grid.strategy(index).searched
+    step = space.grid.systems[index[2]].pes_per_node if is_slow else 1
+    slice_of_pe = space.axes["pe"]
+    if is_slow and slice_of_pe.size > MOST_COUNTS:
+        slice_of_pe = _keep_usual(slice_of_pe, step)
+    rough = _find_first_met(space, index, slice_of_pe, goal)
+    if rough is None:
+        return _describe_miss(space, index, Trainings(space, index, slice_of_pe, goal), aim)
+    # Counts between those of the slice may suffice: without a search try all up to the least that
+    # does, else usual ones from the largest count of the slice that does not suffice.
+    least = rough.axes["pe"][rough.find_first()[0]]
+    below = slice_of_pe[slice_of_pe < least].max(initial=0) if is_slow else 0
+    between = np.arange(below + 1, least)
+    if is_slow:
+        between = _keep_usual(between, step)
+    fine = _find_first_met(space, index, between, goal) or rough
     return space.name(index) | _describe_cell(space, index, fine, aim)
 
 
+def _find_first_met(space: Space, index: Index, pe: Floats, goal: Deadline) -> Trainings | None:
+    """Trainings at a few PE counts, the first that meet the deadline; None if none do."""
+    if pe.size and goal.holds is not None and goal.holds >= 0.5:  # the expected time meets it, too
+        pe = pe[Trainings(space, index, pe, replace(goal, holds=None)).list_met()]
+    if not pe.size:
+        return None
+    parts = (Trainings(space, index, counts, goal) for counts in _split(pe, SPREAD))
+    return next((part for part in parts if part.list_met().any()), None)
+
+
+def _keep_usual(pe: Floats, per_node: int) -> Floats:
+    """Keep whole nodes whose number is a product of 2, 3, 5 and 7, by which networks divide."""
+    whole = pe[pe % per_node == 0]
+    return np.array([count for count in whole if _is_smooth(int(count) // per_node)], float)
+
+
 def _is_smooth(number: int) -> bool:
-    """True if a number has no prime factor beyond 5."""
-    for factor in (2, 3, 5):
+    """True if a number has no prime factor beyond 7, the largest that layers of models have."""
+    for factor in (2, 3, 5, 7):
         while number % factor == 0:
             number //= factor
     return number == 1
