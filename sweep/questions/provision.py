@@ -1,29 +1,26 @@
 """Provision: the fewest PEs that meet a deadline."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paradl.grids.grid import Index
 from paradl.grids.reading.errors import InputError, shorten
-from paradl.grids.reading.units import format_quantity, parse_duration, parse_quantity
+from paradl.grids.reading.units import format_quantity, parse_quantity
 from paradl.kernels.blocks.outputs import compute_outputs
-from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.answer import answer_case
 from paradl.sweep.answers.mapping import Row, tabulate
-from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.objectives import Aim, Price, count_hours, look_up_price
 from paradl.sweep.answers.reasons import write_commonest
 from paradl.sweep.answers.system_settings import complete_rows
+from paradl.sweep.boundaries.deadlines import Deadline
 from paradl.sweep.cells.selection import Selection, join_selection, write_place
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import Space, list_given, take_cell, write_cell
 from paradl.sweep.configurations.degrees import NO_DEGREES, list_degrees
-from paradl.sweep.configurations.row_cases import build_row_case
-from paradl.sweep.uncertainty.probability import find_odds, find_spreads
 
 # PE counts whose times, and whose spreads, are computed together: few enough for numpy. All at
 # once, and so compiled, ten strategies took 37 instead of 3.2 s of CPU (VGG-16 on ABCI, 2026-11).
@@ -49,9 +46,10 @@ def list_provisions(
     the target, by the design space's convergence law. holds: required probability of meeting the
     deadline, between 0 and 1; None: the expected time must meet it.
 
-    Every whole number of PEs is tried up to the least count of the slice that meets the deadline,
-    with all of the slice's batches, groups, segments and accumulated passes; each value of another
-    axis, such as a bandwidth, has its own rows. Keys: labels and axes of that cell, replicas,
+    Every whole number of PEs is tried up to the least count of the slice that meets the deadline
+    (of layouts whole nodes, whose number has no prime factor beyond 7), with all of the slice's
+    batches, groups, segments and accumulated passes; each value of another axis, such as a
+    bandwidth, has its own rows. Keys: labels and axes of that cell, replicas,
     group_size, segment_count, global_batch, epochs, train_time [s], pe_hours, cost (if there is a
     price), `holds`: probability of meeting the deadline (machine oracle), and `reason` if no count
     meets it. InputError: a deadline not above 0, unknown epochs, a probability not between 0 and 1.
@@ -66,7 +64,6 @@ def list_provisions(
     ('data', 21, 5.81)
     """
     selection = join_selection(selection, axes)
-    seconds = parse_duration(deadline, "deadline", "6 h")
     if epochs is not None and not parse_quantity(epochs, "1", "epochs", "90") > 0:
         raise InputError(f"expected more than 0, got {shorten(epochs)}", where="epochs")
     space = open_space(cube, selection, max_global_batch)
@@ -77,10 +74,8 @@ def list_provisions(
             where="epochs",
             advice="such as 90; or choose a convergence, such as auto: epochs to a target",
         )
-    if holds is not None:
-        holds = parse_quantity(holds, "1", "holds", "90%")
-        _check_probability(holds, space.grid.spec.oracle)
-    goal, aim = Deadline(seconds, epochs, holds), Aim("pe_hours", price)
+    goal = Deadline.read(deadline, holds, space.grid.spec.oracle, epochs)
+    aim = Aim("pe_hours", price)
     rows = [
         _find_fewest(part, index, goal, aim)
         for part in space.split_given()
@@ -92,34 +87,6 @@ def list_provisions(
 
 
 provision = tabulate("provision", list_provisions)
-
-
-@dataclass(frozen=True)
-class Deadline:
-    """A deadline [s] for training over some epochs; None: over those to the target.
-
-    holds: required probability of meeting it; None: the expected time must meet it.
-    """
-
-    seconds: float
-    epochs: float | None
-    holds: float | None
-
-
-def _check_probability(holds: float, oracle: str) -> None:
-    """Raise InputError unless this is a probability, and the oracle has intervals."""
-    if not 0 < holds < 1:
-        raise InputError(
-            f"expected a probability above 0 and below 1, got {shorten(holds)}",
-            where="holds",
-            advice="such as 0.9",
-        )
-    if oracle == "paper":
-        raise InputError(
-            "the oracle 'paper' has no intervals",
-            where="holds",
-            advice="leave it out, or use the oracle 'machine'",
-        )
 
 
 class Trainings:
@@ -152,8 +119,7 @@ class Trainings:
         times = bounds = np.where((limit & FORBIDS) > 0, np.nan, epoch_time * epochs)
         if self.goal.holds is not None:
             answer = answer_case(space.ask_intervals().build_case(index, axes))
-            sigma = np.broadcast_to(_find_spread(answer, by_law), shape)
-            bounds = times * np.exp(find_spreads(self.goal.holds) * sigma)
+            bounds = self.goal.bound(times, answer)
         return limit, np.broadcast_to(epochs, shape), times, bounds
 
     def list_met(self) -> NDArray[np.bool_]:
@@ -176,15 +142,6 @@ class Trainings:
         place, holds = write_place("pe", self.axes["pe"][at[0]]), self.goal.holds
         odds = "" if holds is None else f" with probability {holds:g}"
         return f"at best {format_quantity(self.bounds[at], 's')}{odds}, on {place}"
-
-
-def _find_spread(answer: Answer, by_law: bool) -> Floats:
-    """Spread of the logarithm of the training time; by_law: including that of the epochs."""
-    assert answer.spread is not None  # intervals were asked for
-    spread: Floats = np.asarray(answer.spread.total, float)
-    if by_law and answer.epochs_spread is not None:
-        spread = np.hypot(spread, np.asarray(answer.epochs_spread, float))
-    return spread
 
 
 def _find_fewest(space: Space, index: Index, goal: Deadline, aim: Aim) -> Row:
@@ -246,11 +203,7 @@ def _describe_cell(space: Space, index: Index, trainings: Trainings, aim: Aim) -
     seconds = float(trainings.times[at])
     hours = count_hours(cell["pe"], seconds)
     price = look_up_price(aim.price, labels["system"])
-    chance, goal = None, trainings.goal
-    if space.grid.spec.oracle != "paper":  # Table III has no spread
-        case = build_row_case(space.grid.ask_intervals(), labels | cell | degrees)
-        sigma = number(_find_spread(answer_case(case), by_law=goal.epochs is None))
-        chance = find_odds(float(np.log(goal.seconds / seconds)) / sigma)
+    row = labels | cell | degrees | {"train_time": seconds}
     return {
         **cell,
         **{name: degree for name, degree in degrees.items() if name not in cell},
@@ -258,7 +211,7 @@ def _describe_cell(space: Space, index: Index, trainings: Trainings, aim: Aim) -
         "train_time": seconds,
         "pe_hours": hours,
         **({} if price is None else {"cost": hours * price}),
-        "holds": chance,
+        "holds": trainings.goal.find_chance(space.grid, row),
         "reason": None,
     }
 

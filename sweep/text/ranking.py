@@ -9,7 +9,7 @@ from paradl.grids.entries.parameters import GIVEN, PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
-from paradl.kernels.names.flags import TIGHT
+from paradl.kernels.names.flags import TIGHT, TOO_SLOW
 from paradl.sweep.answers.system_settings import PLACES
 from paradl.sweep.cells.selection import write_value
 from paradl.sweep.text.columns import (
@@ -95,7 +95,7 @@ def _show_losers(rows: Sequence[Row], whole: bool) -> None:
     explained = any(row["rejection"] for row in rows)
     title = "Not feasible, at the nearest cell" if explained else "Not feasible"
     print_table([_describe_loser(row) for row in shown], title)
-    if not explained:
+    if not explained and any(TOO_SLOW not in row["limit"] for row in rows):
         print("--why says by how much, and what would make them feasible")
     tell_more(len(rows) - len(shown))
 
@@ -128,8 +128,10 @@ def _describe_winner(row: Row, goal: str, alike: int) -> Row:
         **({"layout": row["layout"]} if is_layout else {"strategy": _shorten(row)}),
         **({"alike": f"+{alike}"} if alike else {}),
         **{key: row[key] for key in axes if key not in given},
-        **{key: row[key] for key in money},
+        **{key: row[key] for key in money if key == goal},
         time: find_range(row, time),
+        "P(deadline met)": format_odds(row.get("holds")),
+        **{key: row[key] for key in money},
         "MFU": format_percent(row["mfu"]),
         "memory": row["memory"],
         "marks": [*row["limit"], *(name for name in row.get("remarks", ()) if name == TIGHT)]

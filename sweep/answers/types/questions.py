@@ -39,6 +39,7 @@ class RankingRow(words.PlaceLabels, words.Degrees, words.SampleRates, words.Layo
     epochs: NotRequired[words.Epochs | None]
     train_time: NotRequired[Annotated[words.TrainTime, RANGED] | None]
     cost: NotRequired[words.Cost | None]  # with a price
+    holds: NotRequired[words.DeadlineChance | None]  # with a deadline
     # Of the machine oracle.
     faster_than_next: NotRequired[Annotated[float, "probability of beating the second"] | None]
     # Of a network with blocks, in the first row of a place.
@@ -154,7 +155,7 @@ class ProvisionRow(words.PlaceLabels, words.Degrees):
     epochs: words.Epochs | None
     train_time: words.TrainTime | None
     pe_hours: words.PEHours | None
-    holds: Annotated[float, "probability of meeting the deadline"] | None
+    holds: words.DeadlineChance | None
     reason: words.Reason | None
     cost: NotRequired[words.Cost | None]  # with a price
 

@@ -6,13 +6,13 @@ is an axis. Picks come from a store's summary if it has the objective, else from
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paradl.grids.grid import LABELS, Grid
-from paradl.kernels.names.flags import FORBIDS, Limit
+from paradl.kernels.names.flags import FORBIDS, TOO_SLOW, Limit
 from paradl.kernels.names.statistics import BEST, COUNT, Objective
 from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import Aim
@@ -24,6 +24,9 @@ from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cells.space import list_given, take_cell, write_cell
 from paradl.sweep.cube.variables import Arrays, find_allowed, name_limits
 
+if TYPE_CHECKING:
+    from paradl.sweep.boundaries.deadlines import Deadline
+
 # Variables of a cell that a pick needs, if the cube has them.
 WEIGHED = ("comp_time", "comm_time", "memory", "epochs", *CHOSEN.values())
 PLACE = ("model", "dataset", "system")
@@ -32,16 +35,20 @@ ROUNDING = 2.0**-22
 
 
 def pick_strategies(
-    source: Source, selection: Selection | None, aim: Aim, max_global_batch: int | None = None
+    source: Source,
+    selection: Selection | None,
+    aim: Aim,
+    max_global_batch: int | None = None,
+    deadline: "Deadline | None" = None,
 ) -> Iterator[Row]:
     """Yield a row for each strategy in each place whose samples fit, in the cube's order.
 
     Keys: labels and axes, comp_time, comm_time [s per epoch], epochs (None unless the aim is a
     time to train), memory [B], `limit`: the reasons if no cell is allowed, and `chosen`: the group
-    and segments if the cube has them.
+    and segments if the cube has them. deadline: only cells that meet it are picked.
     """
     reader, chosen = open_source(source), selection or {}
-    if aim.summarised and reader.has_lines(chosen, max_global_batch):
+    if deadline is None and aim.summarised and reader.has_lines(chosen, max_global_batch):
         lines = reader.summarise(chosen, objective=aim.summarised)
         others = list(lines.coordinates)[len(LABELS) :]
         given = list_given(reader.grid, others)
@@ -55,7 +62,7 @@ def pick_strategies(
         return
     trains = partial(aim.trains, reader.grid)
     parts = reader.read_strategies(chosen, max_global_batch, trains)
-    yield from (row for part in parts for row in _pick_cells(reader.grid, part, aim))
+    yield from (row for part in parts for row in _pick_cells(reader.grid, part, aim, deadline))
 
 
 def _pick_line(lines: Table, others: list[str], given: list[str], objective: Objective) -> Row:
@@ -93,7 +100,7 @@ def _pick_line(lines: Table, others: list[str], given: list[str], objective: Obj
     }
 
 
-def _pick_cells(grid: Grid, part: Part, aim: Aim) -> Iterator[Row]:
+def _pick_cells(grid: Grid, part: Part, aim: Aim, deadline: "Deadline | None") -> Iterator[Row]:
     """Yield the rows of one strategy."""
     coordinates = {dim: values for dim, values in part.coordinates.items() if dim not in LABELS}
     axes, labels = [*coordinates], {dim: str(part.coordinates[dim][0]) for dim in LABELS}
@@ -114,9 +121,16 @@ def _pick_cells(grid: Grid, part: Part, aim: Aim) -> Iterator[Row]:
         if np.isnan(weights).all():
             yield labels | _pick_nothing(axes, given, rank_limits(limit[cells_of_place]))
             continue
-        at = tuple(map(int, np.unravel_index(int(np.nanargmin(weights)), weights.shape)))
-        cell = {name: float(array[cells_of_place][at]) for name, array in arrays.items()}
-        yield labels | write_cell(take_cell(values, at)) | _describe_cell(cell)
+        # The best first; without a deadline it is the only one that is described.
+        for flat in np.argsort(weights, axis=None, kind="stable")[: np.isfinite(weights).sum()]:
+            at = tuple(map(int, np.unravel_index(flat, weights.shape)))
+            cell = {name: float(array[cells_of_place][at]) for name, array in arrays.items()}
+            row = labels | write_cell(take_cell(values, at)) | _describe_cell(cell)
+            if deadline is None or deadline.is_met(grid, row, _add_times(cell)):
+                yield row
+                break
+        else:
+            yield labels | _pick_nothing(axes, given, [TOO_SLOW])
 
 
 def _list_places(axes: Arrays, given: list[str]) -> Iterator[tuple[slice, ...]]:
@@ -133,11 +147,14 @@ def _weigh(arrays: Mapping[str, NDArray[Any]], pe: NDArray[Any], aim: Aim) -> ND
     """Quantity to minimise of each cell; a price is left out, since it is one per system."""
     if aim.goal == "memory":
         return arrays["memory"]
-    time = arrays["comp_time"] + arrays["comm_time"]
-    if "epochs" in arrays:
-        time = time * arrays["epochs"]
+    time = _add_times(arrays)
     counts = pe.reshape(-1, *[1] * (time.ndim - 1)) if aim.counts_pes else 1.0
     return np.asarray(time * counts)
+
+
+def _add_times(cells: Mapping[str, Any]) -> Any:
+    """Time per epoch [s], or to the target where epochs are known."""
+    return (cells["comp_time"] + cells["comm_time"]) * cells.get("epochs", 1.0)
 
 
 def _describe_cell(cell: Mapping[str, float]) -> Row:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.notes import has_old_layouts
 from paradl.grids.reading.errors import InputError
-from paradl.kernels.names.flags import UNSUPPORTED
+from paradl.kernels.names.flags import TOO_SLOW, UNSUPPORTED
 from paradl.sweep.answers.mapping import Row, tabulate
 from paradl.sweep.answers.objectives import Aim, Goal, Price, count_hours, look_up_price
 from paradl.sweep.answers.system_settings import complete_rows
@@ -28,6 +28,7 @@ from paradl.sweep.configurations.rates import RATES, time_iteration
 from paradl.sweep.questions.best.picks import PLACE, pick_strategies
 
 if TYPE_CHECKING:
+    from paradl.sweep.boundaries.deadlines import Deadline
     from paradl.sweep.configurations.layout_cells import LayoutCell
     from paradl.sweep.questions.best.layouts import BestLayouts
 
@@ -46,6 +47,8 @@ def rank_strategies(
     why: bool | None = None,
     intervals: bool = True,
     layouts: int | None = None,
+    deadline: float | str | None = None,
+    holds: float | str | None = None,
     **axes: object,
 ) -> list[Row]:
     """One row for each strategy in each (model, dataset, system) of the slice, the best first.
@@ -70,6 +73,10 @@ def rank_strategies(
     layouts: of a strategy that leaves layouts open, list this many of the best instead of the best
     one; the first row then has `losers`: what forbids others, and remedies. None: a row each.
 
+    deadline: rank only what trains within it: seconds, or a text such as "60 d"; the objective is
+    then train_time, pe_hours or cost. holds: with this probability; None: the expected time meets
+    it. Rows have the probability as `holds`.
+
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
     >>> import paradl
@@ -84,20 +91,24 @@ def rank_strategies(
     reader = open_source(cube)  # only once: opening reads and checks the root of the store
     space = open_space(reader, selection, max_global_batch)
     space.expect_one_kind()
+    limit = None if deadline is None else _read_deadline(space, aim, deadline, holds)
     found: BestLayouts | None = None
     if layouts is not None:
         if not isinstance(layouts, int) or layouts < 1:
             raise InputError(f"expected 1 or more, got {layouts!r}", where="layouts")
         from paradl.sweep.questions.best.layouts import find_best_layouts  # late: imports JAX
 
-        found = find_best_layouts(space, layouts, aim)
+        found = find_best_layouts(space, layouts, aim, limit)
         # Their strategies are all asked about; values of other axes stay selected.
         selection = {name: of for name, of in (selection or {}).items() if name != "strategy"}
         space = open_space(found.grid, selection)
-        picks = _pick_layouts(found, selection, aim, intervals=intervals)
+        picks = _pick_layouts(found, selection, aim, limit, intervals=intervals)
     else:
-        picks = [(pick, None) for pick in pick_strategies(reader, selection, aim, max_global_batch)]
+        stated = pick_strategies(reader, selection, aim, max_global_batch, limit)
+        picks = [(pick, None) for pick in stated]
     rows = [_describe_pick(space.grid, pick, aim, layout) for pick, layout in picks]
+    if limit:
+        rows = [row | {"holds": _find_chance(space.grid, row, limit)} for row in rows]
     # Intervals are computed anew, and would not hold what earlier formulas gave.
     is_old = has_old_layouts(space.grid, reader.versions)
     unsure = intervals and len(rows) <= MOST_RANGES and not is_old
@@ -118,8 +129,32 @@ def rank_strategies(
 best = tabulate("best", rank_strategies)
 
 
+def _read_deadline(
+    space: Space, aim: Aim, deadline: float | str, holds: float | str | None
+) -> "Deadline":
+    from paradl.sweep.boundaries.deadlines import Deadline  # late: imports JAX
+
+    pairs = product(space.grid.labels["model"], space.grid.labels["dataset"])
+    if not any(aim.trains(space.grid, model, dataset) for model, dataset in pairs):
+        raise InputError(
+            "a deadline is of a whole training",
+            where="deadline",
+            advice="ask for train_time, or for pe_hours or cost with a number of epochs",
+        )
+    return Deadline.read(deadline, holds, space.grid.spec.oracle)
+
+
+def _find_chance(grid: Grid, row: Row, deadline: "Deadline") -> float | None:
+    return deadline.find_chance(grid, row) if row["feasible"] else None
+
+
 def _pick_layouts(
-    found: "BestLayouts", selection: Selection, aim: Aim, *, intervals: bool
+    found: "BestLayouts",
+    selection: Selection,
+    aim: Aim,
+    deadline: "Deadline | None",
+    *,
+    intervals: bool,
 ) -> "list[tuple[Row, LayoutCell | None]]":
     """List the best layouts, and the best cells of strategies that leave none open."""
     grid = found.grid
@@ -134,7 +169,7 @@ def _pick_layouts(
     if not others:
         return [*distinct.values()]
     stated = tuple(strategy for strategy in grid.strategies if strategy.label in others)
-    picks = pick_strategies(replace(grid, strategies=stated), selection, aim)
+    picks = pick_strategies(replace(grid, strategies=stated), selection, aim, deadline=deadline)
     return [
         *distinct.values(),
         # Those of other places are no candidates.
@@ -254,7 +289,7 @@ def _add_chances(grid: Grid, ranked: list[Row], aim: Aim, unsure: bool) -> list[
 
 def _add_rejection(space: Space, row: Row, explains: bool) -> Row:
     """Add `rejection` to a row: the nearest cell and its changes if nothing is allowed."""
-    if row["feasible"] or not explains:
+    if row["feasible"] or not explains or TOO_SLOW in row["limit"]:
         return row | {"rejection": None}
     from paradl.sweep.boundaries.rejection import explain_rejection  # late: imports JAX
 
