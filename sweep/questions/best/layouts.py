@@ -150,7 +150,6 @@ def _search(
         layouts = place.grid.build(find_space, index, place.axes, None)
         assert isinstance(layouts, LayoutSpace)  # its samples fit, and it has blocks
         found = layouts.search(most, tally, by_memory=aim.goal == "memory")
-        found = found.take(found.forbidden < 2)
         if most:  # of all cells together
             if deadline:
                 found = _keep_met(layouts, found, aim, deadline, most, space.grid.draws)
