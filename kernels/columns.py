@@ -64,6 +64,10 @@ def keep_largest(answers: Iterable[tuple[Sequence[Column], Column]]) -> list[Col
     return kept
 
 
+# Entries of a lookup table per number, beyond which sorting is faster.
+WIDEST = 16
+
+
 def find_distinct(*columns: Column) -> tuple[list[Column], Column]:
     """Distinct combinations of integer columns, [distinct] each, and the index of every layout's
     combination. Lookup tables take a tenth of the time of sorting."""
@@ -83,6 +87,9 @@ def find_distinct(*columns: Column) -> tuple[list[Column], Column]:
 
 def _find_places(numbers: Column) -> Column:
     """Rank of each number among the distinct numbers."""
-    occurs = np.zeros(int(numbers.max(initial=-1)) + 1, bool)
+    most = int(numbers.max(initial=-1))
+    if most > WIDEST * numbers.size:
+        return np.unique(numbers, return_inverse=True)[1].reshape(numbers.shape)
+    occurs = np.zeros(most + 1, bool)
     occurs[numbers] = True
     return (np.cumsum(occurs) - 1)[numbers]

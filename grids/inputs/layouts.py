@@ -97,7 +97,8 @@ class LayoutSpace:
         return self._make_case(layouts, self.values, self.settings, exists)
 
     def search(self, most: int | None, tally: Tally, *, by_memory: bool = False) -> Ranked:
-        """Find the fastest layouts of each cell, at most this many, each at its best micro-batch.
+        """Find the fastest allowed layouts of each cell, at most this many, each at its best
+        micro-batch.
 
         None: those that no other layout of the cell beats in both time and memory. tally: counts
         the candidates of all cells. by_memory: find those of the least memory instead.
@@ -114,6 +115,8 @@ class LayoutSpace:
         # In parts: 4.5 million candidates at once took 2.1 instead of 0.3 GB, and 15.4 instead of
         # 8.0 s of CPU (2026-11).
         likely = (self._find_likely(part, tally) for part in self.list_candidates(MOST, tally))
+        if tally is not None:  # a search lists what is allowed, and times nothing else
+            likely = (found.take(found.forbidden < 2) for found in likely)
         answered = map(pick, likely if by_memory else map(self._time, likely))
         # Candidates of one cell may be in several parts.
         return reduce(lambda kept, more: pick(kept.join(more)), answered)

@@ -23,8 +23,8 @@ class Limit(IntFlag):
 
 
 # Marks of answers, no flags of a cube: the software that the system names does not run the layout;
-# little memory is left for what is not counted.
-UNSUPPORTED, TIGHT = "unsupported", "tight"
+# little memory is left for what is not counted; nothing allowed meets a deadline.
+UNSUPPORTED, TIGHT, TOO_SLOW = "unsupported", "tight", "too_slow"
 
 MARKS = Limit.UNEVEN | Limit.BATCH_EXCEEDS_DATASET
 FORBIDS = ~MARKS

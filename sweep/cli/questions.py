@@ -37,6 +37,10 @@ class PagedOptions(QuestionOptions):
     page: PageOption = None
 
 
+AChance = Annotated[
+    float | None, take_share("Required probability of meeting the deadline, such as 0.9.")
+]
+
 QuestionCommand, PagedCommand = take_options(QuestionOptions), take_options(PagedOptions)
 
 
@@ -134,16 +138,25 @@ def best(
             help="Rank by the worst slowdown over system, or any axis except pe.",
         ),
     ] = None,
+    deadline: Annotated[
+        float | None,
+        take_number("time", "Rank only what trains within it, such as 60d, 1h30m."),
+    ] = None,
+    holds: AChance = None,
 ) -> None:
     """Rank strategies, or layouts of a transformer; why others fail."""
     given: PagedOptions = context.obj
     if over is not None:
         unused = {"price": price, "across": across or None, "why": why or None}
-        refused = unused | {"report": given.page}
+        refused = unused | {"report": given.page, "deadline": deadline, "holds": holds}
         options.refuse_given(refused, "cannot be combined with --worst-case")
         _show_worst_cases(given, over, objective)
         return
-    if given.tokens is not None and objective == "epoch-time":
+    if deadline is None:
+        options.refuse_given({"holds": holds}, "belongs to --deadline")
+    else:
+        options.refuse_given({"report": given.page}, "cannot be combined with --deadline")
+    if (given.tokens or deadline) is not None and objective == "epoch-time":
         objective = "train-time"
     subject = given.read(objective)
     from paradl.sweep.questions.best.question import rank_strategies
@@ -153,7 +166,14 @@ def best(
     # A store has one layout per cell; of a design space several are compared.
     layouts = None if subject.store else MOST_LAYOUTS if given.every else FEW_LAYOUTS
     # None and not False: a design space explains its losers unasked.
-    ask = partial(rank_strategies, across=across, why=why or None, layouts=layouts)
+    ask = partial(
+        rank_strategies,
+        across=across,
+        why=why or None,
+        layouts=layouts,
+        deadline=deadline,
+        holds=holds,
+    )
     subject.tell_kept_groups()
     rows = subject.ask(ask, given.form, objective=goal, price=parse_price(price))
     if is_feasible := any(row["feasible"] for row in rows):
@@ -255,9 +275,7 @@ def provision(
     epochs: Annotated[
         float | None, Option(help="Epochs to train; default: those to the target of --convergence.")
     ] = None,
-    holds: Annotated[
-        float | None, take_share("Required probability of meeting the deadline, such as 0.9.")
-    ] = None,
+    holds: AChance = None,
     need: Annotated[
         str | None,
         Option(

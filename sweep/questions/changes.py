@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paradl.grids.grid import LABELS
-from paradl.sweep.answers.types.questions import ChangedLimits, ChangedWinner, ChangeFields
+from paradl.sweep.answers.types.cubes import ChangedLimits, ChangedWinner, ChangeFields
 from paradl.sweep.cells.parts import Part, find_positions
 from paradl.sweep.cells.space import write_axis
 from paradl.sweep.cube.variables import Arrays

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.answers.mapping import AnswerMapping, name_arguments
-from paradl.sweep.answers.types.questions import (
+from paradl.sweep.answers.types.cubes import (
     ChangedAxis,
     ChangedInput,
     ChangedVariable,

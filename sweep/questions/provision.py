@@ -1,6 +1,6 @@
 """Provision: the fewest PEs that meet a deadline."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -8,19 +8,18 @@ from numpy.typing import NDArray
 
 from paradl.grids.grid import Index
 from paradl.grids.reading.errors import InputError, shorten
-from paradl.grids.reading.units import format_quantity, parse_duration, parse_quantity
+from paradl.grids.reading.units import format_quantity, parse_quantity
 from paradl.kernels.blocks.outputs import compute_outputs
-from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.answer import answer_case
 from paradl.sweep.answers.mapping import tabulate
-from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.objectives import Aim, Price, count_hours, look_up_price
 from paradl.sweep.answers.reasons import write_commonest
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.answers.types.questions import CostFields, ProvisionRow
 from paradl.sweep.answers.types.words import CellPlaceOrNone
+from paradl.sweep.boundaries.deadlines import Deadline
 from paradl.sweep.cells.selection import Selection, join_selection, write_place
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import (
@@ -32,12 +31,12 @@ from paradl.sweep.cells.space import (
     write_cell,
 )
 from paradl.sweep.configurations.degrees import NO_DEGREES, list_degrees
-from paradl.sweep.configurations.row_cases import build_row_case
-from paradl.sweep.uncertainty.probability import find_odds, find_spreads
 
 # PE counts whose times, and whose spreads, are computed together: few enough for numpy. All at
 # once, and so compiled, ten strategies took 37 instead of 3.2 s of CPU (VGG-16 on ABCI, 2026-11).
 TIMED, SPREAD = 32, 4
+# PE counts of a slice whose layouts are all searched.
+MOST_COUNTS = 64
 
 
 def list_provisions(
@@ -57,11 +56,12 @@ def list_provisions(
     the target, by the design space's convergence law. holds: required probability of meeting the
     deadline, between 0 and 1; None: the expected time must meet it.
 
-    Every whole number of PEs is tried up to the least count of the slice that meets the deadline,
-    with all of the slice's batches, groups, segments and accumulated passes; each value of another
-    axis, such as a bandwidth, has its own rows. `holds` of a row: probability of meeting the
-    deadline (machine oracle); `reason`: why no count meets it. InputError: a deadline not above 0,
-    unknown epochs, a probability not between 0 and 1.
+    Every whole number of PEs is tried up to the least count of the slice that meets the deadline
+    (of layouts whole nodes, whose number has no prime factor beyond 7), with all of the slice's
+    batches, groups, segments and accumulated passes; each value of another axis, such as a
+    bandwidth, has its own rows. `holds` of a row: probability of meeting the deadline (machine
+    oracle); `reason`: why no count meets it. InputError: a deadline not above 0, unknown epochs, a
+    probability not between 0 and 1.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
@@ -73,7 +73,6 @@ def list_provisions(
     ('data', 21, 5.81)
     """
     selection = join_selection(selection, axes)
-    seconds = parse_duration(deadline, "deadline", "6 h")
     if epochs is not None and not parse_quantity(epochs, "1", "epochs", "90") > 0:
         raise InputError(f"expected more than 0, got {shorten(epochs)}", where="epochs")
     space = open_space(cube, selection, max_global_batch)
@@ -84,10 +83,8 @@ def list_provisions(
             where="epochs",
             advice="such as 90; or choose a convergence, such as auto: epochs to a target",
         )
-    if holds is not None:
-        holds = parse_quantity(holds, "1", "holds", "90%")
-        _check_probability(holds, space.grid.spec.oracle)
-    goal, aim = Deadline(seconds, epochs, holds), Aim("pe_hours", price)
+    goal = Deadline.read(deadline, holds, space.grid.spec.oracle, epochs)
+    aim = Aim("pe_hours", price)
     rows = [
         _find_fewest(part, index, goal, aim)
         for part in space.split_given()
@@ -99,34 +96,6 @@ def list_provisions(
 
 
 provision = tabulate("provision", list_provisions)
-
-
-@dataclass(frozen=True)
-class Deadline:
-    """A deadline [s] for training over some epochs; None: over those to the target.
-
-    holds: required probability of meeting it; None: the expected time must meet it.
-    """
-
-    seconds: float
-    epochs: float | None
-    holds: float | None
-
-
-def _check_probability(holds: float, oracle: str) -> None:
-    """Raise InputError unless this is a probability, and the oracle has intervals."""
-    if not 0 < holds < 1:
-        raise InputError(
-            f"expected a probability above 0 and below 1, got {shorten(holds)}",
-            where="holds",
-            advice="such as 0.9",
-        )
-    if oracle == "paper":
-        raise InputError(
-            "the oracle 'paper' has no intervals",
-            where="holds",
-            advice="leave it out, or use the oracle 'machine'",
-        )
 
 
 class Trainings:
@@ -159,8 +128,7 @@ class Trainings:
         times = bounds = np.where((limit & FORBIDS) > 0, np.nan, epoch_time * epochs)
         if self.goal.holds is not None:
             answer = answer_case(space.ask_intervals().build_case(index, axes))
-            sigma = np.broadcast_to(_find_spread(answer, by_law), shape)
-            bounds = times * np.exp(find_spreads(self.goal.holds) * sigma)
+            bounds = self.goal.bound(times, answer)
         return limit, np.broadcast_to(epochs, shape), times, bounds
 
     def list_met(self) -> NDArray[np.bool_]:
@@ -185,45 +153,47 @@ class Trainings:
         return f"at best {format_quantity(self.bounds[at], 's')}{odds}, on {place}"
 
 
-def _find_spread(answer: Answer, by_law: bool) -> Floats:
-    """Spread of the logarithm of the training time; by_law: including that of the epochs."""
-    assert answer.spread is not None  # intervals were asked for
-    spread: Floats = np.asarray(answer.spread.total, float)
-    if by_law and answer.epochs_spread is not None:
-        spread = np.hypot(spread, np.asarray(answer.epochs_spread, float))
-    return spread
-
-
 def _find_fewest(space: Space, index: Index, goal: Deadline, aim: Aim) -> ProvisionRow:
     """Row of a strategy."""
-    rough = Trainings(space, index, space.axes["pe"], goal)
-    met = rough.axes["pe"][rough.list_met()]
-    if not met.size:
-        return _describe_miss(space, index, rough, aim)
-    # Counts between those of the slice may suffice: try all up to the least that does.
-    first, step = 1, 1
-    if space.grid.strategy(index).searched:
-        # Each has layouts of its own to choose from, which is slow: whole nodes, their number a
-        # product of 2, 3 and 5 that batches and networks divide by, from the largest count of the
-        # slice that does not suffice.
-        step = min(space.grid.systems[index[2]].pes_per_node, int(met.min()))
-        below = rough.axes["pe"][rough.axes["pe"] < met.min()]
-        first = step * (int(below.max(initial=0)) // step + 1)
-    pe = np.arange(float(first), met.min() + 1, step)
-    if step > 1:
-        pe = np.union1d([count for count in pe if _is_smooth(int(count) // step)], met.min())
-    if goal.holds is not None and goal.holds >= 0.5:  # then the expected time meets it, too
-        pe = pe[Trainings(space, index, pe, replace(goal, holds=None)).list_met()]
-    for counts in _split(pe, SPREAD):
-        fine = Trainings(space, index, counts, goal)
-        if fine.list_met().any():
-            break
+    # Each count has layouts of its own to choose from, which is slow: only usual ones are tried.
+    is_slow = space.grid.strategy(index).searched
+    step = space.grid.systems[index[2]].pes_per_node if is_slow else 1
+    slice_of_pe = space.axes["pe"]
+    if is_slow and slice_of_pe.size > MOST_COUNTS:
+        slice_of_pe = _keep_usual(slice_of_pe, step)
+    rough = _find_first_met(space, index, slice_of_pe, goal)
+    if rough is None:
+        return _describe_miss(space, index, Trainings(space, index, slice_of_pe, goal), aim)
+    # Counts between those of the slice may suffice: without a search try all up to the least that
+    # does, else usual ones from the largest count of the slice that does not suffice.
+    least = rough.axes["pe"][rough.find_first()[0]]
+    below = slice_of_pe[slice_of_pe < least].max(initial=0) if is_slow else 0
+    between = np.arange(below + 1, least)
+    if is_slow:
+        between = _keep_usual(between, step)
+    fine = _find_first_met(space, index, between, goal) or rough
     return _describe_cell(space, index, fine, aim)
 
 
+def _find_first_met(space: Space, index: Index, pe: Floats, goal: Deadline) -> Trainings | None:
+    """Trainings at a few PE counts, the first that meet the deadline; None if none do."""
+    if pe.size and goal.holds is not None and goal.holds >= 0.5:  # the expected time meets it, too
+        pe = pe[Trainings(space, index, pe, replace(goal, holds=None)).list_met()]
+    if not pe.size:
+        return None
+    parts = (Trainings(space, index, counts, goal) for counts in _split(pe, SPREAD))
+    return next((part for part in parts if part.list_met().any()), None)
+
+
+def _keep_usual(pe: Floats, per_node: int) -> Floats:
+    """Keep whole nodes whose number is a product of 2, 3, 5 and 7, by which networks divide."""
+    whole = pe[pe % per_node == 0]
+    return np.array([count for count in whole if _is_smooth(int(count) // per_node)], float)
+
+
 def _is_smooth(number: int) -> bool:
-    """True if a number has no prime factor beyond 5."""
-    for factor in (2, 3, 5):
+    """True if a number has no prime factor beyond 7, the largest that layers of models have."""
+    for factor in (2, 3, 5, 7):
         while number % factor == 0:
             number //= factor
     return number == 1
@@ -242,11 +212,6 @@ def _describe_cell(space: Space, index: Index, trainings: Trainings, aim: Aim) -
     hours = count_hours(cell["pe"], seconds)
     price = look_up_price(aim.price, cell["system"])
     cost: CostFields = {} if price is None else {"cost": hours * price}
-    chance, goal = None, trainings.goal
-    if space.grid.spec.oracle != "paper":  # Table III has no spread
-        case = build_row_case(space.grid.ask_intervals(), {**cell, **degrees})
-        sigma = number(_find_spread(answer_case(case), by_law=goal.epochs is None))
-        chance = find_odds(float(np.log(goal.seconds / seconds)) / sigma)
     return {
         **cell,
         **degrees,
@@ -255,7 +220,7 @@ def _describe_cell(space: Space, index: Index, trainings: Trainings, aim: Aim) -
         "train_time": seconds,
         "pe_hours": hours,
         **cost,
-        "holds": chance,
+        "holds": trainings.goal.find_chance(space.grid, {**cell, **degrees}, seconds),
         "reason": None,
     }
 

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from paradl.sweep.answers.types.questions import DamagedFile, Status
+from paradl.sweep.answers.types.cubes import DamagedFile, Status
 from paradl.sweep.cube.object_store import is_remote
 from paradl.sweep.cube.plan import SUMMARY
 from paradl.sweep.cube.store import Cube, open_cube

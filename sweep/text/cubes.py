@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from paradl.grids.reading.errors import format_count
-from paradl.sweep.answers.types.questions import ChangedAxis, Difference, Status, ValueSpan
+from paradl.sweep.answers.types.cubes import ChangedAxis, Difference, Status, ValueSpan
 from paradl.sweep.cube.plan import DONE
 from paradl.sweep.text.columns import format_cell, format_coordinate
 from paradl.sweep.text.data import Format, Row

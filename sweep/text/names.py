@@ -19,6 +19,7 @@ REASONS = {
     "uneven": "parts of unequal size",
     "batch_exceeds_dataset": "batch larger than the data set",
     "unsupported": "not run by the named software",
+    "too_slow": "misses the deadline",
     "machine_too_small": "machine too small",
     "no_convergence": "batch too large to converge",
     "does_not_divide": "degrees do not divide the network or the batch",

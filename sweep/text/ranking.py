@@ -9,7 +9,7 @@ from paradl.grids.entries.parameters import GIVEN, PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
-from paradl.kernels.names.flags import TIGHT
+from paradl.kernels.names.flags import TIGHT, TOO_SLOW
 from paradl.sweep.answers.numbers import read_range
 from paradl.sweep.answers.objectives import Goal
 from paradl.sweep.answers.system_settings import PLACES
@@ -107,7 +107,7 @@ def _show_losers(rows: Sequence[RankingRow], whole: bool) -> None:
     explained = any(row["rejection"] for row in rows)
     title = "Not feasible, at the nearest cell" if explained else "Not feasible"
     print_table([_describe_loser(row) for row in shown], title)
-    if not explained:
+    if not explained and any(TOO_SLOW not in row["limit"] for row in rows):
         print("--why says by how much, and what would make them feasible")
     tell_more(len(rows) - len(shown))
 
@@ -142,8 +142,10 @@ def _describe_winner(row: RankingRow, goal: Goal, alike: int) -> Row:
         ),
         **({"alike": f"+{alike}"} if alike else {}),
         **{key: fields[key] for key in axes if key not in given},
-        **{key: fields[key] for key in money},
+        **{key: fields[key] for key in money if key == goal},
         time: find_range(row, time),
+        "P(deadline met)": format_odds(row.get("holds")),
+        **{key: fields[key] for key in money},
         "MFU": format_percent(row["mfu"]),
         "memory": row["memory"],
         "marks": [*row["limit"], *(name for name in row.get("remarks", ()) if name == TIGHT)]

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
+from paradl.kernels.names.flags import TOO_SLOW, UNSUPPORTED
 from paradl.kernels.names.terms import TERMS
 from paradl.sweep.answers.types.facts import (
     Bytes,
@@ -54,9 +55,10 @@ Macs = Annotated[float, Fact("multiply-accumulates per sample, forward pass", "M
 
 Feasible = Annotated[bool, state_variable("feasible")]
 # All bits are set, so these are all names.
-LIMIT_NAMES = tuple(name_limits(~0))
+LIMIT_NAMES = (*name_limits(~0), UNSUPPORTED, TOO_SLOW)
 Limits = Annotated[list[str], Fact("what forbids the configuration", names=LIMIT_NAMES)]
 Reason = Annotated[str, "why there is no value"]
+DeadlineChance = Annotated[float, "probability of meeting the deadline"]
 Rank = Annotated[int, "1 is the best; null: feasible nowhere"]
 LayoutWords = Annotated[str, "its degrees and settings, such as tp8 pp4 dp32 mb1 zero1"]
 TermName = Annotated[str, Fact("the term that takes most of the time", names=tuple(TERMS))]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from paradl.grids.grid import Grid, Index
 from paradl.grids.inputs.case import find_space
 from paradl.grids.inputs.layouts import LayoutSpace
 from paradl.kernels.arrays import Cells, use_numpy
+from paradl.kernels.names.arrays import Integers
 from paradl.kernels.oracle.answer import answer_case
 from paradl.kernels.oracle.formulas import time_iteration
 from paradl.kernels.search.ranking import Ranked, Tally
@@ -21,7 +23,12 @@ from paradl.sweep.cells.space import Space, take_cell, write_cell
 from paradl.sweep.configurations.layout_cells import find_cell
 from paradl.sweep.questions.best.picks import Pick, PickedCell
 
+if TYPE_CHECKING:
+    from paradl.sweep.boundaries.deadlines import Deadline
+
 FASTEST = Aim()
+# Layouts of which a deadline is asked together.
+TOGETHER = 256
 Place = tuple[str, str, str]  # model, data set and system
 
 
@@ -95,18 +102,21 @@ class BestLayouts:
     losers: dict[Place, list[LoserRow]]
 
 
-def find_best_layouts(space: Space, most: int | None, aim: Aim = FASTEST) -> BestLayouts:
+def find_best_layouts(
+    space: Space, most: int | None, aim: Aim = FASTEST, deadline: "Deadline | None" = None
+) -> BestLayouts:
     """Replace strategies that leave layouts open by the best layouts of all cells of the slice.
 
     most: number per place and value of a machine's parameter; None: the fronts of time and memory
-    of each cell. A strategy of which no layout is feasible stays as it is.
+    of each cell. deadline: only those that meet it. A strategy of which no layout is left stays as
+    it is.
     """
     strategies: dict[Strategy, None] = {}
     best = BestLayouts(space.grid, [], {}, {})
     for index in space.list_indices():
         names, stated, tally = space.name(index), space.grid.strategy(index), Tally()
         is_open = stated.searched and stated.of_blocks
-        found = [*_search(space, index, most, tally, aim)] if is_open else []
+        found = [*_search(space, index, most, tally, aim, deadline)] if is_open else []
         best.found.extend(found)
         place = names["model"], names["dataset"], names["system"]
         others = best.others.setdefault(place, set())
@@ -119,17 +129,22 @@ def find_best_layouts(space: Space, most: int | None, aim: Aim = FASTEST) -> Bes
 
 
 def _search(
-    space: Space, index: Index, most: int | None, tally: Tally, aim: Aim
+    space: Space,
+    index: Index,
+    most: int | None,
+    tally: Tally,
+    aim: Aim,
+    deadline: "Deadline | None",
 ) -> Iterator[FoundLayouts]:
     """Yield the best layouts of a strategy that leaves them open, of each place with any."""
     for place in space.split_given():
         layouts = place.grid.build(find_space, index, place.axes, None)
         assert isinstance(layouts, LayoutSpace)  # its samples fit, and it has blocks
         found = layouts.search(most, tally, by_memory=aim.goal == "memory")
-        found = found.take(found.forbidden < 2)
         if most:  # of all cells together
-            pes = Layouts.from_rows(found.rows).pes if aim.counts_pes else 1
-            found = found.pick_together(most, pes)
+            if deadline:
+                found = _keep_met(layouts, found, aim, deadline, most, space.grid.draws)
+            found = found.pick_together(most, _count_pes(found, aim))
         if len(found.cell):
             words = (
                 write_layout(columns, layouts.strategy.schedule)
@@ -137,6 +152,27 @@ def _search(
             )
             strategies = tuple(map(parse_strategy, words))
             yield FoundLayouts(place, index, layouts, found, strategies)
+
+
+def _count_pes(found: Ranked, aim: Aim) -> Integers | int:
+    """Count the PEs of each layout, if a time counts once for each of them."""
+    return Layouts.from_rows(found.rows).pes if aim.counts_pes else 1
+
+
+def _keep_met(
+    layouts: LayoutSpace, found: Ranked, aim: Aim, deadline: "Deadline", most: int, draws: int
+) -> Ranked:
+    """Keep those that meet the deadline, until enough of the best are found."""
+    order = np.argsort(found.value * _count_pes(found, aim), kind="stable")
+    kept = found.take(order[:0])
+    for some in np.split(order, range(TOGETHER, order.size, TOGETHER)):
+        part = found.take(some)
+        answer = answer_case(layouts.build_rows(part, draws))
+        met = deadline.bound(np.broadcast_to(answer.train_time, some.shape), answer)
+        kept = kept.join(part.take(np.flatnonzero(met <= deadline.seconds)))
+        if kept.cell.size >= most:
+            break
+    return kept
 
 
 def _list_losers(tally: Tally) -> list[LoserRow]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paradl.grids.grid import LABELS, Grid
-from paradl.kernels.names.flags import FORBIDS, Limit
+from paradl.kernels.names.flags import FORBIDS, TOO_SLOW, Limit
 from paradl.kernels.names.statistics import BEST, COUNT, Objective
 from paradl.sweep.answers.objectives import Aim
 from paradl.sweep.answers.reasons import rank_limits, rank_reasons
@@ -33,6 +33,7 @@ from paradl.sweep.cells.space import (
 from paradl.sweep.cube.variables import Arrays, find_allowed, name_limits
 
 if TYPE_CHECKING:
+    from paradl.sweep.boundaries.deadlines import Deadline
     from paradl.sweep.configurations.layout_cells import LayoutCell
 
 # Variables of a cell that a pick needs, if the cube has them.
@@ -81,11 +82,18 @@ Pick = tuple[Labels, PickedCell | Nothing]
 
 
 def pick_strategies(
-    source: Source, selection: Selection | None, aim: Aim, max_global_batch: int | None = None
+    source: Source,
+    selection: Selection | None,
+    aim: Aim,
+    max_global_batch: int | None = None,
+    deadline: "Deadline | None" = None,
 ) -> Iterator[Pick]:
-    """Yield the pick of each strategy in each place whose samples fit, in the cube's order."""
+    """Yield the pick of each strategy in each place whose samples fit, in the cube's order.
+
+    deadline: only cells that meet it are picked.
+    """
     reader, chosen = open_source(source), selection or {}
-    if aim.summarised and reader.has_lines(chosen, max_global_batch):
+    if deadline is None and aim.summarised and reader.has_lines(chosen, max_global_batch):
         lines = reader.summarise(chosen, objective=aim.summarised)
         others = list(lines.coordinates)[len(LABELS) :]
         given = list_given(reader.grid, others)
@@ -99,7 +107,7 @@ def pick_strategies(
         return
     trains = partial(aim.trains, reader.grid)
     parts = reader.read_strategies(chosen, max_global_batch, trains)
-    yield from (pick for part in parts for pick in _pick_cells(reader.grid, part, aim))
+    yield from (pick for part in parts for pick in _pick_cells(reader.grid, part, aim, deadline))
 
 
 def _pick_line(lines: Table, others: list[str], given: list[str], objective: Objective) -> Pick:
@@ -131,7 +139,7 @@ def _pick_line(lines: Table, others: list[str], given: list[str], objective: Obj
     )
 
 
-def _pick_cells(grid: Grid, part: Part, aim: Aim) -> Iterator[Pick]:
+def _pick_cells(grid: Grid, part: Part, aim: Aim, deadline: "Deadline | None") -> Iterator[Pick]:
     """Yield the picks of one strategy."""
     coordinates = {dim: values for dim, values in part.coordinates.items() if dim not in LABELS}
     labels = name_labels(*(str(part.coordinates[dim][0]) for dim in LABELS))
@@ -148,25 +156,32 @@ def _pick_cells(grid: Grid, part: Part, aim: Aim) -> Iterator[Pick]:
         places = zip(coordinates.items(), cells_of_place, strict=True)
         values = {axis: along[at] for (axis, along), at in places}
         weights = allowed[cells_of_place]
-        if np.isnan(weights).all():
+        # The best first; without a deadline it is the only one that is described.
+        for flat in np.argsort(weights, axis=None, kind="stable")[: np.isfinite(weights).sum()]:
+            at = tuple(map(int, np.unravel_index(flat, weights.shape)))
+            cell = {name: float(array[cells_of_place][at]) for name, array in arrays.items()}
+            picked = _describe_cell(write_cell(take_cell(values, at)), cell)
+            row = {**labels, **picked.axes}
+            if deadline is None or deadline.is_met(grid, row, _add_times(cell)):
+                yield labels, picked
+                break
+        else:
+            is_allowed = np.isfinite(weights).any()
+            reasons = [TOO_SLOW] if is_allowed else rank_limits(limit[cells_of_place])
             given = write_axes({axis: values[axis][0] for axis in fixed})
-            reasons = rank_limits(limit[cells_of_place])
             yield labels, Nothing(dict.fromkeys(coordinates) | given, reasons)
-            continue
-        at = tuple(map(int, np.unravel_index(int(np.nanargmin(weights)), weights.shape)))
-        cell = {name: float(array[cells_of_place][at]) for name, array in arrays.items()}
-        known = all(name in cell for name in CHOSEN.values())
-        yield (
-            labels,
-            PickedCell(
-                axes=write_cell(take_cell(values, at)),
-                comp_time=cell["comp_time"],
-                comm_time=cell["comm_time"],
-                memory=cell["memory"],
-                epochs=cell.get("epochs"),
-                chosen={of: int(cell[name]) for of, name in CHOSEN.items()} if known else None,
-            ),
-        )
+
+
+def _describe_cell(axes: CellAxes, cell: Mapping[str, float]) -> PickedCell:
+    known = all(name in cell for name in CHOSEN.values())
+    return PickedCell(
+        axes=axes,
+        comp_time=cell["comp_time"],
+        comm_time=cell["comm_time"],
+        memory=cell["memory"],
+        epochs=cell.get("epochs"),
+        chosen={of: int(cell[name]) for of, name in CHOSEN.items()} if known else None,
+    )
 
 
 def _list_places(axes: Arrays, given: list[str]) -> Iterator[tuple[slice, ...]]:
@@ -183,8 +198,11 @@ def _weigh(arrays: Mapping[str, NDArray[Any]], pe: NDArray[Any], aim: Aim) -> ND
     """Quantity to minimise of each cell; a price is left out, since it is one per system."""
     if aim.goal == "memory":
         return arrays["memory"]
-    time = arrays["comp_time"] + arrays["comm_time"]
-    if "epochs" in arrays:
-        time = time * arrays["epochs"]
+    time = _add_times(arrays)
     counts = pe.reshape(-1, *[1] * (time.ndim - 1)) if aim.counts_pes else 1.0
     return np.asarray(time * counts)
+
+
+def _add_times(cells: Mapping[str, Any]) -> Any:
+    """Time per epoch [s], or to the target where epochs are known."""
+    return (cells["comp_time"] + cells["comm_time"]) * cells.get("epochs", 1.0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -10,11 +10,12 @@ import numpy as np
 from paradl.grids.grid import Grid
 from paradl.grids.notes import has_old_layouts
 from paradl.grids.reading.errors import InputError
-from paradl.kernels.names.flags import UNSUPPORTED
+from paradl.kernels.names.flags import TOO_SLOW, UNSUPPORTED
 from paradl.sweep.answers.mapping import tabulate
 from paradl.sweep.answers.objectives import Aim, Goal, Price, count_hours, look_up_price
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.answers.types.questions import (
+    HoldsFields,
     LoserFields,
     PickedRow,
     RankingRanges,
@@ -37,6 +38,7 @@ from paradl.sweep.configurations.rates import NO_RATES, time_iteration
 from paradl.sweep.questions.best.picks import PLACE, Nothing, Pick, PickedCell, pick_strategies
 
 if TYPE_CHECKING:
+    from paradl.sweep.boundaries.deadlines import Deadline
     from paradl.sweep.questions.best.layouts import BestLayouts
     from paradl.sweep.uncertainty.probability import Ranked
 
@@ -55,6 +57,8 @@ def rank_strategies(
     why: bool | None = None,
     intervals: bool = True,
     layouts: int | None = None,
+    deadline: float | str | None = None,
+    holds: float | str | None = None,
     **axes: object,
 ) -> list[RankingRow]:
     """One row for each strategy in each (model, dataset, system) of the slice, the best first.
@@ -73,6 +77,10 @@ def rank_strategies(
     layouts: of a strategy that leaves layouts open, list this many of the best instead of the best
     one; the first row then has `losers`: what forbids others, and remedies. None: a row each.
 
+    deadline: rank only what trains within it: seconds, or a text such as "60 d"; the objective is
+    then train_time, pe_hours or cost. holds: with this probability; None: the expected time meets
+    it. Rows have the probability as `holds`.
+
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
     >>> import paradl
@@ -87,19 +95,20 @@ def rank_strategies(
     reader = open_source(cube)  # only once: opening reads and checks the root of the store
     space = open_space(reader, selection, max_global_batch)
     space.expect_one_kind()
+    limit = None if deadline is None else _read_deadline(space, aim, deadline, holds)
     found: BestLayouts | None = None
     if layouts is not None:
         if not isinstance(layouts, int) or layouts < 1:
             raise InputError(f"expected 1 or more, got {layouts!r}", where="layouts")
         from paradl.sweep.questions.best.layouts import find_best_layouts  # late: imports JAX
 
-        found = find_best_layouts(space, layouts, aim)
+        found = find_best_layouts(space, layouts, aim, limit)
         # Their strategies are all asked about; values of other axes stay selected.
         selection = {name: of for name, of in (selection or {}).items() if name != "strategy"}
         space = open_space(found.grid, selection)
-        picks = _pick_layouts(found, selection, aim, intervals=intervals)
+        picks = _pick_layouts(found, selection, aim, limit, intervals=intervals)
     else:
-        picks = [*pick_strategies(reader, selection, aim, max_global_batch)]
+        picks = [*pick_strategies(reader, selection, aim, max_global_batch, limit)]
     # Intervals are computed anew, and would not hold what earlier formulas gave.
     is_old = has_old_layouts(space.grid, reader.versions)
     unsure = intervals and len(picks) <= MOST_RANGES and not is_old
@@ -107,7 +116,7 @@ def rank_strategies(
     # A rejection calls the kernels, and so takes longer than an answer from a summary.
     explains = not reader.keeps_summary if why is None else why
     lists_losers = found is not None and any(found.losers.values())
-    described = [_describe_pick(space.grid, pick, aim) for pick in picks]
+    described = [_describe_pick(space.grid, pick, aim, limit) for pick in picks]
     ranked: list[RankingRow] = []
     for rivals in _split_places(described, place):
         in_order = _rank_rivals(rivals, aim.goal)
@@ -115,7 +124,8 @@ def rank_strategies(
         reasons = found.losers[_locate(in_order[0][1])] if found else []
         for n, ((rank, row, _), chance) in enumerate(zip(in_order, chances, strict=True)):
             losers: LoserFields = {"losers": [] if n else reasons} if lists_losers else {}
-            rejection = _reject(space, row) if explains and not row["feasible"] else None
+            is_forbidden = not row["feasible"] and TOO_SLOW not in row["limit"]
+            rejection = _reject(space, row) if explains and is_forbidden else None
             ranked.append({"rank": rank, **row, **chance, **losers, "rejection": rejection})
     return complete_rows(space, ranked)
 
@@ -123,8 +133,28 @@ def rank_strategies(
 best = tabulate("best", rank_strategies)
 
 
+def _read_deadline(
+    space: Space, aim: Aim, deadline: float | str, holds: float | str | None
+) -> "Deadline":
+    from paradl.sweep.boundaries.deadlines import Deadline  # late: imports JAX
+
+    pairs = product(space.grid.labels["model"], space.grid.labels["dataset"])
+    if not any(aim.trains(space.grid, model, dataset) for model, dataset in pairs):
+        raise InputError(
+            "a deadline is of a whole training",
+            where="deadline",
+            advice="ask for train_time, or for pe_hours or cost with a number of epochs",
+        )
+    return Deadline.read(deadline, holds, space.grid.spec.oracle)
+
+
 def _pick_layouts(
-    found: "BestLayouts", selection: Selection, aim: Aim, *, intervals: bool
+    found: "BestLayouts",
+    selection: Selection,
+    aim: Aim,
+    deadline: "Deadline | None",
+    *,
+    intervals: bool,
 ) -> list[Pick]:
     """List the best layouts, and the best cells of strategies that leave none open."""
     grid = found.grid
@@ -139,7 +169,7 @@ def _pick_layouts(
     if not others:
         return [*distinct.values()]
     stated = tuple(strategy for strategy in grid.strategies if strategy.label in others)
-    picks = pick_strategies(replace(grid, strategies=stated), selection, aim)
+    picks = pick_strategies(replace(grid, strategies=stated), selection, aim, deadline=deadline)
     # Those of other places are no candidates.
     kept = [pick for pick in picks if pick[0]["strategy"] in found.others[_locate(pick[0])]]
     return [*distinct.values(), *kept]
@@ -153,11 +183,12 @@ def _locate(row: Labels | PickedRow) -> tuple[str, str, str]:
 Described = tuple[PickedRow, float | None]
 
 
-def _describe_pick(grid: Grid, pick: Pick, aim: Aim) -> Described:
+def _describe_pick(grid: Grid, pick: Pick, aim: Aim, deadline: "Deadline | None") -> Described:
     """Describe a strategy's best cell; values are None if nothing is allowed."""
     labels, found = pick
+    holds: HoldsFields = {"holds": None} if deadline else {}
     if isinstance(found, Nothing):
-        return _describe_nothing(labels, found, aim), None
+        return {**_describe_nothing(labels, found, aim), **holds}, None
     cell: CellLabels = {**labels, **found.axes}
     layout = found.layout or find_layout(grid, cell)
     degrees = list_degrees(grid, cell, found.chosen, layout)
@@ -167,6 +198,10 @@ def _describe_pick(grid: Grid, pick: Pick, aim: Aim) -> Described:
         rates["iteration_time"] = layout.times["iteration_time"]
         traits = traits if "layout" in cell else layout.describe()
     lacks = [UNSUPPORTED] if layout and layout.is_unsupported else []
+    if deadline:
+        seconds = found.epoch_time * (found.epochs or 1.0)
+        chance = deadline.find_chance(grid, {**cell, **degrees}, seconds, found.spread)
+        holds = {"holds": chance}
     row: PickedRow = {
         **cell,
         **degrees,
@@ -178,6 +213,7 @@ def _describe_pick(grid: Grid, pick: Pick, aim: Aim) -> Described:
         "memory_capacity": look_up_capacity(grid, index, cell),
         "feasible": True,
         "limit": [*mark_batch(grid, cell, batch), *lacks],
+        **holds,
     }
     return row, found.spread
 
@@ -203,6 +239,7 @@ def _describe_nothing(labels: Labels, found: Nothing, aim: Aim) -> PickedRow:
         **place,
         **training,
         **LayoutTraits(),
+        **HoldsFields(),
         "iteration_time": None,
         **NO_RATES,
         "memory": None,
