@@ -84,10 +84,10 @@ def settle_known(strategy: Strategy, row: Row) -> Strategy:
     """Settle the strategy's choices with the degrees in a row, if it has them all."""
     degrees = row.get("degrees")
     known = {**row, **(degrees if isinstance(degrees, dict) else {})}
-    sizes = {name: known.get(CHOSEN.get(name, name)) for name in strategy.choices}
-    if None in sizes.values():  # the kernels choose
+    keys = {name: CHOSEN.get(name, name) for name in strategy.choices}
+    if any(known.get(key) is None for key in keys.values()):  # the kernels choose
         return strategy
-    return strategy.settle({name: int(str(size)) for name, size in sizes.items()})
+    return strategy.settle({name: int(read_axis(known, key)) for name, key in keys.items()})
 
 
 def find_layout(grid: Grid, row: Row) -> "LayoutCell | None":
