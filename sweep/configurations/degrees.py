@@ -1,4 +1,4 @@
-"""Compute how the PEs of a row divide into replicas and groups, and its global batch.
+"""Compute how the PEs of a row divide into replicas and groups, its global batch, and its rates.
 
 This is plain arithmetic without JAX, unless the kernels choose the group (`best`) or cut a flush.
 """
@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING
 from paradl.grids.entries.parameters import DEFAULTS
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import Grid, Index
+from paradl.kernels.batches import iterations
 from paradl.kernels.names.flags import Limit
 from paradl.sweep.answers.numbers import number
-from paradl.sweep.answers.types.words import CellDegrees, Degrees, InsideDegrees
+from paradl.sweep.answers.types.words import (
+    CellDegrees,
+    Degrees,
+    InsideDegrees,
+    IterationRates,
+    SampleRates,
+)
 from paradl.sweep.cells.reader import CHOSEN
 from paradl.sweep.cells.selection import locate_row, read_axis
 from paradl.sweep.cells.space import look_up_value
@@ -172,3 +179,39 @@ def mark_cell(grid: Grid, row: Row) -> list[str]:
 def _count_epoch_samples(grid: Grid, row: Row) -> int:
     """Samples per epoch."""
     return next(data.samples for data in grid.datasets if data.name == row["dataset"])
+
+
+# A backward pass computes the gradients of inputs and of weights: two products for each forward.
+PASSES = 3
+NO_RATES: SampleRates = {"samples_per_second": None, "samples_per_pe_second": None, "mfu": None}
+
+
+def list_rates(
+    grid: Grid, index: Index, cell: Row, global_batch: float, seconds: float
+) -> SampleRates:
+    """List samples per second, of all PEs and of one, and MFU; None without a time.
+
+    cell: values of a cell by axis. seconds: of an iteration. MFU counts multiply-accumulates of
+    layers that multiply by weights, as `list models` does, whatever is computed again.
+    """
+    table, pe = grid.table(*index[:2]), read_axis(cell, "pe")
+    if table is None or not math.isfinite(seconds) or not seconds:
+        return NO_RATES
+    system = grid.systems[index[2]]
+    usual = system.pe.peak_flops if grid.spec.oracle == "paper" else system.peak
+    peak = look_up_value(grid, cell, "peak_flops") or usual
+    rate = global_batch / seconds
+    return {
+        "samples_per_second": rate,
+        "samples_per_pe_second": rate / pe,
+        "mfu": 2 * PASSES * table.macs * rate / (pe * peak),
+    }
+
+
+def time_iteration(
+    grid: Grid, index: Index, cell: Row, global_batch: float, seconds: float
+) -> IterationRates:
+    """Return the time of an iteration [s] and its rates. seconds: of an epoch."""
+    count = iterations(grid.datasets[index[1]].samples, global_batch, grid.spec.iterations)
+    seconds /= count
+    return {"iteration_time": seconds, **list_rates(grid, index, cell, global_batch, seconds)}

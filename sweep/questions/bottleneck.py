@@ -23,8 +23,7 @@ from paradl.sweep.cells.space import (
     thin_axis,
     write_cell,
 )
-from paradl.sweep.configurations.degrees import list_degrees
-from paradl.sweep.configurations.rates import time_iteration
+from paradl.sweep.configurations.degrees import list_degrees, time_iteration
 from paradl.sweep.configurations.row_cases import answer_expected
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.explanation.formulas import describe_largest

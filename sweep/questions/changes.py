@@ -87,21 +87,17 @@ class Flips:
     """Differences between the limits of cells, accumulated over parts."""
 
     def __init__(self) -> None:
-        self.changed = self.became_feasible = self.became_infeasible = 0
+        self.counts: ChangedLimits = {
+            "changed": 0,
+            "became_feasible": 0,
+            "became_infeasible": 0,
+        }
 
     def add(self, first: Part, second: Part) -> None:
         """Count the differences of two parts."""
-        self.changed += int((first.arrays["limit"] != second.arrays["limit"]).sum())
-        self.became_feasible += int((second.feasible & ~first.feasible).sum())
-        self.became_infeasible += int((first.feasible & ~second.feasible).sum())
-
-    def describe(self) -> ChangedLimits:
-        """Counts of changed cells."""
-        return {
-            "changed": self.changed,
-            "became_feasible": self.became_feasible,
-            "became_infeasible": self.became_infeasible,
-        }
+        self.counts["changed"] += int((first.arrays["limit"] != second.arrays["limit"]).sum())
+        self.counts["became_feasible"] += int((second.feasible & ~first.feasible).sum())
+        self.counts["became_infeasible"] += int((first.feasible & ~second.feasible).sum())
 
 
 class Winners:

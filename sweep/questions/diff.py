@@ -92,7 +92,7 @@ def diff(
         "axes": shared.differences,
         "variables": {"only_first": sorted(mine - others), "only_second": sorted(others - mine)},
         "answers": comparison.list_answers(),
-        "feasibility": comparison.flips.describe() if comparison.flips else None,
+        "feasibility": comparison.flips.counts if comparison.flips else None,
         "winners": list_changed_winners(*comparison.winners) if comparison.winners else [],
         "notes": notes,
     }
@@ -152,7 +152,7 @@ class CubeComparison:
     @property
     def is_same(self) -> bool:
         """True if no answer differs so far."""
-        changed = self.flips is not None and self.flips.changed
+        changed = self.flips is not None and self.flips.counts["changed"]
         return not changed and all(changes.is_same for changes in self.changes.values())
 
     def list_answers(self) -> list[ChangedVariable]:

@@ -7,10 +7,7 @@ largest PE count with a given parallel efficiency.
 
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import Any, cast
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import cast
 
 from paradl.grids.entries.parameters import GIVEN
 from paradl.grids.grid import LABELS, Grid
@@ -23,12 +20,10 @@ from paradl.sweep.answers.objectives import Aim, Goal
 from paradl.sweep.answers.reasons import write_each
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.answers.types.questions import LimitsRow
-from paradl.sweep.cells.parts import Table
 from paradl.sweep.cells.reader import Reader
 from paradl.sweep.cells.selection import Selection, join_selection, locate_row
 from paradl.sweep.cells.source import Source, open_source, open_space
-from paradl.sweep.configurations.degrees import list_degrees, mark_cell
-from paradl.sweep.configurations.rates import NO_RATES, time_iteration
+from paradl.sweep.configurations.degrees import NO_RATES, list_degrees, mark_cell, time_iteration
 
 END = "end of the axis"
 # Most rows with intervals by default: each takes some milliseconds.
@@ -64,10 +59,8 @@ def list_limits(
     selection = join_selection(selection, axes)
     efficiency = parse_quantity(efficiency, "1", "efficiency", "80%")
     reader = open_source(cube)  # only once: opening reads and checks the root of the store
-    columns = _make_columns(reader, efficiency, selection, objective, max_global_batch)
-    values = zip(*(column.tolist() for column in columns.values()), strict=True)
-    named = (cast(LimitsRow, dict(zip(columns, row, strict=True))) for row in values)
-    plain = [extend(row, _list_rates(reader.grid, row, objective)) for row in named]
+    lines = _list_lines(reader, efficiency, selection, objective, max_global_batch)
+    plain = [extend(row, _list_rates(reader.grid, row, objective)) for row in lines]
     rows = complete_rows(open_space(reader, selection), plain)
     if not expects_intervals(len(rows), intervals):
         return rows
@@ -145,14 +138,14 @@ def add_ranges(
     return [extend(row, list_line_ranges(space, row, efficiency, objective)) for row in rows]
 
 
-def _make_columns(
+def _list_lines(
     reader: Reader,
     efficiency: float,
     selection: Selection | None,
     goal: Goal,
     max_global_batch: int | None,
-) -> Table:
-    """Table of `limits`, as arrays of Python objects."""
+) -> list[LimitsRow]:
+    """Rows of `limits` without rates; with the marks of the best PE counts if any row has one."""
     if not 0 < efficiency <= 1:
         raise InputError(
             f"expected more than 0 and at most 1, got {efficiency!r}",
@@ -170,33 +163,27 @@ def _make_columns(
     lines = reader.summarise(selection or {}, efficiency, objective, max_global_batch)
     columns = lines.list_columns()
     fields = ("pe", "time") if objective == "epoch_time" else ("pe", "time", "epochs")
-    axes = {axis: columns[axis] for axis in lines.coordinates}
-    best = {names[field]: _mask_nothing(columns[names[field]]) for field in fields}
-    return {
-        **axes,
-        "largest_pe": _mask_nothing(columns["largest_pe"]),
+    best = {names[field]: columns[names[field]] for field in fields}
+    table = {
+        **{axis: columns[axis] for axis in lines.coordinates},
+        "largest_pe": columns["largest_pe"],
         "forbidden_by": write_each(columns["forbidden_by"], END),
         **best,
-        "efficient_pe": _mask_nothing(columns[names["efficient_pe"]]),
-        **_list_marks(reader.grid, axes | {"pe": best[names["pe"]]}),
+        "efficient_pe": columns[names["efficient_pe"]],
     }
-
-
-def _list_marks(grid: Grid, cells: Table) -> Table:
-    """Column of the marks of the best PE counts; none if no row has a mark."""
-    rows = zip(*(column.tolist() for column in cells.values()), strict=True)
-    named = (dict(zip(cells, row, strict=True)) for row in rows)
-    marks = [[] if row["pe"] is None else mark_cell(grid, row) for row in named]
-    if not any(marks):
-        return {}
-    # np.array would make a table of lists of equal length.
-    column = np.empty(len(marks), object)
-    column[:] = marks
-    return {"marks": column}
-
-
-def _mask_nothing(values: NDArray[Any]) -> NDArray[Any]:
-    """Replace 0 PEs and NaN seconds by None."""
-    masked = values.astype(object)  # only objects may be None
-    masked[~(values > 0)] = None
-    return masked
+    # 0 PEs and NaN seconds stand for nothing.
+    counted = {"largest_pe", *best, "efficient_pe"}
+    rows = [
+        {
+            name: None if name in counted and not value > 0 else value
+            for name, value in zip(table, values, strict=True)
+        }
+        for values in zip(*(column.tolist() for column in table.values()), strict=True)
+    ]
+    fastest = [row[names["pe"]] for row in rows]
+    marks = [
+        mark_cell(reader.grid, {**row, "pe": pe}) if pe else []
+        for row, pe in zip(rows, fastest, strict=True)
+    ]
+    shown = [{"marks": of} if any(marks) else {} for of in marks]
+    return [cast(LimitsRow, {**row, **of}) for row, of in zip(rows, shown, strict=True)]

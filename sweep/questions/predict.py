@@ -36,8 +36,8 @@ from paradl.sweep.answers.types.words import LayoutRates, SampleRates
 from paradl.sweep.boundaries.fits import find_smallest_group
 from paradl.sweep.cells.memory_cube import compute_cells
 from paradl.sweep.cells.space import name_labels
+from paradl.sweep.configurations.degrees import list_rates
 from paradl.sweep.configurations.layout_cells import LayoutTimes, find_cell
-from paradl.sweep.configurations.rates import list_rates
 from paradl.sweep.configurations.row_cases import parameters
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.engine.resources import keep_programs

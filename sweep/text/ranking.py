@@ -21,7 +21,7 @@ from paradl.sweep.answers.types.questions import (
     RegretRow,
 )
 from paradl.sweep.cells.selection import read_axis, write_value
-from paradl.sweep.configurations.rates import NO_RATES
+from paradl.sweep.configurations.degrees import NO_RATES
 from paradl.sweep.text.columns import (
     INTERVAL,
     Ranged,

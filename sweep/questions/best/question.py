@@ -29,12 +29,13 @@ from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import CellLabels, Labels, Space, list_given, look_up_capacity
 from paradl.sweep.configurations.degrees import (
     NO_DEGREES,
+    NO_RATES,
     find_layout,
     list_degrees,
     mark_batch,
     read_layout_words,
+    time_iteration,
 )
-from paradl.sweep.configurations.rates import NO_RATES, time_iteration
 from paradl.sweep.questions.best.picks import PLACE, Nothing, Pick, PickedCell, pick_strategies
 
 if TYPE_CHECKING:

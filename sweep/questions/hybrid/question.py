@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from paradl.grids.convergence.entry import Convergence
 from paradl.grids.notes import list_warnings
@@ -201,27 +201,11 @@ def _advise_memory(data: SpeedupLine, grid: "Grid") -> list[str]:
 
 
 def _name_basis(grid: "Grid | None") -> BasisOfHybrids:
-    """Return oracle, precision, software, profile and notes, as in `predict`; None without a grid.
-
-    `convergence` is left out, since `epochs` has it.
-    """
+    """Return what `predict` states, but `epochs` has the convergence; None without a grid."""
     if grid is None:
-        return {
-            "oracle": None,
-            "precision": None,
-            "software": None,
-            "times": None,
-            "profile": None,
-            "notes": [],
-        }
+        names = ("oracle", "precision", "software", "times", "profile")
+        return cast(BasisOfHybrids, {**dict.fromkeys(names), "notes": []})
     from paradl.sweep.questions.predict import describe_basis  # late: imports JAX
 
-    basis = describe_basis(grid)
-    return {
-        "oracle": basis["oracle"],
-        "precision": basis["precision"],
-        "software": basis["software"],
-        "times": basis["times"],
-        "profile": basis["profile"],
-        "notes": basis["notes"],
-    }
+    basis = describe_basis(grid).items()
+    return cast(BasisOfHybrids, {name: of for name, of in basis if name != "convergence"})
