@@ -6,6 +6,7 @@ from typing import Any
 
 import altair as alt
 
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import Goal
 from paradl.sweep.plots.looks import choose_looks
 
@@ -48,20 +49,38 @@ def colour_strategies(strategies: Sequence[str]) -> alt.Color:
     return alt.Color("strategy:N", scale=scale, legend=LEGEND)
 
 
+# Heads of columns and of tooltips; others are the fields themselves.
 HEADS = {
     "name": "configuration",
     "pe": "PEs",
     "written": "amount",
     "held": "memory",
+    "group_size": "group",
+    "segment_count": "segments",
+    "epoch_time": "s per epoch",
+    "epoch_time_p10": "p10",
+    "epoch_time_p90": "p90",
+    "time": "s per epoch",
+    "memory": "bytes per PE",
     "pe_hours": "PE-hours",
+    "reason": "infeasible because",
+    "remedy": "feasible with",
+    "largest_pe": "feasible up to PEs",
+    "stop": "then",
+    "efficient_pe": "at least 50 % efficient up to",
+    "change": "change of time",
 }
+
+
+def list_heads(*names: str, **others: str) -> dict[str, str]:
+    """Return the head of each field; others: heads of this table alone."""
+    heads = HEADS | others
+    return {name: heads.get(name, name.replace("_", " ")) for name in names}
 
 
 def show_fields(*names: str) -> list[alt.Tooltip]:
     """Show fields of what is under the pointer, if they are there."""
-    return [
-        alt.Tooltip(f"{name}:N", title=HEADS.get(name, name.replace("_", " "))) for name in names
-    ]
+    return [alt.Tooltip(f"{name}:N", title=head) for name, head in list_heads(*names).items()]
 
 
 ROWS = alt.NamedData("rows")
@@ -81,32 +100,19 @@ class Chart:
     meaning: str
     table: str
     columns: dict[str, str]
-    spec: dict[str, Any] | None = None
-    where: dict[str, Any] = field(default_factory=dict)
+    spec: Row | None = None
+    where: Row = field(default_factory=dict)
     height: int = 0
     bands: str = ""
     order: list[str] = field(default_factory=list)
 
 
-def finish(
-    picture: Any,
-    name: str,
-    title: str,
-    meaning: str,
-    table: str,
-    columns: dict[str, str],
-    **more: Any,
-) -> Chart:
-    """Make the chart of a picture, without data of its own, as wide as the page.
-
-    more: the other fields of the chart.
-    """
-    spec: dict[str, Any] = picture.to_dict(validate=False)
+def specify(picture: Any) -> Row:
+    """Return the specification of a picture, without data of its own, as wide as the page."""
+    spec: Row = picture.to_dict(validate=False)
     # Not by methods of the picture, each of which would copy all of it.
-    spec |= {
+    return spec | {
         "width": "container",
         "autosize": {"type": "fit-x", "contains": "padding"},
-        "description": f"{title}. {meaning}",
         "params": [*spec.get("params", ()), *({"name": name, "value": []} for name in SIGNALS)],
     }
-    return Chart(name, title, meaning, table, columns, spec, **more)
