@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import cycle
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import matplotlib as mpl
 import matplotlib.style
@@ -27,13 +27,12 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from paradl.grids.entries.strategies import parse_strategy
-from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.terms import TERMS
 
 Size = Literal["paper", "page", "slide"]
-SIZES = get_args(Size)
 
 
 def _set_size(
@@ -79,9 +78,7 @@ STYLE: dict[str, Any] = {
 def use_style(size: Size) -> AbstractContextManager[None]:
     """Return a context that sets up matplotlib for a size. InputError: an unknown size."""
     if size not in SCALES:
-        raise InputError(
-            f"unknown size {shorten(size)}", where="size", advice=suggest_name(str(size), SIZES)
-        )
+        raise InputError.unknown("size", size, SCALES, where="size")
     return mpl.style.context(STYLE | SCALES[size])
 
 
@@ -202,7 +199,7 @@ MEMORY_LOOKS = {
     **_pair(("activations", "recomputed", "logits", "gathered", "embedding"), GREENS, [""]),
     # `parameters` are Table III's, `weights` the machine's.
     **_pair(("weights", "gradients", "states"), PURPLES, HATCHES),
-    **_pair(["parameters"], PURPLES, HATCHES),
+    **_pair(("parameters",), PURPLES, HATCHES),
     "reserved": {"facecolor": "#FFFFFF", "hatch": ""},
 }
 MORE, LESS = "more is better", "less is better"
@@ -217,8 +214,7 @@ def name_part(name: str) -> str:
 
 def mix(colour: str, share: float) -> str:
     """Mix a colour with a share of white."""
-    red, green, blue = (1 - share) * np.array(to_rgb(colour)) + share
-    return to_hex((red, green, blue))
+    return to_hex(tuple((1 - share) * np.array(to_rgb(colour)) + share))
 
 
 def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
@@ -278,11 +274,9 @@ def _name_base(label: str) -> str:
 
 def measure_lightness(colour: str) -> float:
     """Return the relative luminance of `#RRGGBB`, 0 to 1 (IEC 61966-2-1)."""
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    parts = np.array(to_rgb(colour))
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ (0.2126, 0.7152, 0.0722))
 
 
 def choose_ink(colour: str) -> str:

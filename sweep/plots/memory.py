@@ -1,14 +1,9 @@
 """Memory of the fullest PE by part, against the capacity of a PE."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from itertools import compress
+from typing import TYPE_CHECKING
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from paradl.grids.grid import LABELS, Grid
@@ -20,27 +15,9 @@ from paradl.sweep.cells.space import look_up_capacity, thin_axis
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.engine.resources import keep_programs
 from paradl.sweep.explanation.kinds import measure_row_parts
-from paradl.sweep.plots.figures import (
-    MOST_BARS,
-    add_legend,
-    draw_bars,
-    make_keys,
-    split_parts,
-    write_totals,
-)
-from paradl.sweep.plots.looks import MEMORY_LOOKS, shorten_names, styled
-from paradl.sweep.plots.slices import (
-    BEYOND,
-    expect_any,
-    find_beyond,
-    list_by_cause,
-    name_reasons,
-    open_slice,
-    read_row,
-    read_slice,
-    write_choice,
-    write_title,
-)
+from paradl.sweep.plots import slices
+from paradl.sweep.plots.bars import MOST_BARS, Bars
+from paradl.sweep.plots.looks import MEMORY_LOOKS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,66 +25,53 @@ if TYPE_CHECKING:
 MOST_LAYOUTS = 12  # bars of rows of parameters, whose names take two lines
 
 
-@dataclass(frozen=True)
-class Bar:
-    """Memory of the fullest PE by part, for one value of an axis; capacity: of a PE [B]."""
-
-    name: str
-    parts: Mapping[str, float]
-    capacity: float
-    fits: bool
-
-    @property
-    def total(self) -> float:
-        """Sum of the parts [B]."""
-        return sum(self.parts.values())
-
-
-@dataclass(frozen=True)
-class MemoryBars:
-    """Bars of strategies, or of the values of another axis.
-
-    forbidden: names without a bar, with the reason; what only lacks memory has a bar. beyond: bars
-    whose global batch is larger than the data set. note: which of many values have a bar.
-    """
-
-    title: str
-    by: str
-    bars: tuple[Bar, ...]
-    forbidden: Mapping[str, str] = field(default_factory=dict)
-    beyond: tuple[str, ...] = ()
-    note: str = ""
-
-
-def describe_memory(source: Source, selection: Selection | None = None) -> MemoryBars:
+def describe_memory(source: Source, selection: Selection | None = None) -> Bars:
     """Compute the bars of a slice along its one axis with several values, or of strategies.
 
-    Many values are thinned out; of many layouts the fastest have a bar. InputError: another axis
-    has several values. NothingFeasibleError: no bar, however large the memory.
+    What only lacks memory has a bar, whose text is bold. Many values are thinned out; of many
+    layouts the fastest have a bar. InputError: another axis has several values.
+    NothingFeasibleError: no bar, however large the memory.
     """
-    cells = open_slice(source, selection)
+    cells = slices.open_slice(source, selection)
     wide = [str(dim) for dim in cells.dims if cells.sizes[dim] > 1]
     by = wide[0] if len(wide) == 1 else "strategy" if "strategy" in wide else "pe"
-    cells, grid = read_slice(cells, (by,)), Paradl(cells).grid
+    cells, grid = slices.read_slice(cells, (by,)), Paradl(cells).grid
     limit = cells["limit"].values.reshape(-1)
-    # What only lacks memory has a bar, which shows by how much.
     exists = (limit & np.uint16(FORBIDS & ~Limit.MEMORY)) == 0
     kept, note = _choose_positions(cells, by, exists)
-    expect_any(kept, name_reasons(limit))
-    names = {at: _name_bar(grid, cells.isel({by: [at]}), by) for at in kept}
-    return MemoryBars(
-        write_title(cells, shown=(by,)),
-        by,
-        tuple(_make_bar(grid, name, cells.isel({by: [at]})) for at, name in names.items()),
-        # Of an axis with too many values for bars, reasons would be too many as well.
-        {}
-        if note
-        else {
-            _name_bar(grid, cells.isel({by: [at]}), by): name_reasons(limit[at])
-            for at in np.flatnonzero(~exists)
-        },
-        tuple(name for at, name in names.items() if find_beyond(limit[at])),
-        note,
+    slices.expect_any(kept, slices.name_reasons(limit))
+
+    def name_bar(at: int) -> str:
+        cell = cells.isel({by: [at]})
+        if by in LABELS:
+            return str(cell[by].item())
+        return slices.write_choice(grid, slices.read_row(grid, cell), [by])
+
+    names = [name_bar(at) for at in kept]
+    notes = [note] if note else []
+    # Of an axis with too many values for bars, reasons would be too many as well.
+    if not note and not exists.all():
+        others = np.flatnonzero(~exists).tolist()
+        forbidden = {name_bar(at): slices.name_reasons(limit[at]) for at in others}
+        notes.append(f"not drawn: {slices.list_by_cause(forbidden)}")
+    if beyond := [*compress(names, slices.find_beyond(limit[kept]))]:
+        notes.append(f"{slices.BEYOND}: {', '.join(beyond)}")
+    measured = [_measure_cell(grid, cells.isel({by: [at]})) for at in kept]
+    parts = {
+        name: np.array([sizes.get(name, 0.0) for sizes, _ in measured])
+        for name in MEMORY_LOOKS
+        if any(name in sizes for sizes, _ in measured)
+    }
+    return Bars(
+        f"memory of the fullest PE: {slices.write_title(cells, shown=(by,))}",
+        names,
+        parts,
+        MEMORY_LOOKS,
+        ("memory per PE", "B"),
+        [format_quantity(sum(sizes.values()), "B", digits=3) for sizes, _ in measured],
+        notes,
+        [bar for bar, at in enumerate(kept) if int(limit[at]) & Limit.MEMORY],
+        [capacity for _, capacity in measured],
     )
 
 
@@ -127,58 +91,9 @@ def _choose_positions(
     return at[np.isin(values, shown)].tolist(), f"{shown.size} of {at.size:,} values of {by}"
 
 
-def _name_bar(grid: Grid, cell: "xr.Dataset", by: str) -> str:
-    return str(cell[by].item()) if by in LABELS else write_choice(grid, read_row(grid, cell), [by])
-
-
-def _make_bar(grid: Grid, name: str, cell: "xr.Dataset") -> Bar:
-    row = read_row(grid, cell)
+def _measure_cell(grid: Grid, cell: "xr.Dataset") -> tuple[dict[str, float], float]:
+    """Measure a cell's memory by part [B], and the capacity of its PE [B]."""
+    row = slices.read_row(grid, cell)
     index, axes = locate_row(grid, row), {axis: row[axis] for axis in grid.axes}
     keep_programs()
-    fits = not int(cell["limit"].item()) & Limit.MEMORY
-    return Bar(name, measure_row_parts(grid, row), look_up_capacity(grid, index, axes), fits)
-
-
-@styled
-def draw_memory(memory: MemoryBars) -> Figure:
-    """Draw bars, the first at the top, with their totals on the right."""
-    bars = memory.bars
-    parts = {
-        name: np.array([bar.parts.get(name, 0.0) for bar in bars])
-        for name in MEMORY_LOOKS
-        if any(name in bar.parts for bar in bars)
-    }
-    shown, thin = split_parts(parts)
-    title = f"memory of the fullest PE: {memory.title}"
-    names = [*shorten_names([bar.name for bar in bars]).values()]
-    quantity = ("memory per PE", "B")
-    notes = [f"not drawn: {list_by_cause(memory.forbidden)}"] if memory.forbidden else []
-    if memory.note:
-        notes.append(memory.note)
-    if memory.beyond:
-        notes.append(f"{BEYOND}: {', '.join(memory.beyond)}")
-    figure, axes = draw_bars(
-        title, "; ".join([*notes, *thin]), names, shown, MEMORY_LOOKS, quantity
-    )
-    totals = [format_quantity(bar.total, "B", digits=3) for bar in bars]
-    write_totals(axes, totals, [row for row, bar in enumerate(bars) if not bar.fits])
-    capacity = _draw_capacities(axes, [bar.capacity for bar in bars])
-    add_legend(figure, [*make_keys(shown, MEMORY_LOOKS), capacity])
-    return figure
-
-
-def _draw_capacities(axes: Axes, capacities: Sequence[float]) -> Artist:
-    """Draw a line through all bars, or one at each bar if their machines differ."""
-    ink, paper = mpl.rcParams["text.color"], mpl.rcParams["axes.facecolor"]
-    largest = max(capacities)
-    # The line is in the picture even if all bars are short.
-    axes.set_xlim(right=max(axes.get_xlim()[1], 1.05 * largest))
-    dashes: Any = {"color": ink, "linestyle": (0, (3, 1.5)), "zorder": 3}
-    # Below the dashes a line in the colour of the paper sets them off from bars.
-    if min(capacities) == largest:
-        axes.axvline(largest, color=paper, zorder=3)
-        label = f"capacity\n{format_quantity(largest, 'B', digits=3)}"
-        return axes.axvline(largest, label=label, **dashes)
-    rows = np.array(axes.get_yticks())
-    axes.vlines(capacities, rows - 0.45, rows + 0.45, color=paper, zorder=3)
-    return axes.vlines(capacities, rows - 0.45, rows + 0.45, label="capacity", **dashes)
+    return measure_row_parts(grid, row), look_up_capacity(grid, index, axes)

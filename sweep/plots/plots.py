@@ -4,12 +4,13 @@ from matplotlib.figure import Figure
 
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source
-from paradl.sweep.plots.breakdown import describe_breakdown, draw_breakdown
+from paradl.sweep.plots.bars import draw_bars
+from paradl.sweep.plots.breakdown import describe_breakdown
 from paradl.sweep.plots.front import Against, describe_front, draw_front
 from paradl.sweep.plots.looks import Size
-from paradl.sweep.plots.memory import describe_memory, draw_memory
+from paradl.sweep.plots.memory import describe_memory
 from paradl.sweep.plots.scaling import Quantity, describe_scaling, draw_scaling
-from paradl.sweep.plots.tornado import describe_tornado, draw_tornado
+from paradl.sweep.plots.tornado import describe_tornado
 from paradl.sweep.plots.winners import describe_map, draw_map
 
 
@@ -43,11 +44,11 @@ class Plots:
 
     def memory(self, selection: Selection | None = None, size: Size = "page") -> Figure:
         """Draw the memory of the fullest PE by part, for strategies, PE counts or layouts."""
-        return draw_memory(describe_memory(self._source, selection), size)
+        return draw_bars(describe_memory(self._source, selection), size)
 
     def breakdown(self, selection: Selection | None = None, size: Size = "page") -> Figure:
         """Draw the stacked terms of an iteration's time [s] over p, for one strategy."""
-        return draw_breakdown(describe_breakdown(self._source, selection), size)
+        return draw_bars(describe_breakdown(self._source, selection), size)
 
     def pareto(
         self,
@@ -60,4 +61,4 @@ class Plots:
 
     def sensitivity(self, selection: Selection | None = None, size: Size = "page") -> Figure:
         """Draw the elasticities of one configuration's time as a tornado."""
-        return draw_tornado(describe_tornado(self._source, selection), size)
+        return draw_bars(describe_tornado(self._source, selection), size)

@@ -21,22 +21,9 @@ from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import list_given, thin_axis
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import find_allowed
+from paradl.sweep.plots import slices
 from paradl.sweep.plots.figures import LINE, add_legend, make_axes
 from paradl.sweep.plots.looks import Look, choose_ink, choose_looks, styled
-from paradl.sweep.plots.slices import (
-    BEYOND_KEY,
-    expect_any,
-    find_beyond,
-    format_number,
-    name_axis,
-    name_reasons,
-    open_slice,
-    read_row,
-    read_slice,
-    write_axis,
-    write_choice,
-    write_title,
-)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -87,17 +74,18 @@ def describe_map(
     """
     reader = open_source(source)
     open_space(reader, selection).expect_one_kind()
-    cells = open_slice(reader, selection)
+    cells = slices.open_slice(reader, selection)
     x, y, others = _choose_axes(cells, over)
     grid = Paradl(cells).grid
     given = list_given(grid, [x, y, *others])
     free = [dim for dim in others if dim not in given or dim in grid.rows]
     shown = {dim: thin_axis(cells[dim].values.astype(float), MOST_CELLS) for dim in (x, y)}
-    cut = [dim for dim in (x, y) if shown[dim].size < cells.sizes[dim]]
     thinned = [
-        f"{shown[dim].size} of {cells.sizes[dim]:,} values of {name_axis(grid, dim)}" for dim in cut
+        f"{values.size} of {cells.sizes[dim]:,} values of {slices.name_axis(grid, dim)}"
+        for dim, values in shown.items()
+        if values.size < cells.sizes[dim]
     ]
-    cells = read_slice(cells.sel(shown), ("strategy", x, y, *free))
+    cells = slices.read_slice(cells.sel(shown), ("strategy", x, y, *free))
     ordered = cells.transpose(*LABELS, y, x, *free, ...)
     times, best, limit = _take_best(ordered, len(free))
     winners, feasible = times.argmin(axis=0), np.isfinite(times).any(axis=0)
@@ -106,15 +94,15 @@ def describe_map(
     for row, column in np.argwhere(feasible):
         at = (winners[row, column], row, column, *best[:, winners[row, column], row, column])
         cell = ordered.isel(dict(zip(("strategy", y, x, *free), at, strict=True)))
-        words[row, column] = write_choice(grid, read_row(grid, cell), free)
-    note = [f"each {write_axis(dim)} is another machine" for dim in (x, y) if dim in given]
+        words[row, column] = slices.write_choice(grid, slices.read_row(grid, cell), free)
+    note = [f"each {slices.write_axis(dim)} is another machine" for dim in (x, y) if dim in given]
     if free:
-        note.append(f"each strategy at its best {' and '.join(map(write_axis, free))}")
+        note.append(f"each strategy at its best {' and '.join(map(slices.write_axis, free))}")
     if len({*words[feasible]}) == 1 and (same := words[feasible][0]):
         note.append(f"everywhere {same}")
         words[:] = ""
     return Map(
-        title=write_title(cells, shown=("strategy", x, y)),
+        title=slices.write_title(cells, shown=("strategy", x, y)),
         x=x,
         y=y,
         columns=shown[x],
@@ -124,7 +112,7 @@ def describe_map(
         times=times,
         words=words.astype(str),
         known=grid.labels["strategy"],
-        beyond=find_beyond(np.take_along_axis(limit, winners[None], 0)[0]) & feasible,
+        beyond=slices.find_beyond(np.take_along_axis(limit, winners[None], 0)[0]) & feasible,
         note="; ".join([*note, *thinned]),
     )
 
@@ -143,7 +131,7 @@ def _take_best(
     seconds = Paradl(cells).epoch_time.values.astype(float).reshape(limit.shape)
     # Infinite, since argmin counts NaN as the smallest.
     seconds = np.where(find_allowed(limit) & np.isfinite(seconds), seconds, np.inf)
-    expect_any(np.flatnonzero(np.isfinite(seconds)), name_reasons(limit.reshape(-1)))
+    slices.expect_any(np.flatnonzero(np.isfinite(seconds)), slices.name_reasons(limit.reshape(-1)))
     best = seconds.argmin(axis=-1)
     places = np.array(np.unravel_index(best, sizes[3:] or (1,)))[:free]
     times, limits = (np.take_along_axis(x, best[..., None], -1)[..., 0] for x in (seconds, limit))
@@ -163,15 +151,9 @@ def _choose_axes(cells: "xr.Dataset", over: str | None) -> tuple[str, str, list[
             where="selection",
             advice="select more, such as several PE counts and batches, or sweep over both",
         )
-    if over in LABELS:
-        raise InputError(
-            f"{over!r} has names, and the axes of a map have numbers",
-            where="over",
-            advice=f"draw a map for each {over}",
-        )
     if over is not None and over not in wide:
         raise InputError(
-            f"no axis {over!r} with several values in this slice",
+            f"no axis {over!r} of several numbers in this slice",
             where="over",
             advice=suggest_name(over, wide),
         )
@@ -183,7 +165,7 @@ def _choose_axes(cells: "xr.Dataset", over: str | None) -> tuple[str, str, list[
 def _label_axis(cells: "xr.Dataset", axis: str) -> str:
     weak = Paradl(cells).grid.spec.scaling == "weak"
     batch = "samples per replica, b" if weak else "global batch, B"
-    return {"pe": "PEs, p", "batch": batch}.get(axis, write_axis(axis))
+    return {"pe": "PEs, p", "batch": batch}.get(axis, slices.write_axis(axis))
 
 
 INFEASIBLE = "nothing feasible"
@@ -211,8 +193,9 @@ def draw_map(shown: Map) -> Figure:
     if (winners == NOBODY).any():
         keys.append(Patch(label=INFEASIBLE, facecolor="none", edgecolor="grey", linewidth=0.4))
     if shown.beyond.any():
-        keys += axes.plot(*np.nonzero(shown.beyond)[::-1], "o", **DOTS, label=BEYOND_KEY)
-    axes.set_yticks(range(len(shown.rows)), [format_number(shown.y, row) for row in shown.rows])
+        keys += axes.plot(*np.nonzero(shown.beyond)[::-1], "o", **DOTS, label=slices.BEYOND_KEY)
+    ticks = [slices.format_number(shown.y, row) for row in shown.rows]
+    axes.set_yticks(range(len(ticks)), ticks)
     axes.set(xlabel=shown.labels[0], ylabel=shown.labels[1])
     axes.set(xlim=(-0.5, len(shown.columns) - 0.5), ylim=(-0.5, len(shown.rows) - 0.5))
     axes.tick_params(length=0)
@@ -227,7 +210,7 @@ def _fill_cells(figure: Figure, axes: Axes, shown: Map, looks: Mapping[str, Look
     box, small = axes.get_window_extent(), mpl.rcParams["font.size"] * figure.dpi / 72
     letters = int(box.width / len(shown.columns) / small / LETTER)
     lines = int(box.height / len(shown.rows) / small / LINE)
-    ticks = [format_number(shown.x, column) for column in shown.columns]
+    ticks = [slices.format_number(shown.x, column) for column in shown.columns]
     # As many are left out as the longest needs room, with a blank behind it.
     step = -(-(max(map(len, ticks)) + 1) // max(letters, 1))
     axes.set_xticks(range(0, len(ticks), step), ticks[::step])
