@@ -25,7 +25,7 @@ from paradl.kernels.work.transformer import Training, Transformer
 from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.types.prediction import PartRow
 from paradl.sweep.configurations.layout_cells import LayoutCell, find_cell
-from paradl.sweep.explanation.facts import RESERVED, Formula, WorkFacts
+from paradl.sweep.explanation.formulas import RESERVED, Formula, WorkFacts
 
 SHARDED = {"weights": 3, "gradients": 2, "states": 1}  # first ZeRO stage that shards them
 WORDS = {

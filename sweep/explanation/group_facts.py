@@ -22,8 +22,7 @@ from paradl.kernels.work.division import Division, Placement
 from paradl.kernels.work.group import GroupWork, share
 from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import finite, number
-from paradl.sweep.explanation.facts import WorkFacts
-from paradl.sweep.explanation.formulas import select_terms
+from paradl.sweep.explanation.formulas import WorkFacts, select_terms
 from paradl.sweep.explanation.group_memory import take_leading, write_memory
 
 

@@ -15,8 +15,7 @@ from paradl.kernels.names.terms import Term
 from paradl.sweep.answers.mapping import AnswerMapping, Row
 from paradl.sweep.boundaries.fits import find_smallest_group
 from paradl.sweep.configurations.layout_cells import find_cell
-from paradl.sweep.explanation.facts import WorkFacts
-from paradl.sweep.explanation.formulas import describe_largest
+from paradl.sweep.explanation.formulas import WorkFacts, describe_largest
 from paradl.sweep.explanation.kinds import find_facts
 from paradl.sweep.explanation.launch import describe_launch
 from paradl.sweep.explanation.launch_lines import write_launch
