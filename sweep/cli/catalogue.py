@@ -64,9 +64,7 @@ def systems(
 
 _add_listing("strategies", "strategy", "Strategies: what they divide, how far they scale.")
 _add_listing(
-    "parameters",
-    "parameter",
-    "Parameters of a spec: units, defaults, uncertainty, sources.",
+    "parameters", "parameter", "Parameters of a spec: units, defaults, uncertainty, sources."
 )
 
 

@@ -102,10 +102,7 @@ def calibrate(
 
     expect_output(output, [measured])  # a fit takes minutes
     calibration, machine = ask(
-        measured,
-        system,
-        cross_validation=cross_validation,
-        keep_anomalies=keep_anomalies,
+        measured, system, cross_validation=cross_validation, keep_anomalies=keep_anomalies
     )
     for doubt in list_doubtful_factors(calibration):
         tell(f"paradl: warning: {doubt}")

@@ -16,13 +16,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import (
-    EngFormatter,
-    FuncFormatter,
-    LogLocator,
-    NullFormatter,
-    NullLocator,
-)
+from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from paradl.grids.reading.textfile import PICTURES, expect_ending, write_whole
 from paradl.grids.reading.units import PREFIXES

@@ -19,10 +19,7 @@ from paradl.sweep.questions.pareto import PLACE, find_knee, pareto
 
 Against = Literal["pe-hours", "memory"]
 # Key of a row, and label of the axis.
-COSTS = {
-    "pe-hours": ("pe_hours", "PE-hours of an epoch"),
-    "memory": ("memory", "memory per PE"),
-}
+COSTS = {"pe-hours": ("pe_hours", "PE-hours of an epoch"), "memory": ("memory", "memory per PE")}
 
 
 @dataclass(frozen=True)

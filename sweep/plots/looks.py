@@ -145,12 +145,7 @@ LOOKS = {
 # For labels that name no strategy, such as `2-way` of `paradl hybrid`.
 UNKNOWN = Look("#6E6E6E", "s")
 # Further ways to split a replica, such as layouts of transformers, by their order in the cube.
-FURTHER = (
-    UNKNOWN,
-    Look("#009AA8", "D"),
-    Look("#B8860B", "^"),
-    Look("#5B3FA0", "v"),
-)
+FURTHER = (UNKNOWN, Look("#009AA8", "D"), Look("#B8860B", "^"), Look("#5B3FA0", "v"))
 # Marker, dashes and further hatch of further settings of the same strategy; every other is paler.
 VARIANTS: tuple[tuple[str, Dash, str], ...] = (
     ("P", DOTTED, "--"),

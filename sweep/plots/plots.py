@@ -25,19 +25,13 @@ class Plots:
         self._source = source
 
     def scaling(
-        self,
-        quantity: Quantity = "time",
-        selection: Selection | None = None,
-        size: Size = "page",
+        self, quantity: Quantity = "time", selection: Selection | None = None, size: Size = "page"
     ) -> Figure:
         """Draw time [s per epoch], throughput [samples/s] or efficiency over p, by strategy."""
         return draw_scaling(describe_scaling(self._source, selection, quantity), size)
 
     def map(
-        self,
-        over: str | None = None,
-        selection: Selection | None = None,
-        size: Size = "page",
+        self, over: str | None = None, selection: Selection | None = None, size: Size = "page"
     ) -> Figure:
         """Draw the fastest strategy over p and another swept axis, by default the batch."""
         return draw_map(describe_map(self._source, selection, over), size)
@@ -51,10 +45,7 @@ class Plots:
         return draw_bars(describe_breakdown(self._source, selection), size)
 
     def pareto(
-        self,
-        against: Against = "pe-hours",
-        selection: Selection | None = None,
-        size: Size = "page",
+        self, against: Against = "pe-hours", selection: Selection | None = None, size: Size = "page"
     ) -> Figure:
         """Draw the front of time [s per epoch] against PE-hours or memory, and its knee."""
         return draw_front(describe_front(self._source, selection, against), size)
