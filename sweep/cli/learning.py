@@ -186,18 +186,9 @@ def predict(
     answers = predict_surrogate(surrogate, rows)
     show(answers, form)
     # Lines go straight on beyond their range, which was not tested.
-    outside = int((answers["outside"] != "").sum())
-    if outside:
-        counts = answers["outside"].str.split(", ").explode().value_counts()
-        # Rows inside have no names; long lists end in words such as `3 more`.
-        named = counts[~counts.index.str.contains(" ") & (counts.index != "")].head(5)
-        features = ", ".join(
-            f"{name} ({format_count(count, 'row')})" for name, count in named.items()
-        )
-        tell(
-            f"paradl: outside the training range: {outside:,} of "
-            f"{format_count(len(answers), 'row')}, most often in {features}"
-        )
+    if outside := int((answers["outside"] != "").sum()):
+        rows_of = f"{outside:,} of {format_count(len(answers), 'row')}"
+        tell(f"paradl: {rows_of} lie outside the training range; 'outside' names their features")
 
 
 @surrogates.command(cls=PatientCommand)

@@ -4,7 +4,7 @@ An option of a type that ends in `| None` is None where it is not given: stores 
 values of their own, so the help states the default. Typer ignores options inside a union.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -34,25 +34,16 @@ OBJECTIVES: "dict[str, Goal]" = {
 }
 
 
-def complete_entries(kind: Kind) -> Callable[[str], list[str]]:
-    """Complete the names of catalogue entries."""
+def complete_names(kind: Kind | Literal["strategy"]) -> Callable[[str], list[str]]:
+    """Complete the last name of a list such as `abci,dgx`: of the catalogue, or of Table III."""
 
     def complete(incomplete: str) -> list[str]:
-        return _complete_last(incomplete, list_names(kind))
+        names = TABLE_III if kind == "strategy" else list_names(kind)
+        # Shells replace the whole word, so the names before the last comma must be repeated.
+        before, comma, last = incomplete.rpartition(",")
+        return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
     return complete
-
-
-def complete_strategies(incomplete: str) -> list[str]:
-    """Complete the strategies of Table III."""
-    return _complete_last(incomplete, TABLE_III)
-
-
-def _complete_last(incomplete: str, names: Iterable[str]) -> list[str]:
-    """Complete the last name of a list such as `abci,dgx`."""
-    # Shells replace the whole word, so the names before the last comma must be repeated.
-    before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
 
 def expect_there(path: Path) -> Path:
@@ -62,14 +53,9 @@ def expect_there(path: Path) -> Path:
     return path
 
 
-def locate_if_given(store: str | None) -> str | None:
-    """Locate a store, if one is given."""
-    return None if store is None else locate_store(store)
-
-
-def _name_entry(kind: Kind, words: str) -> Any:
-    """Make an option whose values are names of the catalogue, completed by shells."""
-    return Option(help=words, autocompletion=complete_entries(kind))
+def _name_entry(kind: Kind | Literal["strategy"], words: str) -> Any:
+    """Make an option whose values are names, completed by shells."""
+    return Option(help=words, autocompletion=complete_names(kind))
 
 
 # One configuration: values that it needs.
@@ -81,9 +67,7 @@ System = Annotated[
     str | None,
     _name_entry("system", "Machine: a catalogue name or a file, such as dgx-h100:precision=tf32."),
 ]
-Strategy = Annotated[
-    str, Option(help="Strategy, such as data+filter:group=8.", autocompletion=complete_strategies)
-]
+Strategy = Annotated[str, _name_entry("strategy", "Strategy, such as data+filter:group=8.")]
 PEs = Annotated[int, take_count("Number of PEs.", "--pe")]
 Batch = Annotated[int | None, take_count("Samples per replica.")]
 
@@ -98,9 +82,8 @@ Systems = Annotated[
 ]
 Strategies = Annotated[
     str | None,
-    Option(
-        help="Strategies, such as data,data+filter:group=8; default: all, best groups.",
-        autocompletion=complete_strategies,
+    _name_entry(
+        "strategy", "Strategies, such as data,data+filter:group=8; default: all, best groups."
     ),
 ]
 PECounts = Annotated[str | None, Option(help="PE counts: 64,128 or 1..1024 or pow2:1..1024.")]
@@ -155,7 +138,7 @@ StoreOrNone = Annotated[
     str | None,
     Argument(
         help="A cube; without one, --model and other options describe a design space.",
-        callback=locate_if_given,
+        callback=lambda store: None if store is None else locate_store(store),
     ),
 ]
 SampleData = Annotated[Path, Argument(help="Data set from 'paradl sample'.", callback=expect_there)]
@@ -324,13 +307,11 @@ def list_given(options: object, *names: str) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in (None, [])}
 
 
-def refuse_given(given: Mapping[str, object], why: str, advice: str = "leave it out") -> None:
+def refuse_given(given: Mapping[str, object], why: str) -> None:
     """Raise InputError if one of these options has a value, since it would have no effect."""
-    renamed = {"parameters": "set", "selection": "sel"}  # fields whose option has another name
     for name, value in given.items():
-        if value is not None:
-            option = f"--{renamed.get(name, name).replace('_', '-')}"
-            raise InputError(why, where=option, advice=advice)
+        if value not in (None, False):
+            raise InputError(why, where=f"--{name}", advice="leave it out")
 
 
 def parse_selection(items: list[str] | None) -> dict[str, list[str]]:

@@ -58,7 +58,7 @@ def limits(
 ) -> None:
     """How far strategies scale, what stops them, where they cross."""
     if along is not None:
-        options.refuse_given({"intervals": intervals or None}, "crossovers have theirs")
+        options.refuse_given({"intervals": intervals}, "crossovers have theirs")
         # The default is not refused, stated or not.
         other = efficiency if efficiency != EFFICIENCY else None
         options.refuse_given({"efficiency": other}, "cannot be combined with --crossovers")
@@ -135,9 +135,8 @@ def best(
     """Rank strategies, or layouts of a transformer; why others fail."""
     given: PagedOptions = context.obj
     if over is not None:
-        unused = {"price": price, "across": across or None, "why": why or None}
-        refused = unused | {"report": given.page}
-        options.refuse_given(refused, "cannot be combined with --worst-case")
+        unused = {"price": price, "across": across, "why": why, "report": given.page}
+        options.refuse_given(unused, "cannot be combined with --worst-case")
         _show_worst_cases(given, over, objective)
         return
     if given.tokens is not None and objective == "epoch-time":

@@ -71,7 +71,7 @@ class Subject:
                 advice="leave it out, or ask without a store, with --model and other options",
             )
         pose = partial(question, self.source, *values, selection=self.selection, **settings)
-        with advise_nearest() if self.store else advise_options():
+        with advise(self.store is not None):
             rows = pose() if self.store is None else self._ask_store(pose)
             from paradl.sweep.cells.source import open_space
 
@@ -123,13 +123,17 @@ class Subject:
     def _ask_store(self, question: Callable[[], Rows]) -> Rows:
         # Counted before the question: a sweep may be running, and no missing block may pass
         # unnoticed.
-        done, blocks = self.source.count_blocks()
+        missing = self.describe_missing()
         rows = question()
-        if done < blocks and not rows:
-            raise RunError(f"{self.store}: {describe_missing(done, blocks)}; none of this slice")
-        if done < blocks:
-            self.note(describe_missing(done, blocks), always=True)
+        if missing and not rows:
+            raise RunError(f"{self.store}: {missing}; none of this slice")
+        if missing:
+            self.note(missing, always=True)
         return rows
+
+    def describe_missing(self) -> str:
+        """Describe an unfinished sweep; empty if it is finished."""
+        return describe_missing(*self.source.count_blocks())
 
     def end_if_empty(self, rows: Rows) -> None:
         """Exit with the reason if there are no rows."""
@@ -145,37 +149,25 @@ class Subject:
 
 
 @contextmanager
-def advise_nearest() -> Iterator[None]:
-    """Mention `--nearest` where a store's axis lacks a selected value."""
+def advise(of_store: bool) -> Iterator[None]:
+    """Mention `--nearest` where a store's axis lacks a value; a design space has no selection."""
     try:
         yield
     except InputError as error:
         text = str(error)
-        if text.startswith("selection: no ") and "nearest" in text:
-            raise InputError(f"{text}; --nearest takes it") from None
-        raise
-
-
-@contextmanager
-def advise_options() -> Iterator[None]:
-    """Name a design space where code below names the selection of a store."""
-    try:
-        yield
-    except InputError as error:
-        error.args = (str(error).replace("selection: ", "space: ", 1),)
+        if not of_store:
+            error.args = (text.replace("selection: ", "space: ", 1),)
+        elif text.startswith("selection: no ") and "nearest" in text:
+            error.args = (f"{text}; --nearest takes it",)
         raise
 
 
 def describe_missing(done: int, blocks: int) -> str:
-    """Describe an unfinished sweep."""
+    """Describe an unfinished sweep; empty if it is finished."""
+    if done == blocks:
+        return ""
     counts = f"{done:,} of {format_count(blocks, 'block')}"
     return f"only {counts} done; rerun the same paradl sweep to finish"
-
-
-def tell_missing(done: int, blocks: int) -> None:
-    """Say on stderr if a sweep is unfinished."""
-    if done < blocks:
-        tell(f"paradl: {describe_missing(done, blocks)}")
 
 
 @dataclass(frozen=True)
@@ -277,6 +269,6 @@ def _locate_values(grid: "Grid", selection: "cells.Selection", nearest: bool) ->
     for axis, values in taken.items():
         texts = ", ".join(write_value(axis, value) for value in values)
         tell(f"paradl: the nearest {axis}: {texts}")
-    with advise_nearest():
+    with advise(of_store=True):
         locate_values(coordinates, {**selection, **taken}, columns)
     return {**selection, **taken}

@@ -13,7 +13,7 @@ from paradl.grids.reading.errors import InputError, format_count
 from paradl.grids.reading.units import format_quantity
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import FAILED, INTERRUPTED, MISSED, PatientCommand, end
-from paradl.sweep.cli.spaces import tell_missing
+from paradl.sweep.cli.spaces import describe_missing
 from paradl.sweep.cli.values import take_share
 from paradl.sweep.cube.object_store import expect_parent
 from paradl.sweep.engine.progress import follow, silent
@@ -162,4 +162,5 @@ def export(
         f"paradl: {rows}{format_count(written.cells, 'cell')} in {output} "
         f"({format_quantity(written.bytes, 'B')}{files})"
     )
-    tell_missing(done, blocks)
+    if missing := describe_missing(done, blocks):
+        tell(f"paradl: {missing}")
