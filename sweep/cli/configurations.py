@@ -1,7 +1,7 @@
 """Commands about one configuration."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Context, Option, Typer
 
@@ -12,6 +12,7 @@ from paradl.sweep.text.visible import tell
 
 if TYPE_CHECKING:
     from paradl.grids.grid import Grid
+    from paradl.sweep.answers.mapping import Row
 
 app = Typer()
 
@@ -110,7 +111,7 @@ def explain(
     _end_if_forbidden(answer)
 
 
-def _end_if_forbidden(answer: dict[str, Any]) -> None:
+def _end_if_forbidden(answer: "Row") -> None:
     """Exit with the limits that forbid the configuration, if there are any."""
     from paradl.sweep.text.explanation import describe_obstacle
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Context, Option, Typer
 
@@ -11,6 +11,9 @@ from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import MISSED, PatientCommand, end, take_options
 from paradl.sweep.cli.values import take_share
 from paradl.sweep.text.visible import tell
+
+if TYPE_CHECKING:
+    from paradl.sweep.answers.mapping import AnswerMapping
 
 app = Typer()
 
@@ -36,7 +39,7 @@ class RunOptions:
     system: SystemOfRows = None
     allreduce: options.AllReduce = None
 
-    def compare(self) -> dict[str, Any]:
+    def compare(self) -> "AnswerMapping":
         """Compare the runs with the oracle."""
         options.check_names(vars(self), several=False)
         from paradl.sweep.measured.compare import compare as ask

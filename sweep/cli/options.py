@@ -249,7 +249,7 @@ class SettingOptions:
     convergence: Convergence = None
     target: Target = None
 
-    def list_settings(self) -> dict[str, Any]:
+    def list_settings(self) -> dict[str, object]:
         """Return the keys of a spec that are given."""
         return list_given(self, *(name for name in SETTINGS if hasattr(self, name)))
 

@@ -196,7 +196,6 @@ def pareto(
     """Configurations that none beats in time and another quantity."""
     given: PagedOptions = context.obj
     goal = options.OBJECTIVES[objective]
-    goals: dict[str, Any] = {"against": against, "objective": goal}
     subject = given.read(objective)
     from paradl.sweep.questions.pareto import pareto as question
     from paradl.sweep.text.ranking import show_front
@@ -204,8 +203,8 @@ def pareto(
 
     # A store has one layout per cell, and so no others that need less memory.
     layouts = against == "memory" and subject.store is None
-    goals |= {"price": parse_price(price), "layouts": layouts}
-    rows = subject.ask(question, given.form, bounded=False, **goals)
+    goals = {"against": against, "objective": goal, "price": parse_price(price)}
+    rows = subject.ask(question, given.form, bounded=False, layouts=layouts, **goals)
     if not rows:
         end("nothing in this slice is feasible", NOTHING_FEASIBLE)
     asked = ask_pareto(rows, goal, against)

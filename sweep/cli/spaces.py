@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from paradl.grids.reading.errors import InputError, format_count
 from paradl.sweep.cli import options
@@ -18,10 +18,11 @@ from paradl.sweep.text.visible import tell
 
 if TYPE_CHECKING:
     from paradl.grids.grid import Grid
+    from paradl.sweep.answers.mapping import Row
     from paradl.sweep.cells import selection as cells
     from paradl.sweep.cells.reader import Reader
 
-Rows: TypeAlias = list[dict[str, Any]]
+Rows: TypeAlias = "list[Row]"
 
 AXES = ("model", "dataset", "system", "strategy", "pe", "batch")
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -125,7 +124,7 @@ def _list_terms(predicted: Row) -> Iterator[tuple[str, Term, float]]:
         yield name, term, max(total - exposed, 0.0)
 
 
-def _list_values(cell: LayoutCell) -> dict[str, Any]:
+def _list_values(cell: LayoutCell) -> Row:
     """Return the numbers of symbols that answers lack."""
     layout, training, recipe = cell.layout, cell.training, cell.training.recipe
     names = ("pipeline", "tensor", "context", "expert", "chunks", "sigma")

@@ -182,7 +182,7 @@ def _combine(single: Mapping[str, Term], kinds: list[ParallelismFacts]) -> dict[
     return terms
 
 
-def describe_largest(shares: Mapping[str, float]) -> dict[str, Any]:
+def describe_largest(shares: Mapping[str, float]) -> Row:
     """Describe the term with the largest share: `bottleneck`, `share`, `kind` and a `sentence`.
 
     shares: fraction of the time by term.

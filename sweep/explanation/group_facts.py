@@ -3,7 +3,6 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -135,7 +134,7 @@ def find_group_facts(grid: Grid, case: Case, predicted: Row) -> WorkFacts:
     )
 
 
-def _list_values(case: Case, predicted: Row) -> dict[str, Any]:
+def _list_values(case: Case, predicted: Row) -> Row:
     """Return all numbers that formulas name, beside those of the answer."""
     parameters: dict[str, float] = predicted["parameters"]
     sums, item_bytes = _add_up(case), predicted["batch"] * parameters["delta"]

@@ -23,7 +23,7 @@ from paradl.sweep.plots.figures import (
     scale_counts,
     set_tick_sizes,
 )
-from paradl.sweep.plots.looks import Look, choose_looks, styled
+from paradl.sweep.plots.looks import Look, choose_looks, make_hollow_key, styled
 from paradl.sweep.text.visible import escape_lines
 
 Row = Mapping[str, Any]
@@ -31,8 +31,7 @@ Row = Mapping[str, Any]
 MOST_COLUMNS = 3
 ROWS = 12  # lines of text that a panel is high
 TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1, 1.2, 1.4, 2, 3, 5, 10)
-HOLLOW: dict[str, Any] = {"markerfacecolor": "none"}
-CLOSE: dict[str, Any] = {"facecolor": "grey", "alpha": 0.3, "linewidth": 0}
+CLOSE: Any = {"facecolor": "grey", "alpha": 0.3, "linewidth": 0}
 
 
 @styled
@@ -97,10 +96,11 @@ def _draw_panel(axes: Axes, runs: Sequence[Row], looks: Mapping[str, Look]) -> N
             np.array([row[key] or 0 for row in mine], float)
             for key in ("p", "predicted_total", "measured_total", "fitted")
         )
-        look = looks[strategy].line | {"linestyle": ""}
-        for chosen, face in ((fitted == 0, {}), (fitted == 1, HOLLOW)):
+        look = looks[strategy].marks
+        for chosen, face in ((fitted == 0, look["color"]), (fitted == 1, "none")):
             if chosen.any():
-                axes.plot(pe[chosen], (predicted / measured)[chosen], **look | face)
+                ratios = (predicted / measured)[chosen]
+                axes.plot(pe[chosen], ratios, **look, markerfacecolor=face)
         ends = [(row["p10"] or np.nan, row["p90"] or np.nan) for row in mine]
         low, high = (np.array(ends) / measured[:, None]).T
         axes.vlines(pe, low, high, color=look["color"], linewidth=0.8)
@@ -110,13 +110,12 @@ def _draw_panel(axes: Axes, runs: Sequence[Row], looks: Mapping[str, Look]) -> N
 def _make_keys(runs: Sequence[Row], looks: Mapping[str, Look]) -> list[Artist]:
     drawn = {row["strategy"] for row in runs}
     keys: list[Artist] = [
-        Line2D([], [], label=look.name, **look.line | {"linestyle": ""})
+        Line2D([], [], label=look.name, **look.marks)
         for name, look in looks.items()
         if name in drawn
     ]
     if any(row["p10"] is not None for row in runs):
         keys.append(Line2D([], [], color="grey", marker="|", linestyle="", label="80 % interval"))
     if any(row["fitted"] for row in runs):
-        look = {"color": "grey", "marker": "o", "linestyle": ""} | HOLLOW
-        keys.append(Line2D([], [], label="fitted run", **look))
+        keys.append(make_hollow_key("fitted run"))
     return [*keys, Patch(label="within 10 %", **CLOSE)]

@@ -59,7 +59,7 @@ def make_figure(title: str, note: str = "", rows: float = 0, exactly: bool = Fal
     figure = Picture(figsize=(width, needed if exactly else max(height, needed)))
     # matplotlib measures wrapped text as a formula even if it draws it as plain text. So dollars
     # are escaped, and parse_math is on to undo the escapes.
-    style: dict[str, Any] = {"x": MARGIN, "ha": "left", "wrap": True, "parse_math": True}
+    style: Any = {"x": MARGIN, "ha": "left", "wrap": True, "parse_math": True}
     # The legend takes the place of the note in a narrow figure.
     lines = [title] if width > NARROW or not note else [title, note]
     figure.suptitle("\n".join(map(_keep_together, lines)), **style)

@@ -100,7 +100,7 @@ def draw_front(front: Front) -> Figure:
     keys = []
     for name, (times, costs) in front.strategies.items():
         look = looks[name]
-        keys += axes.plot(costs, times, **look.line | {"linestyle": ""}, label=look.name)
+        keys += axes.plot(costs, times, **look.marks, label=look.name)
     ink = mpl.rcParams["text.color"]
     # A staircase: at a cost between two points nothing is faster than the slower one. Backwards,
     # since the fastest comes first and costs most.

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import cycle
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import matplotlib as mpl
 import matplotlib.style
@@ -24,6 +24,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.typing import LineStyleType
 from numpy.typing import NDArray
 
 from paradl.grids.entries.strategies import parse_strategy
@@ -37,7 +38,7 @@ Size = Literal["paper", "page", "slide"]
 
 def _set_size(
     size: tuple[float, float], small: float, normal: float, line: float, marker: float, dots: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Set width and height [inch]; text, lines and markers [pt]; dots per inch of a PNG."""
     return {
         "figure.figsize": size,
@@ -54,12 +55,12 @@ def _set_size(
 
 
 # A column of a two-column paper; the width of a page; a slide that the last row can read.
-SCALES: dict[str, dict[str, Any]] = {
+SCALES: dict[str, dict[str, object]] = {
     "paper": _set_size((3.3, 2.5), 6, 7, 1.0, 2.6, 300),
     "page": _set_size((6.6, 4.2), 8, 9, 1.4, 4.0, 150),
     "slide": _set_size((10.0, 5.6), 13, 15, 2.2, 7.0, 150),
 }
-STYLE: dict[str, Any] = {
+STYLE: dict[str, object] = {
     "figure.constrained_layout.use": True,
     "axes.labelpad": 2,
     "axes.linewidth": 0.6,
@@ -93,7 +94,20 @@ def styled(draw: Callable[[Any], Figure]) -> Callable[..., Figure]:
     return draw_styled
 
 
-Dash = str | tuple[int, tuple[float, ...]]
+class LineStyle(TypedDict):
+    """Settings for a matplotlib line, or for markers alone."""
+
+    color: str
+    marker: str
+    linestyle: LineStyleType
+
+
+class AreaStyle(TypedDict):
+    """Settings for a matplotlib area; the edge and text on it are in the ink that reads on it."""
+
+    facecolor: str
+    hatch: str
+    edgecolor: str
 
 
 @dataclass(frozen=True)
@@ -105,18 +119,23 @@ class Look:
 
     colour: str
     marker: str
-    dash: Dash = "-"
+    dash: LineStyleType = "-"
     hatch: str = ""
     name: str = ""
 
     @property
-    def line(self) -> dict[str, Any]:
-        """Settings for a matplotlib line."""
+    def line(self) -> LineStyle:
+        """Settings for a line with markers."""
         return {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
 
     @property
-    def area(self) -> dict[str, Any]:
-        """Settings for an area; hatch, edge and text on it are in the ink that reads on it."""
+    def marks(self) -> LineStyle:
+        """Settings for markers alone."""
+        return {"color": self.colour, "marker": self.marker, "linestyle": ""}
+
+    @property
+    def area(self) -> AreaStyle:
+        """Settings for an area."""
         ink = choose_ink(self.colour)
         return {"facecolor": self.colour, "hatch": self.hatch, "edgecolor": ink}
 
@@ -124,9 +143,9 @@ class Look:
 # Okabe and Ito's, for compute and communication, or forward and backward passes.
 BLUE, ORANGE = "#0072B2", "#E69F00"
 
-DOTTED: Dash = (0, (1, 1.2))
-DASHED: Dash = (0, (4, 1.5))
-BROKEN: Dash = (0, (5, 1.2, 1, 1.2))
+DOTTED: LineStyleType = (0, (1, 1.2))
+DASHED: LineStyleType = (0, (4, 1.5))
+BROKEN: LineStyleType = (0, (5, 1.2, 1, 1.2))
 
 LOOKS = {
     "serial": Look("#C8C8C8", "*", DOTTED),
@@ -147,7 +166,7 @@ UNKNOWN = Look("#6E6E6E", "s")
 # Further ways to split a replica, such as layouts of transformers, by their order in the cube.
 FURTHER = (UNKNOWN, Look("#009AA8", "D"), Look("#B8860B", "^"), Look("#5B3FA0", "v"))
 # Marker, dashes and further hatch of further settings of the same strategy; every other is paler.
-VARIANTS: tuple[tuple[str, Dash, str], ...] = (
+VARIANTS: tuple[tuple[str, LineStyleType, str], ...] = (
     ("P", DOTTED, "--"),
     ("X", BROKEN, "||"),
     ("<", DASHED, "++"),
@@ -295,11 +314,11 @@ def draw_curve(
     if band is not None:
         axes.fill_between(pe, *band, color=look.colour, alpha=0.18, linewidth=0, zorder=1)
     marked: Any = None if len(pe) <= MOST_MARKED else APART
-    shared: dict[str, Any] = {"zorder": 3, "clip_on": False, "markevery": marked}
+    shared: Any = {"zorder": 3, "clip_on": False, "markevery": marked}
     (line,) = axes.plot(pe, values, **look.line, **shared)
     if hollow.any():
-        marks = look.line | {"linestyle": "", "markerfacecolor": mpl.rcParams["axes.facecolor"]}
-        axes.plot(pe[hollow], values[hollow], **marks, **shared)
+        face = mpl.rcParams["axes.facecolor"]
+        axes.plot(pe[hollow], values[hollow], **look.marks, markerfacecolor=face, **shared)
     return line
 
 

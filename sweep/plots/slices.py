@@ -10,6 +10,7 @@ from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import format_quantity
 from paradl.kernels.names.flags import FORBIDS, STOPS, Limit
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.reasons import rank_limits
 from paradl.sweep.cells.selection import (
     SHOWN,
@@ -178,7 +179,7 @@ def write_choice(grid: Grid, row: Mapping[str, Any], axes: Iterable[str]) -> str
     return ", ".join([*values, *([layout.words] if layout else [])])
 
 
-def read_row(grid: Grid, cell: "xr.Dataset") -> dict[str, Any]:
+def read_row(grid: Grid, cell: "xr.Dataset") -> Row:
     """Return the labels and axes of a single cell."""
     labels = {dim: str(cell[dim].item()) for dim in LABELS}
     return labels | {axis: float(cell[axis].item()) for axis in grid.axes}

@@ -169,7 +169,7 @@ def _label_axis(cells: "xr.Dataset", axis: str) -> str:
 
 
 INFEASIBLE = "nothing feasible"
-DOTS: dict[str, Any] = {"mfc": "white", "mec": "black", "mew": 0.4}
+DOTS: Any = {"mfc": "white", "mec": "black", "mew": 0.4}
 LETTER = 0.62  # width of a letter, in text sizes
 
 
@@ -222,5 +222,5 @@ def _fill_cells(figure: Figure, axes: Axes, shown: Map, looks: Mapping[str, Look
         if text:
             colour = looks[shown.strategies[shown.winners[row, column]]].colour
             box_of_text = {"facecolor": colour, "linewidth": 0, "pad": 1}
-            style: dict[str, Any] = {"color": choose_ink(colour), "bbox": box_of_text}
+            style: Any = {"color": choose_ink(colour), "bbox": box_of_text}
             axes.text(column, row, "\n".join(text), ha="center", va="center", **style)

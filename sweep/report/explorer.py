@@ -119,7 +119,7 @@ class Explorer:
         reader, selection = self._open(place, moved)
         return add_details(self.rank(place, moved), reader, selection, self.max_global_batch)
 
-    def explain(self, cell: Place, moved: Place) -> dict[str, Any]:
+    def explain(self, cell: Place, moved: Place) -> dict[str, object]:
         """Explain one configuration: its bottleneck, and the formula of each term.
 
         InputError: a label or an axis of it is missing.
