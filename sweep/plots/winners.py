@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import InputError, suggest_name
 from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.flags import FORBIDS
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import list_given, thin_axis
 from paradl.sweep.cube.derived_quantities import Paradl
-from paradl.sweep.cube.variables import find_allowed
 from paradl.sweep.plots import slices
 from paradl.sweep.plots.figures import LINE, add_legend, make_axes
 from paradl.sweep.plots.looks import Look, choose_ink, choose_looks, styled
@@ -86,14 +86,14 @@ def describe_map(
         if values.size < cells.sizes[dim]
     ]
     cells = slices.read_slice(cells.sel(shown), ("strategy", x, y, *free))
-    ordered = cells.transpose(*LABELS, y, x, *free, ...)
-    times, best, limit = _take_best(ordered, len(free))
-    winners, feasible = times.argmin(axis=0), np.isfinite(times).any(axis=0)
+    best = _take_best(cells, [str(dim) for dim in cells.dims if dim not in ("strategy", y, x)])
+    best = best.transpose("strategy", y, x)
+    winner = best.isel(strategy=best["time"].argmin("strategy"))
+    feasible = np.isfinite(winner["time"].values)
     # Objects, since an array of texts cuts longer ones.
     words = np.full(feasible.shape, "", dtype=object)
     for row, column in np.argwhere(feasible):
-        at = (winners[row, column], row, column, *best[:, winners[row, column], row, column])
-        cell = ordered.isel(dict(zip(("strategy", y, x, *free), at, strict=True)))
+        cell = winner.isel({y: row, x: column})
         words[row, column] = slices.write_choice(grid, slices.read_row(grid, cell), free)
     note = [f"each {slices.write_axis(dim)} is another machine" for dim in (x, y) if dim in given]
     if free:
@@ -109,33 +109,25 @@ def describe_map(
         rows=shown[y],
         labels=(_label_axis(cells, x), _label_axis(cells, y)),
         strategies=tuple(map(str, cells["strategy"].values)),
-        times=times,
+        times=best["time"].values,
         words=words.astype(str),
         known=grid.labels["strategy"],
-        beyond=slices.find_beyond(np.take_along_axis(limit, winners[None], 0)[0]) & feasible,
+        beyond=slices.find_beyond(winner["limit"].values) & feasible,
         note="; ".join([*note, *thinned]),
     )
 
 
-def _take_best(
-    cells: "xr.Dataset", free: int
-) -> tuple[Floats, NDArray[np.int64], NDArray[np.uint16]]:
-    """Take the best of the `free` dimensions after strategy, y and x.
+def _take_best(cells: "xr.Dataset", others: list[str]) -> "xr.Dataset":
+    """Take the fastest cells along other axes; `time` [s] is infinite where it is forbidden.
 
-    Return times [strategy, y, x], inf where forbidden, their positions along these dimensions
-    [free, strategy, y, x], and their limits. NothingFeasibleError: all are forbidden.
+    NothingFeasibleError: all cells are forbidden.
     """
-    first = len(LABELS) - 1  # strategies
-    sizes = cells["limit"].shape[first : first + 3 + free]
-    limit = cells["limit"].values.reshape(*sizes[:3], -1)
-    seconds = Paradl(cells).epoch_time.values.astype(float).reshape(limit.shape)
-    # Infinite, since argmin counts NaN as the smallest.
-    seconds = np.where(find_allowed(limit) & np.isfinite(seconds), seconds, np.inf)
-    slices.expect_any(np.flatnonzero(np.isfinite(seconds)), slices.name_reasons(limit.reshape(-1)))
-    best = seconds.argmin(axis=-1)
-    places = np.array(np.unravel_index(best, sizes[3:] or (1,)))[:free]
-    times, limits = (np.take_along_axis(x, best[..., None], -1)[..., 0] for x in (seconds, limit))
-    return times, places, limits
+    times = Paradl(cells).epoch_time.astype(float)
+    allowed = (cells["limit"] & FORBIDS == 0) & np.isfinite(times)
+    reasons = slices.name_reasons(cells["limit"].values.reshape(-1))
+    slices.expect_any(np.flatnonzero(allowed), reasons)
+    cells = cells.assign(time=times.where(allowed, np.inf)).stack(choice=others)
+    return cells.isel(choice=cells["time"].argmin("choice"))
 
 
 def _choose_axes(cells: "xr.Dataset", over: str | None) -> tuple[str, str, list[str]]:
