@@ -28,15 +28,11 @@ SHORT = {"--json": ("--format", "json")}
 # Options of other programs, and what to write instead.
 ELSEWHERE = {
     "--software": "--system NAME:software=ddp",
-    "--fp16": "--system NAME:precision=amp",
-    "--amp": "--system NAME:precision=amp",
-    "--bf16": "--system NAME:precision=bf16",
-    "--tf32": "--system NAME:precision=tf32",
+    **dict.fromkeys(("--fp16", "--amp", "--bf16", "--tf32"), "--precision, such as bf16"),
     **dict.fromkeys(("--gpu", "--gpus", "--pes", "--devices", "--ranks", "--world-size"), "--pe"),
     **dict.fromkeys(("--batch-size", "--bs", "--local-batch"), "--batch"),
     "--scaling": "--global-batch for strong scaling, --batch for weak",
-    "--machine": "--system",
-    "--cluster": "--system",
+    **dict.fromkeys(("--machine", "--cluster"), "--system"),
     "--network": "--model",
     "--data": "--dataset",
     "--time-limit": "--effort, which a busy machine does not change",

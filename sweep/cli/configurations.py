@@ -39,12 +39,7 @@ class ConfigurationOptions(options.SettingOptions):
         from paradl.grids.notes import list_warnings
 
         grid = Configuration(
-            model=self.model,
-            strategy=self.strategy,
-            pe=self.pe,
-            batch=self.batch,
-            dataset=self.dataset,
-            system=self.system,
+            **{name: getattr(self, name) for name in options.AXES},
             parameters=self.read_parameters(),
             settings=self.list_settings(),
             **self.list_shorthands(),

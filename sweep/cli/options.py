@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["model", "dataset", "system", "calibration"]
 KINDS: tuple[Kind, ...] = ("model", "dataset", "system", "calibration")
+AXES = ("model", "dataset", "system", "strategy", "pe", "batch")
 # The command line spells them with dashes, answers with underscores.
 TIMES: "dict[str, Objective]" = {"epoch-time": "epoch_time", "train-time": "train_time"}
 OBJECTIVES: "dict[str, Goal]" = {

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 Rows: TypeAlias = "list[Row]"
 
-AXES = ("model", "dataset", "system", "strategy", "pe", "batch")
-
 
 @dataclass(frozen=True)
 class Subject:
@@ -213,7 +211,9 @@ class SpaceOptions(options.SettingOptions):
                 advice="leave it out, or ask without a store, with --model and other options",
             )
         # With a store, --pe 64 means --sel pe=64.
-        named = [f"{name}={value}" for name, value in options.list_given(self, *AXES).items()]
+        named = [
+            f"{name}={value}" for name, value in options.list_given(self, *options.AXES).items()
+        ]
         selection: cells.Selection = options.parse_selection([*(self.selection or []), *named])
         from paradl.grids.notes import list_store_warnings
         from paradl.sweep.cells.source import open_source
@@ -228,7 +228,7 @@ class SpaceOptions(options.SettingOptions):
         return subject
 
     def _read_space(self, objective: str | None) -> Subject:
-        options.check_names(options.list_given(self, *AXES, "calibration"), several=True)
+        options.check_names(options.list_given(self, *options.AXES, "calibration"), several=True)
         from paradl.grids.design_space import SpaceValues, is_unbounded, make_grid
         from paradl.grids.notes import list_warnings
         from paradl.sweep.cells.source import open_source
@@ -238,7 +238,7 @@ class SpaceOptions(options.SettingOptions):
             # The time to the target needs epochs: the catalogue's, unless others are given.
             settings = {"convergence": "auto"} | settings
         values = SpaceValues(
-            **options.list_given(self, *AXES),
+            **options.list_given(self, *options.AXES),
             parameters=self.read_parameters(),
             settings=settings,
             **self.list_shorthands(),
