@@ -33,12 +33,8 @@ _add_listing("datasets", "data set, a catalogue name or a file", "Data sets.")
 
 @listing.command()
 def systems(
-    name: Annotated[
-        str | None, Argument(help="Show only this machine, a catalogue name or a file.")
-    ] = None,
-    yaml: Annotated[
-        bool, Option("--yaml", help="Print a commented file to edit into a machine of your own.")
-    ] = False,
+    name: Annotated[str | None, Argument(help="Only this machine: a name or a file.")] = None,
+    yaml: Annotated[bool, Option("--yaml", help="Print it as a file to edit.")] = False,
     form: options.Form = "table",
 ) -> None:
     """Machines."""
@@ -79,9 +75,7 @@ def schema(
             help="spec (default), model (a file with a network), or a command (its JSON answer)."
         ),
     ] = None,
-    answers: Annotated[
-        bool, Option("--answers", help="Print the schemas of all commands' JSON answers.")
-    ] = False,
+    answers: Annotated[bool, Option("--answers", help="Print those of all commands.")] = False,
 ) -> None:
     """JSON schemas of specs, model files and answers."""
     name = of or ("" if answers else "spec")

@@ -92,9 +92,7 @@ def explain(
         Literal["megatron", "torchtitan", "deepspeed", "torchrun"] | None,
         Option(help="Print what to type for this framework, of a layout of a transformer."),
     ] = None,
-    layers_table: Annotated[
-        bool, Option("--layers-table", help="Print only a table with one row per layer.")
-    ] = False,
+    layers_table: Annotated[bool, Option("--layers-table", help="Print a row per layer.")] = False,
 ) -> None:
     """Formulas of one configuration in numbers; how to launch it."""
     grid: Grid = context.obj.read_grid()

@@ -33,9 +33,7 @@ Precision = Annotated[
 @probing.command("machine")
 def probe_machine(
     precision: Precision = "fp32",
-    seconds: Annotated[
-        float, take_number("seconds", "Leave out products that would take longer.", least=1)
-    ] = 120,
+    seconds: Annotated[float, take_number("seconds", "Leave out longer products.", least=1)] = 120,
     form: options.Form = "table",
     quiet: options.Quiet = False,
 ) -> None:
@@ -148,13 +146,9 @@ def import_machine_logs(
         str | None,
         Option(help="Machine for values that no log states; they are marked as assumed."),
     ] = None,
-    pe: Annotated[
-        int | None, take_count("PEs of runs whose logs do not state them.", least=2)
-    ] = None,
+    pe: Annotated[int | None, take_count("PEs of runs whose logs do not say.", least=2)] = None,
     pes_per_node: Annotated[int | None, take_count("PEs per node.", least=1)] = None,
-    links_per_node: Annotated[
-        int | None, take_count("Network adapters per node that PEs use.", least=1)
-    ] = None,
+    links_per_node: Annotated[int | None, take_count("Network adapters per node.", least=1)] = None,
     size: Annotated[int | None, take_count("PEs of the whole machine.", least=1)] = None,
     form: options.Form = "table",
 ) -> None:

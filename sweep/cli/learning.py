@@ -25,12 +25,8 @@ class SampleOptions:
     out: Annotated[Path, Argument(help="Folder to create for the data set.")]
     rows: Annotated[int, take_number("amount", "Number of rows, such as 1e6.")]
     seed: options.Seed = 0
-    near_limits: Annotated[
-        float, take_share("Share of points next to limits of memory or PE counts.")
-    ] = 0.0
-    near_crossovers: Annotated[
-        float, take_share("Share of points where one strategy overtakes another.")
-    ] = 0.0
+    near_limits: Annotated[float, take_share("Share of points next to limits.")] = 0.0
+    near_crossovers: Annotated[float, take_share("Share of points next to crossovers.")] = 0.0
     splits: Annotated[
         list[str] | None, Option("--split", help="Require this split: random, model, scale ...")
     ] = None
@@ -48,9 +44,7 @@ def sample(
         list[str] | None,
         Option(help="Another input to differentiate by, besides ranges and the batch."),
     ] = None,
-    no_gradients: Annotated[
-        bool, Option("--no-gradients", help="Leave out gradients and kink marks.")
-    ] = False,
+    no_gradients: Annotated[bool, Option("--no-gradients", help="Leave out gradients.")] = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Sample a design space for machine learning."""
@@ -89,9 +83,7 @@ surrogates = Typer(
     rich_markup_mode=None,
 )
 
-File = Annotated[
-    Path, Argument(help="Surrogate from 'paradl surrogate train'.", callback=options.expect_there)
-]
+File = Annotated[Path, Argument(help="Of 'paradl surrogate train'.", callback=options.expect_there)]
 
 
 @dataclass(frozen=True)
@@ -107,9 +99,7 @@ class TrainOptions:
             help="Split whose training rows to use; may be repeated. [default: random, model]",
         ),
     ] = None
-    gradients: Annotated[
-        bool, Option("--gradients", help="Also train on gradients (Sobolev training).")
-    ] = False
+    gradients: Annotated[bool, Option("--gradients", help="Also train on gradients.")] = False
     members: Annotated[int, take_count("Number of networks; their spread is the uncertainty.")] = 1
     epochs: Annotated[int, take_number("amount", "Maximum passes of a network over the rows.")] = 20
     width: Annotated[int, take_count("Units per hidden layer.")] = 128
@@ -146,9 +136,7 @@ def evaluate(
     splits: Annotated[
         list[str] | None, Option("--split", help="Score only this split; may be repeated.")
     ] = None,
-    no_baselines: Annotated[
-        bool, Option("--no-baselines", help="Leave out the baselines.")
-    ] = False,
+    no_baselines: Annotated[bool, Option("--no-baselines", help="Leave out baselines.")] = False,
     quiet: options.Quiet = False,
     form: options.Form = "table",
 ) -> None:

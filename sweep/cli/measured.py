@@ -92,9 +92,7 @@ def calibrate(
             help="Estimate the model's errors from left-out runs, or assume them.",
         ),
     ] = True,
-    keep_anomalies: Annotated[
-        bool, Option("--keep-anomalies", help="Fit runs that stand out, too.")
-    ] = False,
+    keep_anomalies: Annotated[bool, Option("--keep-anomalies", help="Fit outliers, too.")] = False,
     form: options.Form = "table",
 ) -> None:
     """Fit a machine's parameters to runs, with their uncertainty."""

@@ -60,9 +60,7 @@ def _name_entry(kind: Kind | Literal["strategy"], words: str) -> Any:
 
 
 # One configuration: values that it needs.
-Model = Annotated[
-    str, _name_entry("model", "Network: a catalogue name or a file (.yaml, config.json).")
-]
+Model = Annotated[str, _name_entry("model", "Network: a name or a file (.yaml, config.json).")]
 Dataset = Annotated[str | None, _name_entry("dataset", "Data set: a catalogue name or a file.")]
 System = Annotated[
     str | None,
@@ -88,9 +86,7 @@ Strategies = Annotated[
     ),
 ]
 PECounts = Annotated[str | None, Option(help="PE counts: 64,128 or 1..1024 or pow2:1..1024.")]
-Batches = Annotated[
-    str | None, Option(help="Samples per replica, such as 16,32; default: the best.")
-]
+Batches = Annotated[str | None, Option(help="Samples per replica: 16,32; default: the best.")]
 
 # Keys of a spec.
 Set = Annotated[
@@ -119,22 +115,16 @@ Times = Annotated[
     Literal["measured", "roofline"] | None,
     Option(help="Measured compute times where known (default), or the roofline for all."),
 ]
-Calibration = Annotated[
-    str | None, Option(help="Fit to measured runs: a name, a file, none, or auto (default).")
-]
+Calibration = Annotated[str | None, Option(help="Fit to runs: a name, file, none, auto (default).")]
 Convergence = Annotated[
     str | None,
     Option(help="Epochs to a target: a CSV or YAML file, none, or auto for the catalogue's."),
 ]
-Target = Annotated[
-    str | None, Option(help="Target such as top1>=0.759, where epochs to several are known.")
-]
+Target = Annotated[str | None, Option(help="Such as top1>=0.759, where several are known.")]
 
 # Files and stores. Located while options are parsed, so that a mistake is reported before slow
 # imports.
-Store = Annotated[
-    str, Argument(help="A cube: a folder or an object-store URL.", callback=locate_store)
-]
+Store = Annotated[str, Argument(help="A cube: a folder or an s3:// URL.", callback=locate_store)]
 StoreOrNone = Annotated[
     str | None,
     Argument(
@@ -147,9 +137,7 @@ Selection = Annotated[
     list[str] | None,
     Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
 ]
-Nearest = Annotated[
-    bool, Option("--nearest", help="With --sel, take the nearest values of the store's axes.")
-]
+Nearest = Annotated[bool, Option("--nearest", help="With --sel: take the nearest values.")]
 # No default: what is written is edited by hand, and must not be overwritten unawares.
 YamlOutput = Annotated[
     Path,
@@ -216,9 +204,7 @@ class SettingOptions:
         float | None, take_share("Share of each PE's memory to keep free, such as 10%.", most=0.999)
     ] = None
     parameters: Set = None
-    max_global_batch: Annotated[
-        int | None, take_count("Largest global batch assumed to converge.")
-    ] = None
+    max_global_batch: Annotated[int | None, take_count("Largest one assumed to converge.")] = None
     oracle: Oracle = None
     conventions: Annotated[
         Literal["table", "authors"] | None,

@@ -77,9 +77,7 @@ def breakdown(context: Context) -> None:
 @app.command(cls=PictureCommand)
 def pareto(
     context: Context,
-    against: Annotated[
-        Literal["pe-hours", "memory"], Option(help="What time is traded for.")
-    ] = "pe-hours",
+    against: Annotated[Literal["pe-hours", "memory"], Option(help="Traded for time.")] = "pe-hours",
 ) -> None:
     """The front of time against PE-hours or memory, its knee, and each strategy's front."""
     _draw(context, "pareto", against=against)

@@ -40,9 +40,7 @@ QuestionCommand, PagedCommand = take_options(QuestionOptions), take_options(Page
 @app.command(cls=PagedCommand)
 def limits(
     context: Context,
-    efficiency: Annotated[
-        float, take_share("Least parallel efficiency that counts as efficient.")
-    ] = EFFICIENCY,
+    efficiency: Annotated[float, take_share("Least parallel efficiency to accept.")] = EFFICIENCY,
     objective: options.ATime = "epoch-time",
     along: Annotated[
         str | None,
@@ -52,9 +50,7 @@ def limits(
             help="Find where strategies overtake each other along pe, batch, inter_bandwidth ...",
         ),
     ] = None,
-    intervals: Annotated[
-        bool, Option("--intervals", help="Compute intervals even for many rows.")
-    ] = False,
+    intervals: Annotated[bool, Option("--intervals", help="Intervals even for many rows.")] = False,
 ) -> None:
     """How far strategies scale, what stops them, where they cross."""
     if along is not None:
@@ -120,9 +116,7 @@ def best(
     objective: options.AnObjective = "epoch-time",
     price: options.Prices = None,
     across: Annotated[bool, Option("--across", help="Rank over all systems together.")] = False,
-    why: Annotated[
-        bool, Option("--why", help="Say what would make the losers feasible, for a store too.")
-    ] = False,
+    why: Annotated[bool, Option("--why", help="Say what losers need, of a store, too.")] = False,
     over: Annotated[
         str | None,
         Option(
@@ -250,9 +244,7 @@ def provision(
     epochs: Annotated[
         float | None, Option(help="Epochs to train; default: those to the target of --convergence.")
     ] = None,
-    holds: Annotated[
-        float | None, take_share("Required probability of meeting the deadline, such as 0.9.")
-    ] = None,
+    holds: Annotated[float | None, take_share("Probability of meeting it, such as 0.9.")] = None,
     need: Annotated[
         str | None,
         Option(
@@ -260,9 +252,7 @@ def provision(
             help="Parameter to solve for: batch, memory_capacity, inter_bandwidth ...",
         ),
     ] = None,
-    efficiency: Annotated[
-        float | None, take_share("With --need, the parallel efficiency to reach.")
-    ] = None,
+    efficiency: Annotated[float | None, take_share("With --need: efficiency to reach.")] = None,
     price: options.Prices = None,
 ) -> None:
     """The fewest PEs for a deadline, or what a goal needs."""

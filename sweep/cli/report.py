@@ -83,9 +83,7 @@ def report(
     output: Annotated[
         Path | None, take_output(PAGES, "--output", "-o", help="Such as report.html.")
     ] = None,
-    served: Annotated[
-        bool, Option("--serve", help="Serve it, with cells read and computed as you choose.")
-    ] = False,
+    served: Annotated[bool, Option("--serve", help="Serve it, computing what you choose.")] = False,
     port: Annotated[int, Option(min=0, max=65535, help="With --serve; 0: any that is free.")] = 0,
     browser: Annotated[bool, Option(help="With --serve, open the page in a browser.")] = True,
     objective: options.AnObjective = "epoch-time",
