@@ -10,7 +10,7 @@ from collections.abc import Callable
 from paradl.grids.entries.layout_words import name_recompute
 from paradl.grids.reading.errors import InputError, format_count
 from paradl.sweep.answers.types.prediction import LaunchFile
-from paradl.sweep.explanation.launch_run import LayoutRun, refuse_run, write_torchrun
+from paradl.sweep.explanation.launch import LayoutRun, refuse_run, write_torchrun
 from paradl.sweep.explanation.megatron import write_deepspeed, write_megatron
 
 
@@ -68,7 +68,7 @@ def write_torchtitan(run: LayoutRun) -> list[LaunchFile]:
         (scores, "attention that keeps scores", "take --attention fused"),
     )
     # Only a pipeline cuts it into micro-batches; without one torchtitan accumulates.
-    staged = run.stages > 1
+    staged = run.row["pipeline"] > 1
     tables: dict[str, dict[str, object]] = {
         "parallelism": _write_degrees(run) | (_write_stages(run) if staged else {}),
         "training": {

@@ -7,7 +7,7 @@ from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.work.schedules import is_uneven
 from paradl.kernels.work.transformer import Transformer
 from paradl.sweep.answers.types.prediction import LaunchFile
-from paradl.sweep.explanation.launch_run import LayoutRun, refuse, refuse_run, write_torchrun
+from paradl.sweep.explanation.launch import LayoutRun, refuse, refuse_run, write_torchrun
 
 # FP8 is a format of matrix products in training that is otherwise bf16.
 MIXED = {"bf16": "bf16", "fp16": "fp16", "fp8": "bf16"}
@@ -149,7 +149,7 @@ def _write_degrees(run: LayoutRun) -> Flags:
     # Uneven parts, chunks included, are written out block by block.
     uneven = bool(is_uneven(net, run.layout, run.training)[0])
     chunks = row["chunks"] if row["chunks"] > 1 else None
-    grouped = chunks and row["group"] != run.stages
+    grouped = chunks and row["group"] != run.row["pipeline"]
     return {
         "tensor-model-parallel-size": row["tensor"],
         "pipeline-model-parallel-size": row["pipeline"],
@@ -246,7 +246,7 @@ def _write_deepspeed_flags(run: LayoutRun, sizes: Sizes) -> Flags:
         "zero-stage": run.zero,
         "tensor-model-parallel-size": row["tensor"],
         "pipeline-model-parallel-size": row["pipeline"],
-        "no-pipeline-parallel": run.stages == 1,
+        "no-pipeline-parallel": run.row["pipeline"] == 1,
         "ds-sequence-parallel-size": row["context"] if row["context"] > 1 else None,
         "sequence-parallel": row["sequence"] > 0,
         **_write_batch(run, DEEPSPEED),
