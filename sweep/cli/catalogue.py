@@ -6,10 +6,11 @@ from typer import Argument, Option, Typer
 
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.sweep.cli import options
+from paradl.sweep.cli.commands import make_group
 from paradl.sweep.text.data import print_json
 
 app = Typer()
-listing = Typer(help="Entries of the catalogue.", no_args_is_help=True, rich_markup_mode=None)
+listing = make_group("Entries of the catalogue.")
 
 
 def _add_listing(kind: str, entry: str, words: str) -> None:

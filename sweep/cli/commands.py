@@ -99,6 +99,11 @@ class PatientCommand(TyperCommand):
             return super().invoke(ctx)
 
 
+def make_group(help: str) -> Typer:
+    """Make a group of commands, which shows its help where no command is given."""
+    return Typer(help=help, no_args_is_help=True, rich_markup_mode=None)
+
+
 def take_options(shared: type, *, is_patient: bool = True) -> type[PatientCommand]:
     """Return the class of commands whose further options are a dataclass's fields."""
     settings = {"shared": shared, "is_patient": is_patient}

@@ -3,25 +3,19 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from typer import Argument, Option, Typer
+from typer import Argument, Option
 
 from paradl.grids.entries.names import check_name
 from paradl.grids.reading.errors import add_place, format_count
 from paradl.grids.reading.textfile import expect_output, write_text
 from paradl.sweep.cli import options
-from paradl.sweep.cli.commands import MISSED, PatientCommand, end
+from paradl.sweep.cli.commands import MISSED, PatientCommand, end, make_group
 from paradl.sweep.cli.values import take_count, take_number
 from paradl.sweep.engine.progress import report_state
 from paradl.sweep.text.visible import tell
 
-importing = Typer(
-    help="Machines of your own from logs, networks from code and files.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-probing = Typer(
-    help="Measure this device, or a network on it.", no_args_is_help=True, rich_markup_mode=None
-)
+importing = make_group("Machines of your own from logs, networks from code and files.")
+probing = make_group("Measure this device, or a network on it.")
 
 Label = Annotated[str | None, Option(help="Label; default: the file's name.", show_default=False)]
 OneModel = Annotated[str, Argument(help="A catalogue name, or a file of your own.")]

@@ -8,13 +8,18 @@ from typer import Argument, Context, Option, Typer
 
 from paradl.grids.reading.errors import format_count
 from paradl.sweep.cli import options
-from paradl.sweep.cli.commands import MISSED, PatientCommand, end, take_options
+from paradl.sweep.cli.commands import MISSED, PatientCommand, end, make_group, take_options
 from paradl.sweep.cli.values import take_count, take_number, take_share
 from paradl.sweep.cube.object_store import expect_parent
 from paradl.sweep.engine.progress import report_state
 from paradl.sweep.text.visible import tell
 
 app = Typer()
+
+Splits = Annotated[
+    list[str] | None,
+    Option("--split", help="Take this split, such as random, model or scale; may be repeated."),
+]
 
 
 @dataclass(frozen=True)
@@ -27,9 +32,7 @@ class SampleOptions:
     seed: options.Seed = 0
     near_limits: Annotated[float, take_share("Share of points next to limits.")] = 0.0
     near_crossovers: Annotated[float, take_share("Share of points next to crossovers.")] = 0.0
-    splits: Annotated[
-        list[str] | None, Option("--split", help="Require this split: random, model, scale ...")
-    ] = None
+    splits: Splits = None
     leave_out: Annotated[
         list[str] | None, Option(help="Rows to leave out: undefined, infeasible, kinks.")
     ] = None
@@ -77,11 +80,7 @@ def sample(
     tell(f"done: {format_count(written.rows, 'row')} in {given.out}")
 
 
-surrogates = Typer(
-    help="Networks trained on samples, and how far to trust them.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+surrogates = make_group("Networks trained on samples, and how far to trust them.")
 
 File = Annotated[Path, Argument(help="Of 'paradl surrogate train'.", callback=options.expect_there)]
 
@@ -92,13 +91,7 @@ class TrainOptions:
 
     data: options.SampleData
     path: Annotated[Path, Option("--output", "-o", help="File to write.")]
-    splits: Annotated[
-        list[str] | None,
-        Option(
-            "--split",
-            help="Split whose training rows to use; may be repeated. [default: random, model]",
-        ),
-    ] = None
+    splits: Splits = None
     gradients: Annotated[bool, Option("--gradients", help="Also train on gradients.")] = False
     members: Annotated[int, take_count("Number of networks; their spread is the uncertainty.")] = 1
     epochs: Annotated[int, take_number("amount", "Maximum passes of a network over the rows.")] = 20
@@ -133,9 +126,7 @@ def train(context: Context, quiet: options.Quiet = False) -> None:
 def evaluate(
     surrogate: File,
     data: options.SampleData,
-    splits: Annotated[
-        list[str] | None, Option("--split", help="Score only this split; may be repeated.")
-    ] = None,
+    splits: Splits = None,
     no_baselines: Annotated[bool, Option("--no-baselines", help="Leave out baselines.")] = False,
     quiet: options.Quiet = False,
     form: options.Form = "table",

@@ -5,15 +5,15 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
-from typer import Context, Option, Typer
+from typer import Context, Option
 
 from paradl.sweep.cli import options
-from paradl.sweep.cli.commands import take_options
+from paradl.sweep.cli.commands import make_group, take_options
 from paradl.sweep.cli.measured import RunCommand
 from paradl.sweep.cli.spaces import SpaceOptions
 from paradl.sweep.cli.values import take_picture
 
-app = Typer(no_args_is_help=True, help="Pictures of cubes, design spaces and measured runs.")
+app = make_group("Pictures of cubes, design spaces and measured runs.")
 
 Output = Annotated[Path, take_picture("--output", "-o", help="File to write: .png, .svg or .pdf.")]
 
