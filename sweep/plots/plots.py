@@ -5,12 +5,10 @@ from matplotlib.figure import Figure
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source
 from paradl.sweep.plots.bars import draw_bars
-from paradl.sweep.plots.breakdown import describe_breakdown
 from paradl.sweep.plots.front import Against, describe_front, draw_front
 from paradl.sweep.plots.looks import Size
-from paradl.sweep.plots.memory import describe_memory
 from paradl.sweep.plots.scaling import Quantity, describe_scaling, draw_scaling
-from paradl.sweep.plots.tornado import describe_tornado
+from paradl.sweep.plots.stacks import describe_breakdown, describe_memory, describe_tornado
 from paradl.sweep.plots.winners import describe_map, draw_map
 
 

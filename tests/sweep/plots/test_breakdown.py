@@ -10,8 +10,8 @@ from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.kernels.names.terms import TERMS, list_terms
 from paradl.sweep.errors import NothingFeasibleError
-from paradl.sweep.plots.breakdown import describe_breakdown
 from paradl.sweep.plots.looks import TERM_LOOKS
+from paradl.sweep.plots.stacks import describe_breakdown
 
 COMMUNICATION = list_terms("communication")
 SUMMED = (*list_terms("compute"), *COMMUNICATION)

@@ -9,8 +9,8 @@ import paradl
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.errors import NothingFeasibleError
 from paradl.sweep.plots.bars import MOST_BARS, Bars
-from paradl.sweep.plots.memory import MOST_LAYOUTS, describe_memory
 from paradl.sweep.plots.slices import open_slice
+from paradl.sweep.plots.stacks import MOST_LAYOUTS, describe_memory
 
 ALEXNET: dict[str, Any] = {"model": "alexnet", "inter_bandwidth": "1 GB/s", "batch": 8}
 

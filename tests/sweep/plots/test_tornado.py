@@ -8,7 +8,7 @@ import paradl
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.errors import NothingFeasibleError
 from paradl.sweep.plots.bars import draw_bars
-from paradl.sweep.plots.tornado import describe_tornado
+from paradl.sweep.plots.stacks import describe_tornado
 
 # What figures are made of is typed too widely to be asked about.
 draw: Any = draw_bars

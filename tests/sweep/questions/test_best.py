@@ -9,9 +9,8 @@ import paradl
 from paradl.kernels.names.flags import FORBIDS
 from paradl.sweep.cube import store
 from paradl.sweep.cube.store import open_cube
-from paradl.sweep.plots.breakdown import describe_breakdown
-from paradl.sweep.plots.memory import describe_memory
 from paradl.sweep.plots.scaling import describe_scaling
+from paradl.sweep.plots.stacks import describe_breakdown, describe_memory
 
 
 def test_against_brute_force(mixed):
