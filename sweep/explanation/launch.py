@@ -118,6 +118,11 @@ class LayoutRun:
         return columns | {name: int(column[0]) for name, column in usual.items()}
 
     @property
+    def stages(self) -> int:
+        """p, stages of the pipeline."""
+        return self.row["pipeline"]
+
+    @property
     def parts(self) -> int:
         """Parts into which chunks of stages divide the blocks."""
         return int(count_parts(self.layout.pipeline, self.layout.chunks, self.training)[0])

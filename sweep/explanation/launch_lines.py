@@ -68,7 +68,7 @@ def write_torchtitan(run: LayoutRun) -> list[LaunchFile]:
         (scores, "attention that keeps scores", "take --attention fused"),
     )
     # Only a pipeline cuts it into micro-batches; without one torchtitan accumulates.
-    staged = run.row["pipeline"] > 1
+    staged = run.stages > 1
     tables: dict[str, dict[str, object]] = {
         "parallelism": _write_degrees(run) | (_write_stages(run) if staged else {}),
         "training": {

@@ -149,7 +149,7 @@ def _write_degrees(run: LayoutRun) -> Flags:
     # Uneven parts, chunks included, are written out block by block.
     uneven = bool(is_uneven(net, run.layout, run.training)[0])
     chunks = row["chunks"] if row["chunks"] > 1 else None
-    grouped = chunks and row["group"] != run.row["pipeline"]
+    grouped = chunks and row["group"] != run.stages
     return {
         "tensor-model-parallel-size": row["tensor"],
         "pipeline-model-parallel-size": row["pipeline"],
@@ -246,7 +246,7 @@ def _write_deepspeed_flags(run: LayoutRun, sizes: Sizes) -> Flags:
         "zero-stage": run.zero,
         "tensor-model-parallel-size": row["tensor"],
         "pipeline-model-parallel-size": row["pipeline"],
-        "no-pipeline-parallel": run.row["pipeline"] == 1,
+        "no-pipeline-parallel": run.stages == 1,
         "ds-sequence-parallel-size": row["context"] if row["context"] > 1 else None,
         "sequence-parallel": row["sequence"] > 0,
         **_write_batch(run, DEEPSPEED),
