@@ -46,7 +46,7 @@ def test_everything_is_there_without_extras():
     """`help(paradl)` and `from paradl import *` import every name; a call says what is missing."""
     code = """
 import sys
-sys.modules.update(dict.fromkeys(("altair", "matplotlib", "vl_convert", "pyarrow")))
+sys.modules.update(dict.fromkeys(("matplotlib", "vl_convert", "pyarrow")))
 from importlib import util
 find = util.find_spec
 util.find_spec = lambda name, *rest: find(name, *rest) if sys.modules.get(name, 1) else None

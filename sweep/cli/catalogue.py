@@ -6,10 +6,11 @@ from typer import Argument, Option, Typer
 
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.sweep.cli import options
+from paradl.sweep.cli.commands import make_group
 from paradl.sweep.text.data import print_json
 
 app = Typer()
-listing = Typer(help="Entries of the catalogue.", no_args_is_help=True, rich_markup_mode=None)
+listing = make_group("Entries of the catalogue.")
 
 
 def _add_listing(kind: str, entry: str, words: str) -> None:
@@ -33,12 +34,8 @@ _add_listing("datasets", "data set, a catalogue name or a file", "Data sets.")
 
 @listing.command()
 def systems(
-    name: Annotated[
-        str | None, Argument(help="Show only this machine, a catalogue name or a file.")
-    ] = None,
-    yaml: Annotated[
-        bool, Option("--yaml", help="Print a commented file to edit into a machine of your own.")
-    ] = False,
+    name: Annotated[str | None, Argument(help="Only this machine: a name or a file.")] = None,
+    yaml: Annotated[bool, Option("--yaml", help="Print it as a file to edit.")] = False,
     form: options.Form = "table",
 ) -> None:
     """Machines."""
@@ -64,9 +61,7 @@ def systems(
 
 _add_listing("strategies", "strategy", "Strategies: what they divide, how far they scale.")
 _add_listing(
-    "parameters",
-    "parameter",
-    "Parameters of a spec: units, defaults, uncertainty, sources.",
+    "parameters", "parameter", "Parameters of a spec: units, defaults, uncertainty, sources."
 )
 
 
@@ -81,9 +76,7 @@ def schema(
             help="spec (default), model (a file with a network), or a command (its JSON answer)."
         ),
     ] = None,
-    answers: Annotated[
-        bool, Option("--answers", help="Print the schemas of all commands' JSON answers.")
-    ] = False,
+    answers: Annotated[bool, Option("--answers", help="Print those of all commands.")] = False,
 ) -> None:
     """JSON schemas of specs, model files and answers."""
     name = of or ("" if answers else "spec")

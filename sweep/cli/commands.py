@@ -28,15 +28,11 @@ SHORT = {"--json": ("--format", "json")}
 # Options of other programs, and what to write instead.
 ELSEWHERE = {
     "--software": "--system NAME:software=ddp",
-    "--fp16": "--system NAME:precision=amp",
-    "--amp": "--system NAME:precision=amp",
-    "--bf16": "--system NAME:precision=bf16",
-    "--tf32": "--system NAME:precision=tf32",
+    **dict.fromkeys(("--fp16", "--amp", "--bf16", "--tf32"), "--precision, such as bf16"),
     **dict.fromkeys(("--gpu", "--gpus", "--pes", "--devices", "--ranks", "--world-size"), "--pe"),
     **dict.fromkeys(("--batch-size", "--bs", "--local-batch"), "--batch"),
     "--scaling": "--global-batch for strong scaling, --batch for weak",
-    "--machine": "--system",
-    "--cluster": "--system",
+    **dict.fromkeys(("--machine", "--cluster"), "--system"),
     "--network": "--model",
     "--data": "--dataset",
     "--time-limit": "--effort, which a busy machine does not change",
@@ -101,6 +97,11 @@ class PatientCommand(TyperCommand):
                 given = {option.name: ctx.params.pop(option.name) for option in command.params}
                 ctx.obj = ctx.invoke(command.callback, **given)
             return super().invoke(ctx)
+
+
+def make_group(help: str) -> Typer:
+    """Make a group of commands, which shows its help where no command is given."""
+    return Typer(help=help, no_args_is_help=True, rich_markup_mode=None)
 
 
 def take_options(shared: type, *, is_patient: bool = True) -> type[PatientCommand]:

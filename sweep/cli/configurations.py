@@ -39,12 +39,7 @@ class ConfigurationOptions(options.SettingOptions):
         from paradl.grids.notes import list_warnings
 
         grid = Configuration(
-            model=self.model,
-            strategy=self.strategy,
-            pe=self.pe,
-            batch=self.batch,
-            dataset=self.dataset,
-            system=self.system,
+            **{name: getattr(self, name) for name in options.AXES},
             parameters=self.read_parameters(),
             settings=self.list_settings(),
             **self.list_shorthands(),
@@ -97,9 +92,7 @@ def explain(
         Literal["megatron", "torchtitan", "deepspeed", "torchrun"] | None,
         Option(help="Print what to type for this framework, of a layout of a transformer."),
     ] = None,
-    layers_table: Annotated[
-        bool, Option("--layers-table", help="Print only a table with one row per layer.")
-    ] = False,
+    layers_table: Annotated[bool, Option("--layers-table", help="Print a row per layer.")] = False,
 ) -> None:
     """Formulas of one configuration in numbers; how to launch it."""
     grid: Grid = context.obj.read_grid()

@@ -3,25 +3,19 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from typer import Argument, Option, Typer
+from typer import Argument, Option
 
 from paradl.grids.entries.names import check_name
 from paradl.grids.reading.errors import add_place, format_count
 from paradl.grids.reading.textfile import expect_output, write_text
 from paradl.sweep.cli import options
-from paradl.sweep.cli.commands import MISSED, PatientCommand, end
+from paradl.sweep.cli.commands import MISSED, PatientCommand, end, make_group
 from paradl.sweep.cli.values import take_count, take_number
 from paradl.sweep.engine.progress import report_state
 from paradl.sweep.text.visible import tell
 
-importing = Typer(
-    help="Machines of your own from logs, networks from code and files.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-probing = Typer(
-    help="Measure this device, or a network on it.", no_args_is_help=True, rich_markup_mode=None
-)
+importing = make_group("Machines of your own from logs, networks from code and files.")
+probing = make_group("Measure this device, or a network on it.")
 
 Label = Annotated[str | None, Option(help="Label; default: the file's name.", show_default=False)]
 OneModel = Annotated[str, Argument(help="A catalogue name, or a file of your own.")]
@@ -33,9 +27,7 @@ Precision = Annotated[
 @probing.command("machine")
 def probe_machine(
     precision: Precision = "fp32",
-    seconds: Annotated[
-        float, take_number("seconds", "Leave out products that would take longer.", least=1)
-    ] = 120,
+    seconds: Annotated[float, take_number("seconds", "Leave out longer products.", least=1)] = 120,
     form: options.Form = "table",
     quiet: options.Quiet = False,
 ) -> None:
@@ -148,13 +140,9 @@ def import_machine_logs(
         str | None,
         Option(help="Machine for values that no log states; they are marked as assumed."),
     ] = None,
-    pe: Annotated[
-        int | None, take_count("PEs of runs whose logs do not state them.", least=2)
-    ] = None,
+    pe: Annotated[int | None, take_count("PEs of runs whose logs do not say.", least=2)] = None,
     pes_per_node: Annotated[int | None, take_count("PEs per node.", least=1)] = None,
-    links_per_node: Annotated[
-        int | None, take_count("Network adapters per node that PEs use.", least=1)
-    ] = None,
+    links_per_node: Annotated[int | None, take_count("Network adapters per node.", least=1)] = None,
     size: Annotated[int | None, take_count("PEs of the whole machine.", least=1)] = None,
     form: options.Form = "table",
 ) -> None:

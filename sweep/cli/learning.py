@@ -8,13 +8,18 @@ from typer import Argument, Context, Option, Typer
 
 from paradl.grids.reading.errors import format_count
 from paradl.sweep.cli import options
-from paradl.sweep.cli.commands import MISSED, PatientCommand, end, take_options
+from paradl.sweep.cli.commands import MISSED, PatientCommand, end, make_group, take_options
 from paradl.sweep.cli.values import take_count, take_number, take_share
 from paradl.sweep.cube.object_store import expect_parent
 from paradl.sweep.engine.progress import report_state
 from paradl.sweep.text.visible import tell
 
 app = Typer()
+
+Splits = Annotated[
+    list[str] | None,
+    Option("--split", help="Take this split, such as random, model or scale; may be repeated."),
+]
 
 
 @dataclass(frozen=True)
@@ -25,15 +30,9 @@ class SampleOptions:
     out: Annotated[Path, Argument(help="Folder to create for the data set.")]
     rows: Annotated[int, take_number("amount", "Number of rows, such as 1e6.")]
     seed: options.Seed = 0
-    near_limits: Annotated[
-        float, take_share("Share of points next to limits of memory or PE counts.")
-    ] = 0.0
-    near_crossovers: Annotated[
-        float, take_share("Share of points where one strategy overtakes another.")
-    ] = 0.0
-    splits: Annotated[
-        list[str] | None, Option("--split", help="Require this split: random, model, scale ...")
-    ] = None
+    near_limits: Annotated[float, take_share("Share of points next to limits.")] = 0.0
+    near_crossovers: Annotated[float, take_share("Share of points next to crossovers.")] = 0.0
+    splits: Splits = None
     leave_out: Annotated[
         list[str] | None, Option(help="Rows to leave out: undefined, infeasible, kinks.")
     ] = None
@@ -48,9 +47,7 @@ def sample(
         list[str] | None,
         Option(help="Another input to differentiate by, besides ranges and the batch."),
     ] = None,
-    no_gradients: Annotated[
-        bool, Option("--no-gradients", help="Leave out gradients and kink marks.")
-    ] = False,
+    no_gradients: Annotated[bool, Option("--no-gradients", help="Leave out gradients.")] = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Sample a design space for machine learning."""
@@ -83,15 +80,9 @@ def sample(
     tell(f"done: {format_count(written.rows, 'row')} in {given.out}")
 
 
-surrogates = Typer(
-    help="Networks trained on samples, and how far to trust them.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+surrogates = make_group("Networks trained on samples, and how far to trust them.")
 
-File = Annotated[
-    Path, Argument(help="Surrogate from 'paradl surrogate train'.", callback=options.expect_there)
-]
+File = Annotated[Path, Argument(help="Of 'paradl surrogate train'.", callback=options.expect_there)]
 
 
 @dataclass(frozen=True)
@@ -100,16 +91,8 @@ class TrainOptions:
 
     data: options.SampleData
     path: Annotated[Path, Option("--output", "-o", help="File to write.")]
-    splits: Annotated[
-        list[str] | None,
-        Option(
-            "--split",
-            help="Split whose training rows to use; may be repeated. [default: random, model]",
-        ),
-    ] = None
-    gradients: Annotated[
-        bool, Option("--gradients", help="Also train on gradients (Sobolev training).")
-    ] = False
+    splits: Splits = None
+    gradients: Annotated[bool, Option("--gradients", help="Also train on gradients.")] = False
     members: Annotated[int, take_count("Number of networks; their spread is the uncertainty.")] = 1
     epochs: Annotated[int, take_number("amount", "Maximum passes of a network over the rows.")] = 20
     width: Annotated[int, take_count("Units per hidden layer.")] = 128
@@ -143,12 +126,8 @@ def train(context: Context, quiet: options.Quiet = False) -> None:
 def evaluate(
     surrogate: File,
     data: options.SampleData,
-    splits: Annotated[
-        list[str] | None, Option("--split", help="Score only this split; may be repeated.")
-    ] = None,
-    no_baselines: Annotated[
-        bool, Option("--no-baselines", help="Leave out the baselines.")
-    ] = False,
+    splits: Splits = None,
+    no_baselines: Annotated[bool, Option("--no-baselines", help="Leave out baselines.")] = False,
     quiet: options.Quiet = False,
     form: options.Form = "table",
 ) -> None:
@@ -186,18 +165,9 @@ def predict(
     answers = predict_surrogate(surrogate, rows)
     show(answers, form)
     # Lines go straight on beyond their range, which was not tested.
-    outside = int((answers["outside"] != "").sum())
-    if outside:
-        counts = answers["outside"].str.split(", ").explode().value_counts()
-        # Rows inside have no names; long lists end in words such as `3 more`.
-        named = counts[~counts.index.str.contains(" ") & (counts.index != "")].head(5)
-        features = ", ".join(
-            f"{name} ({format_count(count, 'row')})" for name, count in named.items()
-        )
-        tell(
-            f"paradl: outside the training range: {outside:,} of "
-            f"{format_count(len(answers), 'row')}, most often in {features}"
-        )
+    if outside := int((answers["outside"] != "").sum()):
+        rows_of = f"{outside:,} of {format_count(len(answers), 'row')}"
+        tell(f"paradl: {rows_of} lie outside the training range; 'outside' names their features")
 
 
 @surrogates.command(cls=PatientCommand)

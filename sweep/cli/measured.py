@@ -93,9 +93,7 @@ def calibrate(
             help="Estimate the model's errors from left-out runs, or assume them.",
         ),
     ] = True,
-    keep_anomalies: Annotated[
-        bool, Option("--keep-anomalies", help="Fit runs that stand out, too.")
-    ] = False,
+    keep_anomalies: Annotated[bool, Option("--keep-anomalies", help="Fit outliers, too.")] = False,
     form: options.Form = "table",
 ) -> None:
     """Fit a machine's parameters to runs, with their uncertainty."""
@@ -106,10 +104,7 @@ def calibrate(
 
     expect_output(output, [measured])  # a fit takes minutes
     calibration, machine = ask(
-        measured,
-        system,
-        cross_validation=cross_validation,
-        keep_anomalies=keep_anomalies,
+        measured, system, cross_validation=cross_validation, keep_anomalies=keep_anomalies
     )
     for doubt in list_doubtful_factors(calibration):
         tell(f"paradl: warning: {doubt}")

@@ -4,7 +4,7 @@ An option of a type that ends in `| None` is None where it is not given: stores 
 values of their own, so the help states the default. Typer ignores options inside a union.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["model", "dataset", "system", "calibration"]
 KINDS: tuple[Kind, ...] = ("model", "dataset", "system", "calibration")
+AXES = ("model", "dataset", "system", "strategy", "pe", "batch")
 # The command line spells them with dashes, answers with underscores.
 TIMES: "dict[str, Objective]" = {"epoch-time": "epoch_time", "train-time": "train_time"}
 OBJECTIVES: "dict[str, Goal]" = {
@@ -34,25 +35,16 @@ OBJECTIVES: "dict[str, Goal]" = {
 }
 
 
-def complete_entries(kind: Kind) -> Callable[[str], list[str]]:
-    """Complete the names of catalogue entries."""
+def complete_names(kind: Kind | Literal["strategy"]) -> Callable[[str], list[str]]:
+    """Complete the last name of a list such as `abci,dgx`: of the catalogue, or of Table III."""
 
     def complete(incomplete: str) -> list[str]:
-        return _complete_last(incomplete, list_names(kind))
+        names = TABLE_III if kind == "strategy" else list_names(kind)
+        # Shells replace the whole word, so the names before the last comma must be repeated.
+        before, comma, last = incomplete.rpartition(",")
+        return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
     return complete
-
-
-def complete_strategies(incomplete: str) -> list[str]:
-    """Complete the strategies of Table III."""
-    return _complete_last(incomplete, TABLE_III)
-
-
-def _complete_last(incomplete: str, names: Iterable[str]) -> list[str]:
-    """Complete the last name of a list such as `abci,dgx`."""
-    # Shells replace the whole word, so the names before the last comma must be repeated.
-    before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
 
 def expect_there(path: Path) -> Path:
@@ -62,28 +54,19 @@ def expect_there(path: Path) -> Path:
     return path
 
 
-def locate_if_given(store: str | None) -> str | None:
-    """Locate a store, if one is given."""
-    return None if store is None else locate_store(store)
-
-
-def _name_entry(kind: Kind, words: str) -> Any:
-    """Make an option whose values are names of the catalogue, completed by shells."""
-    return Option(help=words, autocompletion=complete_entries(kind))
+def _name_entry(kind: Kind | Literal["strategy"], words: str) -> Any:
+    """Make an option whose values are names, completed by shells."""
+    return Option(help=words, autocompletion=complete_names(kind))
 
 
 # One configuration: values that it needs.
-Model = Annotated[
-    str, _name_entry("model", "Network: a catalogue name or a file (.yaml, config.json).")
-]
+Model = Annotated[str, _name_entry("model", "Network: a name or a file (.yaml, config.json).")]
 Dataset = Annotated[str | None, _name_entry("dataset", "Data set: a catalogue name or a file.")]
 System = Annotated[
     str | None,
     _name_entry("system", "Machine: a catalogue name or a file, such as dgx-h100:precision=tf32."),
 ]
-Strategy = Annotated[
-    str, Option(help="Strategy, such as data+filter:group=8.", autocompletion=complete_strategies)
-]
+Strategy = Annotated[str, _name_entry("strategy", "Strategy, such as data+filter:group=8.")]
 PEs = Annotated[int, take_count("Number of PEs.", "--pe")]
 Batch = Annotated[int | None, take_count("Samples per replica.")]
 
@@ -98,15 +81,12 @@ Systems = Annotated[
 ]
 Strategies = Annotated[
     str | None,
-    Option(
-        help="Strategies, such as data,data+filter:group=8; default: all, best groups.",
-        autocompletion=complete_strategies,
+    _name_entry(
+        "strategy", "Strategies, such as data,data+filter:group=8; default: all, best groups."
     ),
 ]
 PECounts = Annotated[str | None, Option(help="PE counts: 64,128 or 1..1024 or pow2:1..1024.")]
-Batches = Annotated[
-    str | None, Option(help="Samples per replica, such as 16,32; default: the best.")
-]
+Batches = Annotated[str | None, Option(help="Samples per replica: 16,32; default: the best.")]
 
 # Keys of a spec.
 Set = Annotated[
@@ -135,27 +115,21 @@ Times = Annotated[
     Literal["measured", "roofline"] | None,
     Option(help="Measured compute times where known (default), or the roofline for all."),
 ]
-Calibration = Annotated[
-    str | None, Option(help="Fit to measured runs: a name, a file, none, or auto (default).")
-]
+Calibration = Annotated[str | None, Option(help="Fit to runs: a name, file, none, auto (default).")]
 Convergence = Annotated[
     str | None,
     Option(help="Epochs to a target: a CSV or YAML file, none, or auto for the catalogue's."),
 ]
-Target = Annotated[
-    str | None, Option(help="Target such as top1>=0.759, where epochs to several are known.")
-]
+Target = Annotated[str | None, Option(help="Such as top1>=0.759, where several are known.")]
 
 # Files and stores. Located while options are parsed, so that a mistake is reported before slow
 # imports.
-Store = Annotated[
-    str, Argument(help="A cube: a folder or an object-store URL.", callback=locate_store)
-]
+Store = Annotated[str, Argument(help="A cube: a folder or an s3:// URL.", callback=locate_store)]
 StoreOrNone = Annotated[
     str | None,
     Argument(
         help="A cube; without one, --model and other options describe a design space.",
-        callback=locate_if_given,
+        callback=lambda store: None if store is None else locate_store(store),
     ),
 ]
 SampleData = Annotated[Path, Argument(help="Data set from 'paradl sample'.", callback=expect_there)]
@@ -163,9 +137,7 @@ Selection = Annotated[
     list[str] | None,
     Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
 ]
-Nearest = Annotated[
-    bool, Option("--nearest", help="With --sel, take the nearest values of the store's axes.")
-]
+Nearest = Annotated[bool, Option("--nearest", help="With --sel: take the nearest values.")]
 # No default: what is written is edited by hand, and must not be overwritten unawares.
 YamlOutput = Annotated[
     Path,
@@ -232,9 +204,7 @@ class SettingOptions:
         float | None, take_share("Share of each PE's memory to keep free, such as 10%.", most=0.999)
     ] = None
     parameters: Set = None
-    max_global_batch: Annotated[
-        int | None, take_count("Largest global batch assumed to converge.")
-    ] = None
+    max_global_batch: Annotated[int | None, take_count("Largest one assumed to converge.")] = None
     oracle: Oracle = None
     conventions: Annotated[
         Literal["table", "authors"] | None,
@@ -266,7 +236,7 @@ class SettingOptions:
     convergence: Convergence = None
     target: Target = None
 
-    def list_settings(self) -> dict[str, Any]:
+    def list_settings(self) -> dict[str, object]:
         """Return the keys of a spec that are given."""
         return list_given(self, *(name for name in SETTINGS if hasattr(self, name)))
 
@@ -324,13 +294,11 @@ def list_given(options: object, *names: str) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in (None, [])}
 
 
-def refuse_given(given: Mapping[str, object], why: str, advice: str = "leave it out") -> None:
+def refuse_given(given: Mapping[str, object], why: str) -> None:
     """Raise InputError if one of these options has a value, since it would have no effect."""
-    renamed = {"parameters": "set", "selection": "sel"}  # fields whose option has another name
     for name, value in given.items():
-        if value is not None:
-            option = f"--{renamed.get(name, name).replace('_', '-')}"
-            raise InputError(why, where=option, advice=advice)
+        if value not in (None, False):
+            raise InputError(why, where=f"--{name}", advice="leave it out")
 
 
 def parse_selection(items: list[str] | None) -> dict[str, list[str]]:

@@ -5,15 +5,15 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
-from typer import Context, Option, Typer
+from typer import Context, Option
 
 from paradl.sweep.cli import options
-from paradl.sweep.cli.commands import take_options
+from paradl.sweep.cli.commands import make_group, take_options
 from paradl.sweep.cli.measured import RunCommand
 from paradl.sweep.cli.spaces import SpaceOptions
 from paradl.sweep.cli.values import take_picture
 
-app = Typer(no_args_is_help=True, help="Pictures of cubes, design spaces and measured runs.")
+app = make_group("Pictures of cubes, design spaces and measured runs.")
 
 Output = Annotated[Path, take_picture("--output", "-o", help="File to write: .png, .svg or .pdf.")]
 
@@ -77,9 +77,7 @@ def breakdown(context: Context) -> None:
 @app.command(cls=PictureCommand)
 def pareto(
     context: Context,
-    against: Annotated[
-        Literal["pe-hours", "memory"], Option(help="What time is traded for.")
-    ] = "pe-hours",
+    against: Annotated[Literal["pe-hours", "memory"], Option(help="Traded for time.")] = "pe-hours",
 ) -> None:
     """The front of time against PE-hours or memory, its knee, and each strategy's front."""
     _draw(context, "pareto", against=against)

@@ -47,9 +47,7 @@ QuestionCommand, PagedCommand = take_options(QuestionOptions), take_options(Page
 @app.command(cls=PagedCommand)
 def limits(
     context: Context,
-    efficiency: Annotated[
-        float, take_share("Least parallel efficiency that counts as efficient.")
-    ] = EFFICIENCY,
+    efficiency: Annotated[float, take_share("Least parallel efficiency to accept.")] = EFFICIENCY,
     objective: options.ATime = "epoch-time",
     along: Annotated[
         str | None,
@@ -59,13 +57,11 @@ def limits(
             help="Find where strategies overtake each other along pe, batch, inter_bandwidth ...",
         ),
     ] = None,
-    intervals: Annotated[
-        bool, Option("--intervals", help="Compute intervals even for many rows.")
-    ] = False,
+    intervals: Annotated[bool, Option("--intervals", help="Intervals even for many rows.")] = False,
 ) -> None:
     """How far strategies scale, what stops them, where they cross."""
     if along is not None:
-        options.refuse_given({"intervals": intervals or None}, "crossovers have theirs")
+        options.refuse_given({"intervals": intervals}, "crossovers have theirs")
         # The default is not refused, stated or not.
         other = efficiency if efficiency != EFFICIENCY else None
         options.refuse_given({"efficiency": other}, "cannot be combined with --crossovers")
@@ -127,9 +123,7 @@ def best(
     objective: options.AnObjective = "epoch-time",
     price: options.Prices = None,
     across: Annotated[bool, Option("--across", help="Rank over all systems together.")] = False,
-    why: Annotated[
-        bool, Option("--why", help="Say what would make the losers feasible, for a store too.")
-    ] = False,
+    why: Annotated[bool, Option("--why", help="Say what losers need, of a store, too.")] = False,
     over: Annotated[
         str | None,
         Option(
@@ -147,8 +141,8 @@ def best(
     """Rank strategies, or layouts of a transformer; why others fail."""
     given: PagedOptions = context.obj
     if over is not None:
-        unused = {"price": price, "across": across or None, "why": why or None}
-        refused = unused | {"report": given.page, "deadline": deadline, "holds": holds}
+        unused = {"price": price, "across": across, "why": why, "report": given.page}
+        refused = unused | {"deadline": deadline, "holds": holds}
         options.refuse_given(refused, "cannot be combined with --worst-case")
         _show_worst_cases(given, over, objective)
         return
@@ -220,7 +214,6 @@ def pareto(
     """Configurations that none beats in time and another quantity."""
     given: PagedOptions = context.obj
     goal = options.OBJECTIVES[objective]
-    goals: dict[str, Any] = {"against": against, "objective": goal}
     subject = given.read(objective)
     from paradl.sweep.questions.pareto import pareto as question
     from paradl.sweep.text.ranking import show_front
@@ -228,8 +221,8 @@ def pareto(
 
     # A store has one layout per cell, and so no others that need less memory.
     layouts = against == "memory" and subject.store is None
-    goals |= {"price": parse_price(price), "layouts": layouts}
-    rows = subject.ask(question, given.form, bounded=False, **goals)
+    goals = {"against": against, "objective": goal, "price": parse_price(price)}
+    rows = subject.ask(question, given.form, bounded=False, layouts=layouts, **goals)
     if not rows:
         end("nothing in this slice is feasible", NOTHING_FEASIBLE)
     asked = ask_pareto(rows, goal, against)
@@ -283,9 +276,7 @@ def provision(
             help="Parameter to solve for: batch, memory_capacity, inter_bandwidth ...",
         ),
     ] = None,
-    efficiency: Annotated[
-        float | None, take_share("With --need, the parallel efficiency to reach.")
-    ] = None,
+    efficiency: Annotated[float | None, take_share("With --need: efficiency to reach.")] = None,
     price: options.Prices = None,
 ) -> None:
     """The fewest PEs for a deadline, or what a goal needs."""

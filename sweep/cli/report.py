@@ -19,7 +19,7 @@ from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.textfile import PAGES
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import take_options
-from paradl.sweep.cli.spaces import SpaceOptions, Subject, describe_missing
+from paradl.sweep.cli.spaces import SpaceOptions, Subject
 from paradl.sweep.cli.values import parse_price, take_output
 from paradl.sweep.engine.progress import report_waiting
 from paradl.sweep.report import expect_report_libraries
@@ -57,10 +57,9 @@ def write_page_of(
     from paradl.sweep.report.page import write_page
     from paradl.sweep.report.report import collect_report
 
-    done, blocks = subject.source.count_blocks()
-    if done < blocks and (missing := describe_missing(done, blocks)) not in subject.notes:
+    missing = subject.describe_missing()
+    if missing and missing not in subject.notes:
         subject.note(missing, always=True)
-
     contents = collect_report(
         subject.source,
         subject.selection,
@@ -84,9 +83,7 @@ def report(
     output: Annotated[
         Path | None, take_output(PAGES, "--output", "-o", help="Such as report.html.")
     ] = None,
-    served: Annotated[
-        bool, Option("--serve", help="Serve it, with cells read and computed as you choose.")
-    ] = False,
+    served: Annotated[bool, Option("--serve", help="Serve it, computing what you choose.")] = False,
     port: Annotated[int, Option(min=0, max=65535, help="With --serve; 0: any that is free.")] = 0,
     browser: Annotated[bool, Option(help="With --serve, open the page in a browser.")] = True,
     objective: options.AnObjective = "epoch-time",

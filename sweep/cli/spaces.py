@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 A = TypeVar("A", bound=Mapping[str, object])  # a row of an answer
 
-AXES = ("model", "dataset", "system", "strategy", "pe", "batch")
-
 
 @dataclass(frozen=True)
 class Subject:
@@ -71,7 +69,7 @@ class Subject:
                 advice="leave it out, or ask without a store, with --model and other options",
             )
         pose = partial(question, self.source, *values, selection=self.selection, **settings)
-        with advise_nearest() if self.store else advise_options():
+        with advise(self.store is not None):
             rows = pose() if self.store is None else self._ask_store(pose)
             from paradl.sweep.cells.source import open_space
 
@@ -125,13 +123,17 @@ class Subject:
     def _ask_store(self, question: Callable[[], list[A]]) -> list[A]:
         # Counted before the question: a sweep may be running, and no missing block may pass
         # unnoticed.
-        done, blocks = self.source.count_blocks()
+        missing = self.describe_missing()
         rows = question()
-        if done < blocks and not rows:
-            raise RunError(f"{self.store}: {describe_missing(done, blocks)}; none of this slice")
-        if done < blocks:
-            self.note(describe_missing(done, blocks), always=True)
+        if missing and not rows:
+            raise RunError(f"{self.store}: {missing}; none of this slice")
+        if missing:
+            self.note(missing, always=True)
         return rows
+
+    def describe_missing(self) -> str:
+        """Describe an unfinished sweep; empty if it is finished."""
+        return describe_missing(*self.source.count_blocks())
 
     def end_if_empty(self, rows: Sequence[object]) -> None:
         """Exit with the reason if there are no rows."""
@@ -147,37 +149,25 @@ class Subject:
 
 
 @contextmanager
-def advise_nearest() -> Iterator[None]:
-    """Mention `--nearest` where a store's axis lacks a selected value."""
+def advise(of_store: bool) -> Iterator[None]:
+    """Mention `--nearest` where a store's axis lacks a value; a design space has no selection."""
     try:
         yield
     except InputError as error:
         text = str(error)
-        if text.startswith("selection: no ") and "nearest" in text:
-            raise InputError(f"{text}; --nearest takes it") from None
-        raise
-
-
-@contextmanager
-def advise_options() -> Iterator[None]:
-    """Name a design space where code below names the selection of a store."""
-    try:
-        yield
-    except InputError as error:
-        error.args = (str(error).replace("selection: ", "space: ", 1),)
+        if not of_store:
+            error.args = (text.replace("selection: ", "space: ", 1),)
+        elif text.startswith("selection: no ") and "nearest" in text:
+            error.args = (f"{text}; --nearest takes it",)
         raise
 
 
 def describe_missing(done: int, blocks: int) -> str:
-    """Describe an unfinished sweep."""
+    """Describe an unfinished sweep; empty if it is finished."""
+    if done == blocks:
+        return ""
     counts = f"{done:,} of {format_count(blocks, 'block')}"
     return f"only {counts} done; rerun the same paradl sweep to finish"
-
-
-def tell_missing(done: int, blocks: int) -> None:
-    """Say on stderr if a sweep is unfinished."""
-    if done < blocks:
-        tell(f"paradl: {describe_missing(done, blocks)}")
 
 
 @dataclass(frozen=True)
@@ -222,7 +212,9 @@ class SpaceOptions(options.SettingOptions):
                 advice="leave it out, or ask without a store, with --model and other options",
             )
         # With a store, --pe 64 means --sel pe=64.
-        named = [f"{name}={value}" for name, value in options.list_given(self, *AXES).items()]
+        named = [
+            f"{name}={value}" for name, value in options.list_given(self, *options.AXES).items()
+        ]
         selection: cells.Selection = options.parse_selection([*(self.selection or []), *named])
         from paradl.grids.notes import list_store_warnings
         from paradl.sweep.cells.source import open_source
@@ -237,7 +229,7 @@ class SpaceOptions(options.SettingOptions):
         return subject
 
     def _read_space(self, objective: str | None) -> Subject:
-        options.check_names(options.list_given(self, *AXES, "calibration"), several=True)
+        options.check_names(options.list_given(self, *options.AXES, "calibration"), several=True)
         from paradl.grids.design_space import SpaceValues, is_unbounded, make_grid
         from paradl.grids.notes import list_warnings
         from paradl.sweep.cells.source import open_source
@@ -247,7 +239,7 @@ class SpaceOptions(options.SettingOptions):
             # The time to the target needs epochs: the catalogue's, unless others are given.
             settings = {"convergence": "auto"} | settings
         values = SpaceValues(
-            **options.list_given(self, *AXES),
+            **options.list_given(self, *options.AXES),
             parameters=self.read_parameters(),
             settings=settings,
             **self.list_shorthands(),
@@ -279,6 +271,6 @@ def _locate_values(grid: "Grid", selection: "cells.Selection", nearest: bool) ->
     for axis, values in taken.items():
         texts = ", ".join(write_value(axis, value) for value in values)
         tell(f"paradl: the nearest {axis}: {texts}")
-    with advise_nearest():
+    with advise(of_store=True):
         locate_values(coordinates, {**selection, **taken}, columns)
     return {**selection, **taken}

@@ -13,7 +13,7 @@ from paradl.grids.reading.errors import InputError, format_count
 from paradl.grids.reading.units import format_quantity
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import FAILED, INTERRUPTED, MISSED, PatientCommand, end
-from paradl.sweep.cli.spaces import tell_missing
+from paradl.sweep.cli.spaces import describe_missing
 from paradl.sweep.cli.values import take_share
 from paradl.sweep.cube.object_store import expect_parent
 from paradl.sweep.engine.progress import follow, silent
@@ -28,9 +28,7 @@ def sweep(
     store: options.Store,
     dry_run: Annotated[bool, Option("--dry-run", help="Print the plan and stop.")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace the store.")] = False,
-    extend: Annotated[
-        bool, Option("--extend", help="Add the spec's new values to the store's axes.")
-    ] = False,
+    extend: Annotated[bool, Option("--extend", help="Add the spec's new values to axes.")] = False,
     reduce_only: Annotated[
         bool, Option("--reduce-only", help="Keep only the summaries that limits and best read.")
     ] = False,
@@ -77,9 +75,7 @@ def sweep(
 @app.command()
 def status(
     store: options.Store,
-    verify: Annotated[
-        bool, Option("--verify", help="Read all finished blocks and list damaged files.")
-    ] = False,
+    verify: Annotated[bool, Option("--verify", help="Read all blocks; list damaged ones.")] = False,
     form: options.Form = "table",
 ) -> None:
     """Show how much of a cube is done."""
@@ -125,13 +121,9 @@ def diff(
 @app.command(cls=PatientCommand)
 def export(
     store: options.Store,
-    output: Annotated[
-        Path, Argument(metavar="OUTPUT", help="File to write: .parquet, .csv, .nc (netCDF).")
-    ],
+    output: Annotated[Path, Argument(metavar="OUTPUT", help="A .parquet, .csv or .nc (netCDF).")],
     selection: options.Selection = None,
-    undefined: Annotated[
-        bool, Option("--all", help="Include configurations that cannot exist.")
-    ] = False,
+    undefined: Annotated[bool, Option("--all", help="Include what cannot exist.")] = False,
     partition_by: Annotated[
         str, Option(metavar="LABEL[,LABEL]", help="One folder per value, such as model,system.")
     ] = "",
@@ -162,4 +154,5 @@ def export(
         f"paradl: {rows}{format_count(written.cells, 'cell')} in {output} "
         f"({format_quantity(written.bytes, 'B')}{files})"
     )
-    tell_missing(done, blocks)
+    if missing := describe_missing(done, blocks):
+        tell(f"paradl: {missing}")

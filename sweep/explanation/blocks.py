@@ -1,8 +1,7 @@
 """Facts of a transformer's layout: its terms, numbers and groups, and its memory by part."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -23,9 +22,8 @@ from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.schedules import Stage, count_in_flight, make_stage
 from paradl.kernels.work.transformer import Training, Transformer
 from paradl.sweep.answers.mapping import Row
-from paradl.sweep.answers.types.prediction import PartRow
 from paradl.sweep.configurations.layout_cells import LayoutCell, find_cell
-from paradl.sweep.explanation.facts import RESERVED, Formula, WorkFacts
+from paradl.sweep.explanation.formulas import RESERVED, Formula, WorkFacts
 
 SHARDED = {"weights": 3, "gradients": 2, "states": 1}  # first ZeRO stage that shards them
 WORDS = {
@@ -43,17 +41,15 @@ def measure_parts(net: Transformer, layout: Layouts, training: Training) -> dict
     return {name: float(part[0]) for name, part in parts.items() if part[0]}
 
 
-def explain_memory(net: Transformer, layout: Layouts, training: Training) -> list[PartRow]:
-    """List the parts of a layout's fullest stage that are not empty, as products of numbers."""
+def write_memory(cell: LayoutCell, parts: Mapping[str, float]) -> dict[str, Formula]:
+    """Write each part of a layout's fullest stage as a product of numbers; parts: sizes [B]."""
+    net, layout, training = cell.net, cell.layout, cell.training
     _, fullest = measure_memory(net, layout, training)
     stage = make_stage(net, layout.pipeline, layout.chunks, training, fullest)
-    explained = _write_states(net, layout, training, stage)
-    explained |= _write_activations(net, layout, training, stage)
-    rows: list[PartRow] = []
-    for name, size in measure_parts(net, layout, training).items():
-        words, numbers = explained.get(name, (WORDS.get(name, ""), _write(size)))
-        rows.append({"part": name, "memory": size, "formula": words, "numbers": numbers})
-    return rows
+    written = _write_states(cell, stage) | _write_activations(cell, stage)
+    return {
+        name: written.get(name, (WORDS.get(name, ""), _write(size))) for name, size in parts.items()
+    }
 
 
 def _write(number: float) -> str:
@@ -61,10 +57,9 @@ def _write(number: float) -> str:
     return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.3f}"
 
 
-def _write_states(
-    net: Transformer, layout: Layouts, training: Training, stage: Stage
-) -> dict[str, Formula]:
+def _write_states(cell: LayoutCell, stage: Stage) -> dict[str, Formula]:
     """Write states: bytes per parameter times parameters; experts apart if shared by others."""
+    net, layout, training = cell.net, cell.layout, cell.training
     blocks = measure_blocks(net, layout, training)
     held = hold_parameters(net, layout, blocks.parameters, stage)
     dense, experts = float(held.dense[0]), float(held.experts[0])
@@ -80,10 +75,9 @@ def _write_states(
     return formulas
 
 
-def _write_activations(
-    net: Transformer, layout: Layouts, training: Training, stage: Stage
-) -> dict[str, Formula]:
+def _write_activations(cell: LayoutCell, stage: Stage) -> dict[str, Formula]:
     """Write activations: micro-batches in flight times what blocks and embeddings keep of one."""
+    net, layout, training = cell.net, cell.layout, cell.training
     flying = _write(float(count_in_flight(layout, training, stage.number)[0]))
     front = sum_tensors(net.front.tensors, layout, training)[0]
     formulas = {"embedding": (WORDS["embedding"], f"{flying} x {_write(float(front[0]))}")}
@@ -104,10 +98,9 @@ def _write_activations(
 def find_block_facts(grid: Grid, case: Case, predicted: Row) -> WorkFacts:
     """Find the facts of a layout. It has no rows of layers."""
     cell = find_cell(grid, case, ONLY)
-    memory = explain_memory(cell.net, cell.layout, cell.training)
     return WorkFacts(
         terms=[*_list_terms(predicted)],
-        memory={row["part"]: (row["formula"], row["numbers"]) for row in memory},
+        memory=write_memory(cell, predicted["memory_parts"]),
         values=_list_values(cell),
     )
 
@@ -125,7 +118,7 @@ def _list_terms(predicted: Row) -> Iterator[tuple[str, Term, float]]:
         yield name, term, max(total - exposed, 0.0)
 
 
-def _list_values(cell: LayoutCell) -> dict[str, Any]:
+def _list_values(cell: LayoutCell) -> Row:
     """Return the numbers of symbols that answers lack."""
     layout, training, recipe = cell.layout, cell.training, cell.training.recipe
     names = ("pipeline", "tensor", "context", "expert", "chunks", "sigma")

@@ -4,16 +4,41 @@ Those of the machine oracle are in the tables of terms; here are those of Table 
 of ZeRO and of products of parallelisms. Symbols: docs/oracle.md and docs/machine.md.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.kernels.names.parallelisms import KINDS, ParallelismFacts
 from paradl.kernels.names.terms import SECONDS, TERMS, Term
 from paradl.kernels.options import Options
 from paradl.kernels.work.schedules import SCHEDULES
+from paradl.sweep.answers.types.prediction import LayerRow
 from paradl.sweep.answers.types.questions import LargestTerm
 
+Formula = tuple[str, str]  # in symbols, and with numbers
+
+
+@dataclass(frozen=True)
+class WorkFacts:
+    """Facts from which an explanation is written, the same for layers and for blocks.
+
+    terms: name, formulas, and seconds per epoch; those of part hidden overlap compute. passes: as
+    many as the terms' formulas leave out. algorithm: of collectives, where formulas are for
+    another. memory: by part. values: numbers beside those of the answer, by their names in
+    templates and in the legend. layers: rows.
+    """
+
+    terms: Sequence[tuple[str, Term, float]]
+    memory: Mapping[str, Formula]
+    values: Mapping[str, Any]
+    passes: float = 1.0
+    algorithm: str = ""
+    layers: Sequence[LayerRow] = ()
+
+
+# What a PE holds beside tensors (docs/machine.md, Memory per PE).
+RESERVED = "reserved: context and workspaces, an assumption"
 PASSES = "{batch:g} x {forward_backward:.6g} s"
 
 # Of Table III, by what a group divides; all others divide single layers.

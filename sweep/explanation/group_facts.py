@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -23,8 +23,7 @@ from paradl.kernels.work.group import GroupWork, share
 from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import finite, number
 from paradl.sweep.answers.types.prediction import LayerRow
-from paradl.sweep.explanation.facts import WorkFacts
-from paradl.sweep.explanation.formulas import select_terms
+from paradl.sweep.explanation.formulas import WorkFacts, select_terms
 from paradl.sweep.explanation.group_memory import take_leading, write_memory
 
 
@@ -138,7 +137,7 @@ def find_group_facts(grid: Grid, case: Case, predicted: Row) -> WorkFacts:
     )
 
 
-def _list_values(case: Case, predicted: Row) -> dict[str, Any]:
+def _list_values(case: Case, predicted: Row) -> Row:
     """Return all numbers that formulas name, beside those of the answer."""
     parameters: dict[str, float] = predicted["parameters"]
     sums, item_bytes = _add_up(case), predicted["batch"] * parameters["delta"]

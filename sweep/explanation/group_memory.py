@@ -5,8 +5,7 @@ Symbols: docs/oracle.md, and for the machine oracle docs/machine.md, Memory per 
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from paradl.kernels.work.group import Touched
 from paradl.kernels.work.schedules import SCHEDULES, name_schedule
 from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.numbers import number
-from paradl.sweep.explanation.facts import RESERVED, Formula
+from paradl.sweep.explanation.formulas import RESERVED, Formula
 
 # Activations and weights in the sum of Table III, by what a group divides.
 TABLE_III = {
@@ -35,37 +34,26 @@ TABLE_III = {
 }
 
 
-@dataclass(frozen=True)
-class States:
-    """Weights and their states. zero: the stage of ZeRO.
-
-    sizes: bytes of a weight by part, each with the PEs that share them.
-    """
-
-    optimizer: str
-    zero: int
-    sizes: Mapping[str, Sequence[tuple[int, float]]]
-
-    @cached_property
-    def held(self) -> dict[str, float]:
-        """Bytes of a weight on a PE, by part."""
-        parts = self.sizes.items()
-        return {name: sum(size / pes for size, pes in shares) for name, shares in parts}
+# Bytes of a weight by part of its states, each with the PEs that share them.
+States = Mapping[str, Sequence[tuple[int, float]]]
 
 
 def find_states(grid: Grid, case: Case, system: int) -> States:
     """Find the states of a case's weights, and their sharing among PEs."""
-    precision, optimizer = PRECISIONS[grid.systems[system].precision], grid.spec.optimizer
-    zero = case.options.zero
+    precision, zero = PRECISIONS[grid.systems[system].precision], case.options.zero
     pes = number(case.find_shards().degree) if zero else 1.0
     # ZeRO shares master weights from stage 1 on, like the optimizer's states.
     first, second, third = (pes if zero >= least else 1.0 for least in (1, 2, 3))
-    sizes = {
+    return {
         "weights": [(precision.item, third), (precision.master, first)],
         "gradients": [(precision.gradient, second)],
-        "states": [(OPTIMIZER_BYTES[optimizer], first)],
+        "states": [(OPTIMIZER_BYTES[grid.spec.optimizer], first)],
     }
-    return States(optimizer, zero, sizes)
+
+
+def _sum_held(states: States) -> dict[str, float]:
+    """Sum the bytes of a weight on a PE, by part."""
+    return {name: sum(size / pes for size, pes in shares) for name, shares in states.items()}
 
 
 def measure_parts(grid: Grid, case: Case, system: int) -> tuple[dict[str, float], int | None]:
@@ -73,11 +61,11 @@ def measure_parts(grid: Grid, case: Case, system: int) -> tuple[dict[str, float]
 
     0: not one sample fits. None: samples keep nothing, so any number of them fits.
     """
-    work, states = case.layer_work, find_states(grid, case, system)
+    work = case.layer_work
     unit, reserved = map(number, find_unit(case))
     activations = unit * take_leading(work.activations)
     parameters, gathered = unit * take_leading(work.parameters), 0.0
-    if states.zero:
+    if case.options.zero:
         gathered = number(find_gathered(case, case.machine_work))
         parameters = number(find_share(case)) * parameters
     # States [B, by stage] of the rows of sparse tables that a sample looks up, and of all rows.
@@ -92,20 +80,24 @@ def measure_parts(grid: Grid, case: Case, system: int) -> tuple[dict[str, float]
     growing, full = _divide(room, activations + rows), _divide(room - all_rows, activations)
     most = np.where(room < all_rows, growing, np.maximum(growing, full)).min()
     parts = {"activations": float(batch * activations[fullest])}
-    parts |= _part_states(case, states, float(parameters[fullest]))
+    held = _sum_held(find_states(grid, case, system))
+    parts |= _part_states(case, held, float(parameters[fullest]))
     parts |= {"gathered": gathered} if gathered else {}
     largest = max(0, math.floor(most)) if math.isfinite(most) else None
     return parts | {"reserved": reserved}, largest
 
 
-def _part_states(case: Case, states: States, once: float) -> dict[str, float]:
-    """Split what does not depend on the batch [B] into weights, gradients and states."""
+def _part_states(case: Case, held: Mapping[str, float], once: float) -> dict[str, float]:
+    """Split what does not depend on the batch [B] into weights, gradients and states.
+
+    held: bytes of a weight on a PE, by part.
+    """
     if case.options.oracle == "paper":  # which only has weights and gradients
         return {"parameters": once}
     if touched := case.machine_work.touched:
-        return _part_touched(states, touched, once, number(case.run.batch))
-    weights = once / sum(states.held.values())
-    return {name: weights * size for name, size in states.held.items()}
+        return _part_touched(held, touched, once, number(case.run.batch))
+    weights = once / sum(held.values())
+    return {name: weights * size for name, size in held.items()}
 
 
 def take_leading(values: Any) -> Floats:
@@ -118,12 +110,10 @@ def _divide(room: Floats, held: Floats) -> Floats:
     return np.where(held > 0, room / np.where(held > 0, held, 1.0), np.inf)
 
 
-def _part_touched(states: States, touched: Touched, once: float, batch: float) -> dict[str, float]:
-    """Split states [B] where only touched rows of sparse tables have gradients.
-
-    once [B]: the part that does not depend on the batch.
-    """
-    sizes = states.held
+def _part_touched(
+    sizes: Mapping[str, float], touched: Touched, once: float, batch: float
+) -> dict[str, float]:
+    """Split states [B] where only touched rows of sparse tables have gradients."""
     of_weight, of_row = sizes["weights"], sizes["gradients"] + sizes["states"]
     whole, tables, biases, drawn, looked_up = (
         take_leading(getattr(touched, part.name)) for part in fields(touched)
@@ -146,7 +136,8 @@ def write_memory(grid: Grid, case: Case, groups: Groups, predicted: Row) -> dict
     if case.options.oracle == "paper":
         return _write_table_iii(case, groups, predicted)
     parts: dict[str, float] = predicted["memory_parts"]
-    return _write_states(find_states(grid, case, 0), parts) | {
+    zero, optimizer = case.options.zero > 0, grid.spec.optimizer
+    return _write_states(find_states(grid, case, 0), parts, zero, optimizer) | {
         "activations": _write_activations(groups, predicted),
         "reserved": (RESERVED, f"{parts['reserved']:.6g} B"),
     }
@@ -167,26 +158,23 @@ def _write_table_iii(case: Case, groups: Groups, predicted: Row) -> dict[str, Fo
     }
 
 
-def _write_states(states: States, parts: Row) -> dict[str, Formula]:
+def _write_states(states: States, parts: Row, zero: bool, optimizer: str) -> dict[str, Formula]:
     """Write weights, gradients and the optimizer's states, which ZeRO shares."""
-    held_bytes, item = states.held, states.sizes["weights"][0][0]
+    held_bytes, item = _sum_held(states), states["weights"][0][0]
     bytes_of = {
         name: " + ".join(f"{size} B / {pes:g}" if pes > 1 else f"{size} B" for size, pes in terms)
-        for name, terms in states.sizes.items()
+        for name, terms in states.items()
     }
     count = f"{parts['weights'] / held_bytes['weights']:.10g}"
     # Tables with sparse gradients have gradients only for the rows that a pass touches.
     touched = f"{parts['gradients'] / held_bytes['gradients']:.10g}"
-    held = f"sum (|w| + |bi|), of a PE's part{', over the PEs of ZeRO' if states.zero else ''}"
+    held = f"sum (|w| + |bi|), of a PE's part{', over the PEs of ZeRO' if zero else ''}"
     updated = held if touched == count else f"{held}, of sparse tables only touched rows"
     gathered = f"{item} B x {parts.get('gathered', 0.0) / item:.10g}"
     return {
         "weights": (f"(a + its copy in fp32) {held}", f"({bytes_of['weights']}) x {count}"),
         "gradients": (f"g {updated}", f"{bytes_of['gradients']} x {touched}"),
-        "states": (
-            f"{states.optimizer}'s states {updated}",
-            f"{bytes_of['states']} x {touched}",
-        ),
+        "states": (f"{optimizer}'s states {updated}", f"{bytes_of['states']} x {touched}"),
         "gathered": ("a |w| of the two largest layers", gathered),
     }
 

@@ -9,7 +9,7 @@ from paradl.sweep.cells.selection import locate_row
 from paradl.sweep.configurations.layout_cells import find_cell
 from paradl.sweep.configurations.row_cases import build_row_case
 from paradl.sweep.explanation import blocks, group_memory
-from paradl.sweep.explanation.facts import WorkFacts
+from paradl.sweep.explanation.formulas import WorkFacts
 from paradl.sweep.explanation.group_facts import find_group_facts
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from paradl.grids.entries.layout_words import name_recompute
 from paradl.grids.reading.errors import InputError, format_count
 from paradl.sweep.answers.types.prediction import LaunchFile
-from paradl.sweep.explanation.launch_run import LayoutRun, refuse_run, write_torchrun
+from paradl.sweep.explanation.launch import LayoutRun, refuse_run, write_torchrun
 from paradl.sweep.explanation.megatron import write_deepspeed, write_megatron
 
 

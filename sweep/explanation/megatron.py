@@ -7,7 +7,7 @@ from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.work.schedules import is_uneven
 from paradl.kernels.work.transformer import Transformer
 from paradl.sweep.answers.types.prediction import LaunchFile
-from paradl.sweep.explanation.launch_run import LayoutRun, refuse, refuse_run, write_torchrun
+from paradl.sweep.explanation.launch import LayoutRun, refuse, refuse_run, write_torchrun
 
 # FP8 is a format of matrix products in training that is otherwise bf16.
 MIXED = {"bf16": "bf16", "fp16": "fp16", "fp8": "bf16"}

@@ -7,7 +7,7 @@ calibration was fitted to are hollow, since their accuracy is not what to expect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
+import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -23,41 +23,43 @@ from paradl.sweep.plots.figures import (
     scale_counts,
     set_tick_sizes,
 )
-from paradl.sweep.plots.looks import Look, choose_looks, styled
+from paradl.sweep.plots.looks import Look, choose_looks, make_hollow_key, styled
 from paradl.sweep.text.visible import escape_lines
 
 Row = Mapping[str, Any]
 
+NUMBERS = ["p", "predicted_total", "measured_total", "accuracy_total", "p10", "p90"]
 MOST_COLUMNS = 3
 ROWS = 12  # lines of text that a panel is high
 TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1, 1.2, 1.4, 2, 3, 5, 10)
-HOLLOW: dict[str, Any] = {"markerfacecolor": "none"}
-CLOSE: dict[str, Any] = {"facecolor": "grey", "alpha": 0.3, "linewidth": 0}
+CLOSE: Any = {"facecolor": "grey", "alpha": 0.3, "linewidth": 0}
 
 
 @styled
 def draw_accuracy(rows: Sequence[Row]) -> Figure:
     """Draw the rows of a comparison; the title has the mean accuracy of the total time."""
-    runs = [row for row in rows if row["predicted_total"] and row["measured_total"]]
-    places = list(dict.fromkeys((row["model"], row["dataset"]) for row in rows))
-    looks = choose_looks(list(dict.fromkeys(row["strategy"] for row in rows)))
+    table = pd.DataFrame(rows)
+    table[NUMBERS] = table[NUMBERS].astype(float)
+    table["fitted"] = table["fitted"].eq(True)  # None: unknown
+    runs = table[(table["predicted_total"] > 0) & (table["measured_total"] > 0)]
+    places = list(dict.fromkeys(zip(table["model"], table["dataset"], strict=True)))
+    looks = choose_looks(list(table["strategy"].unique()))
     columns = min(len(places), MOST_COLUMNS)
     lines = -(-len(places) // columns)
-    rest = len(rows) - len(runs)
+    rest = len(table) - len(runs)
     note = f"not drawn: {format_count(rest, 'run')} without a prediction" if rest else ""
-    shares = [row["accuracy_total"] for row in runs if row["accuracy_total"] is not None]
-    mean = (
-        f": {np.mean(shares):.0%} on average of {format_count(len(shares), 'run')}"
-        f"{_count_fitted(runs)}"
-        if shares
-        else ""
-    )
+    shares, fitted, mean = runs["accuracy_total"].dropna(), int(runs["fitted"].sum()), ""
+    if len(shares):
+        mean = f": {shares.mean():.0%} on average of {format_count(len(shares), 'run')}"
+        told = {0: "", len(runs): ", all fitted"}
+        mean += told.get(fitted, f", {fitted:,} of them fitted")
     figure = make_figure(f"accuracy of predicted times{mean}", note, ROWS * lines)
     grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     # Panels beside each other have room for fewer ticks.
-    scale_counts(grid[0, 0], np.array([row["p"] for row in rows], float), MOST_TICKS - columns)
+    scale_counts(grid[0, 0], table["p"].to_numpy(), MOST_TICKS - columns)
     for number, (axes, place) in enumerate(zip(grid.flat, places, strict=False)):
-        _draw_panel(axes, [row for row in runs if (row["model"], row["dataset"]) == place], looks)
+        here = (runs["model"] == place[0]) & (runs["dataset"] == place[1])
+        _draw_panel(axes, runs[here], looks)
         axes.set_title(escape_lines("\n".join(place)), loc="left")
         # Shared axes have labels in the last row alone, which may have fewer panels.
         is_lowest = number + columns >= len(places)
@@ -79,44 +81,30 @@ def draw_accuracy(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def _count_fitted(runs: Sequence[Row]) -> str:
-    fitted = sum(bool(row["fitted"]) for row in runs)
-    if not fitted:
-        return ""
-    return ", all fitted" if fitted == len(runs) else f", {fitted:,} of them fitted"
-
-
-def _draw_panel(axes: Axes, runs: Sequence[Row], looks: Mapping[str, Look]) -> None:
+def _draw_panel(axes: Axes, runs: pd.DataFrame, looks: Mapping[str, Look]) -> None:
     """Draw the ratio of each run, with its 80 % interval."""
     set_tick_sizes(axes)
     # As accuracies are counted: relative to the measured time.
     axes.axhspan(0.9, 1.1, **CLOSE)
-    for strategy in dict.fromkeys(row["strategy"] for row in runs):
-        mine = [row for row in runs if row["strategy"] == strategy]
-        pe, predicted, measured, fitted = (
-            np.array([row[key] or 0 for row in mine], float)
-            for key in ("p", "predicted_total", "measured_total", "fitted")
-        )
-        look = looks[strategy].line | {"linestyle": ""}
-        for chosen, face in ((fitted == 0, {}), (fitted == 1, HOLLOW)):
-            if chosen.any():
-                axes.plot(pe[chosen], (predicted / measured)[chosen], **look | face)
-        ends = [(row["p10"] or np.nan, row["p90"] or np.nan) for row in mine]
-        low, high = (np.array(ends) / measured[:, None]).T
-        axes.vlines(pe, low, high, color=look["color"], linewidth=0.8)
+    ratios = runs[["predicted_total", "p10", "p90"]].div(runs["measured_total"], axis=0)
+    table = runs[["strategy", "fitted", "p"]].join(ratios)
+    for (strategy, fitted), mine in table.groupby(["strategy", "fitted"], sort=False):
+        look = looks[str(strategy)].marks
+        face = "none" if fitted else look["color"]
+        axes.plot(mine["p"], mine["predicted_total"], **look, markerfacecolor=face)
+        axes.vlines(mine["p"], mine["p10"], mine["p90"], color=look["color"], linewidth=0.8)
     axes.grid()
 
 
-def _make_keys(runs: Sequence[Row], looks: Mapping[str, Look]) -> list[Artist]:
-    drawn = {row["strategy"] for row in runs}
+def _make_keys(runs: pd.DataFrame, looks: Mapping[str, Look]) -> list[Artist]:
+    drawn = {*runs["strategy"]}
     keys: list[Artist] = [
-        Line2D([], [], label=look.name, **look.line | {"linestyle": ""})
+        Line2D([], [], label=look.name, **look.marks)
         for name, look in looks.items()
         if name in drawn
     ]
-    if any(row["p10"] is not None for row in runs):
+    if runs["p10"].notna().any():
         keys.append(Line2D([], [], color="grey", marker="|", linestyle="", label="80 % interval"))
-    if any(row["fitted"] for row in runs):
-        look = {"color": "grey", "marker": "o", "linestyle": ""} | HOLLOW
-        keys.append(Line2D([], [], label="fitted run", **look))
+    if runs["fitted"].any():
+        keys.append(make_hollow_key("fitted run"))
     return [*keys, Patch(label="within 10 %", **CLOSE)]

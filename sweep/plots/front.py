@@ -12,23 +12,14 @@ from paradl.kernels.names.arrays import Floats
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cells.space import list_given
+from paradl.sweep.plots import slices
 from paradl.sweep.plots.figures import add_legend, make_axes, scale_amounts, set_ticks
 from paradl.sweep.plots.looks import choose_looks, shorten_names, styled, wrap_name
-from paradl.sweep.plots.slices import (
-    expect_any,
-    expect_single,
-    open_slice,
-    write_choice,
-    write_title,
-)
 from paradl.sweep.questions.pareto import PLACE, find_knee, pareto
 
 Against = Literal["pe-hours", "memory"]
 # Key of a row, and label of the axis.
-COSTS = {
-    "pe-hours": ("pe_hours", "PE-hours of an epoch"),
-    "memory": ("memory", "memory per PE"),
-}
+COSTS = {"pe-hours": ("pe_hours", "PE-hours of an epoch"), "memory": ("memory", "memory per PE")}
 
 
 @dataclass(frozen=True)
@@ -58,14 +49,14 @@ def describe_front(
     NothingFeasibleError: no configuration.
     """
     reader, chosen = open_source(source), selection or {}
-    cells, grid = open_slice(reader, chosen), reader.grid
+    cells, grid = slices.open_slice(reader, chosen), reader.grid
     given = [*PLACE, *(axis for axis in list_given(grid, grid.axes) if axis not in grid.rows)]
     free = [str(dim) for dim in cells.dims if dim not in given]
-    expect_single(cells, free)
+    slices.expect_single(cells, free)
     # What fits no other is no part of the cells: the question has to leave it out, too.
     chosen = {**chosen, **{dim: [cells[dim].values[0]] for dim in PLACE}}
     rows = pareto(reader, chosen, against=against)
-    expect_any(rows, "no configuration")
+    slices.expect_any(rows, "no configuration")
     # The front of all may have one strategy alone; those of the others say how far behind they are.
     alone = {
         strategy: pareto(reader, {**chosen, "strategy": [strategy]}, against=against)
@@ -80,14 +71,14 @@ def describe_front(
     words = {"system": best["system"], "strategy": shorten_names(known)[best["strategy"]]}
     names = [word for dim, word in words.items() if cells.sizes[dim] > 1]
     return Front(
-        write_title(cells, shown=[dim for dim in free if cells.sizes[dim] > 1]),
+        slices.write_title(cells, shown=[dim for dim in free if cells.sizes[dim] > 1]),
         against,
         times,
         costs,
         {name: _read_points(own, against) for name, own in alone.items() if own},
         known,
         knee,
-        ", ".join([*names, write_choice(grid, best, axes)]),
+        ", ".join([*names, slices.write_choice(grid, best, axes)]),
     )
 
 
@@ -109,7 +100,7 @@ def draw_front(front: Front) -> Figure:
     keys = []
     for name, (times, costs) in front.strategies.items():
         look = looks[name]
-        keys += axes.plot(costs, times, **look.line | {"linestyle": ""}, label=look.name)
+        keys += axes.plot(costs, times, **look.marks, label=look.name)
     ink = mpl.rcParams["text.color"]
     # A staircase: at a cost between two points nothing is faster than the slower one. Backwards,
     # since the fastest comes first and costs most.

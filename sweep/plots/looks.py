@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import cycle
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict
 
 import matplotlib as mpl
 import matplotlib.style
@@ -24,21 +24,21 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.typing import LineStyleType
 from numpy.typing import NDArray
 
 from paradl.grids.entries.strategies import parse_strategy
-from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.terms import TERMS
 
 Size = Literal["paper", "page", "slide"]
-SIZES = get_args(Size)
 
 
 def _set_size(
     size: tuple[float, float], small: float, normal: float, line: float, marker: float, dots: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Set width and height [inch]; text, lines and markers [pt]; dots per inch of a PNG."""
     return {
         "figure.figsize": size,
@@ -55,12 +55,12 @@ def _set_size(
 
 
 # A column of a two-column paper; the width of a page; a slide that the last row can read.
-SCALES: dict[str, dict[str, Any]] = {
+SCALES: dict[str, dict[str, object]] = {
     "paper": _set_size((3.3, 2.5), 6, 7, 1.0, 2.6, 300),
     "page": _set_size((6.6, 4.2), 8, 9, 1.4, 4.0, 150),
     "slide": _set_size((10.0, 5.6), 13, 15, 2.2, 7.0, 150),
 }
-STYLE: dict[str, Any] = {
+STYLE: dict[str, object] = {
     "figure.constrained_layout.use": True,
     "axes.labelpad": 2,
     "axes.linewidth": 0.6,
@@ -79,9 +79,7 @@ STYLE: dict[str, Any] = {
 def use_style(size: Size) -> AbstractContextManager[None]:
     """Return a context that sets up matplotlib for a size. InputError: an unknown size."""
     if size not in SCALES:
-        raise InputError(
-            f"unknown size {shorten(size)}", where="size", advice=suggest_name(str(size), SIZES)
-        )
+        raise InputError.unknown("size", size, SCALES, where="size")
     return mpl.style.context(STYLE | SCALES[size])
 
 
@@ -96,7 +94,20 @@ def styled(draw: Callable[[Any], Figure]) -> Callable[..., Figure]:
     return draw_styled
 
 
-Dash = str | tuple[int, tuple[float, ...]]
+class LineStyle(TypedDict):
+    """Settings for a matplotlib line, or for markers alone."""
+
+    color: str
+    marker: str
+    linestyle: LineStyleType
+
+
+class AreaStyle(TypedDict):
+    """Settings for a matplotlib area; the edge and text on it are in the ink that reads on it."""
+
+    facecolor: str
+    hatch: str
+    edgecolor: str
 
 
 @dataclass(frozen=True)
@@ -108,18 +119,23 @@ class Look:
 
     colour: str
     marker: str
-    dash: Dash = "-"
+    dash: LineStyleType = "-"
     hatch: str = ""
     name: str = ""
 
     @property
-    def line(self) -> dict[str, Any]:
-        """Settings for a matplotlib line."""
+    def line(self) -> LineStyle:
+        """Settings for a line with markers."""
         return {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
 
     @property
-    def area(self) -> dict[str, Any]:
-        """Settings for an area; hatch, edge and text on it are in the ink that reads on it."""
+    def marks(self) -> LineStyle:
+        """Settings for markers alone."""
+        return {"color": self.colour, "marker": self.marker, "linestyle": ""}
+
+    @property
+    def area(self) -> AreaStyle:
+        """Settings for an area."""
         ink = choose_ink(self.colour)
         return {"facecolor": self.colour, "hatch": self.hatch, "edgecolor": ink}
 
@@ -127,9 +143,9 @@ class Look:
 # Okabe and Ito's, for compute and communication, or forward and backward passes.
 BLUE, ORANGE = "#0072B2", "#E69F00"
 
-DOTTED: Dash = (0, (1, 1.2))
-DASHED: Dash = (0, (4, 1.5))
-BROKEN: Dash = (0, (5, 1.2, 1, 1.2))
+DOTTED: LineStyleType = (0, (1, 1.2))
+DASHED: LineStyleType = (0, (4, 1.5))
+BROKEN: LineStyleType = (0, (5, 1.2, 1, 1.2))
 
 LOOKS = {
     "serial": Look("#C8C8C8", "*", DOTTED),
@@ -148,14 +164,9 @@ LOOKS = {
 # For labels that name no strategy, such as `2-way` of `paradl hybrid`.
 UNKNOWN = Look("#6E6E6E", "s")
 # Further ways to split a replica, such as layouts of transformers, by their order in the cube.
-FURTHER = (
-    UNKNOWN,
-    Look("#009AA8", "D"),
-    Look("#B8860B", "^"),
-    Look("#5B3FA0", "v"),
-)
+FURTHER = (UNKNOWN, Look("#009AA8", "D"), Look("#B8860B", "^"), Look("#5B3FA0", "v"))
 # Marker, dashes and further hatch of further settings of the same strategy; every other is paler.
-VARIANTS: tuple[tuple[str, Dash, str], ...] = (
+VARIANTS: tuple[tuple[str, LineStyleType, str], ...] = (
     ("P", DOTTED, "--"),
     ("X", BROKEN, "||"),
     ("<", DASHED, "++"),
@@ -202,7 +213,7 @@ MEMORY_LOOKS = {
     **_pair(("activations", "recomputed", "logits", "gathered", "embedding"), GREENS, [""]),
     # `parameters` are Table III's, `weights` the machine's.
     **_pair(("weights", "gradients", "states"), PURPLES, HATCHES),
-    **_pair(["parameters"], PURPLES, HATCHES),
+    **_pair(("parameters",), PURPLES, HATCHES),
     "reserved": {"facecolor": "#FFFFFF", "hatch": ""},
 }
 MORE, LESS = "more is better", "less is better"
@@ -217,8 +228,7 @@ def name_part(name: str) -> str:
 
 def mix(colour: str, share: float) -> str:
     """Mix a colour with a share of white."""
-    red, green, blue = (1 - share) * np.array(to_rgb(colour)) + share
-    return to_hex((red, green, blue))
+    return to_hex(tuple((1 - share) * np.array(to_rgb(colour)) + share))
 
 
 def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
@@ -278,11 +288,9 @@ def _name_base(label: str) -> str:
 
 def measure_lightness(colour: str) -> float:
     """Return the relative luminance of `#RRGGBB`, 0 to 1 (IEC 61966-2-1)."""
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    parts = np.array(to_rgb(colour))
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ (0.2126, 0.7152, 0.0722))
 
 
 def choose_ink(colour: str) -> str:
@@ -306,11 +314,11 @@ def draw_curve(
     if band is not None:
         axes.fill_between(pe, *band, color=look.colour, alpha=0.18, linewidth=0, zorder=1)
     marked: Any = None if len(pe) <= MOST_MARKED else APART
-    shared: dict[str, Any] = {"zorder": 3, "clip_on": False, "markevery": marked}
+    shared: Any = {"zorder": 3, "clip_on": False, "markevery": marked}
     (line,) = axes.plot(pe, values, **look.line, **shared)
     if hollow.any():
-        marks = look.line | {"linestyle": "", "markerfacecolor": mpl.rcParams["axes.facecolor"]}
-        axes.plot(pe[hollow], values[hollow], **marks, **shared)
+        face = mpl.rcParams["axes.facecolor"]
+        axes.plot(pe[hollow], values[hollow], **look.marks, markerfacecolor=face, **shared)
     return line
 
 

@@ -11,25 +11,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.arrays import Floats
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import find_allowed
+from paradl.sweep.plots import slices
 from paradl.sweep.plots.figures import add_legend, make_axes, scale_amounts, scale_counts
 from paradl.sweep.plots.looks import Look, choose_looks, draw_curve, make_hollow_key, styled
-from paradl.sweep.plots.slices import (
-    BEYOND_KEY,
-    expect_any,
-    find_beyond,
-    list_by_cause,
-    name_reasons,
-    name_stop,
-    open_slice,
-    read_fastest,
-    write_title,
-)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -91,12 +81,8 @@ def describe_scaling(
     curve.
     """
     if quantity not in QUANTITIES:
-        raise InputError(
-            f"unknown quantity {shorten(quantity)}",
-            where="quantity",
-            advice=suggest_name(str(quantity), QUANTITIES),
-        )
-    cells = read_fastest(open_slice(source, selection, ENDS), ("strategy", "pe"))
+        raise InputError.unknown("quantity", quantity, QUANTITIES, where="quantity")
+    cells = slices.read_fastest(slices.open_slice(source, selection, ENDS), ("strategy", "pe"))
     derived = Paradl(cells)
     value = getattr(derived, QUANTITIES[quantity][0])
     lines = cells.assign(time=derived.epoch_time, value=value)
@@ -108,9 +94,9 @@ def describe_scaling(
         if allowed.any():
             curves.append(_make_curve(line, allowed, quantity))
         else:
-            forbidden[strategy] = name_reasons(line["limit"].values)
-    expect_any(curves, "; ".join(dict.fromkeys(forbidden.values())))
-    title = write_title(cells, shown=("strategy", "pe"))
+            forbidden[strategy] = slices.name_reasons(line["limit"].values)
+    slices.expect_any(curves, "; ".join(dict.fromkeys(forbidden.values())))
+    title = slices.write_title(cells, shown=("strategy", "pe"))
     known = derived.grid.labels["strategy"]
     # Samples of an epoch are the same in all cells: throughput times time.
     seconds = float(cells["serial_time"].values.flat[0])
@@ -126,9 +112,9 @@ def _make_curve(line: "xr.Dataset", allowed: NDArray[np.bool_], quantity: Quanti
         str(line["strategy"].item()),
         cells["pe"].values.astype(float),
         cells["value"].values.astype(float),
-        find_beyond(limit[kept]),
+        slices.find_beyond(limit[kept]),
         _find_band(cells, quantity) if all(name in line for name in ENDS) else None,
-        name_stop(limit, int(kept[-1])),
+        slices.name_stop(limit, int(kept[-1])),
     )
 
 
@@ -155,7 +141,7 @@ def draw_scaling(scaling: ScalingCurves) -> Figure:
     """
     # The legend has the order of the curves' right ends, which are beside it.
     curves = sorted(scaling.curves, key=lambda curve: -curve.values[-1])
-    note = [f"not drawn: {list_by_cause(scaling.forbidden)}"] if scaling.forbidden else []
+    note = [f"not drawn: {slices.list_by_cause(scaling.forbidden)}"] if scaling.forbidden else []
     if any(curve.band for curve in curves):
         if len(curves) > MOST_BANDS:
             curves = [replace(curve, band=None) for curve in curves]
@@ -174,7 +160,7 @@ def draw_scaling(scaling: ScalingCurves) -> Figure:
         ideal = scaling.serial * counts ** QUANTITIES[scaling.quantity][2]
         lines += axes.plot(counts, ideal, ":", color="grey", zorder=1, label="ideal")
     if hollow:
-        lines.append(make_hollow_key(BEYOND_KEY))
+        lines.append(make_hollow_key(slices.BEYOND_KEY))
     _, low, _, high = axes.dataLim.extents
     if scaling.quantity == "efficiency":
         axes.set_ylim(0, 1.05 * max(1.0, high))

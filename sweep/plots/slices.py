@@ -10,6 +10,7 @@ from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import format_quantity
 from paradl.kernels.names.flags import FORBIDS, STOPS, Limit
+from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.reasons import rank_limits
 from paradl.sweep.cells.selection import (
     SHOWN,
@@ -57,7 +58,9 @@ def read_fastest(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":
 
     InputError: another axis not in `kept` has several values.
     """
-    rows = _list_layout_rows(cells)
+    grid = Paradl(cells).grid
+    # Rows of layouts; a parameter of the machine is no choice.
+    rows = [dim for dim in grid.rows if cells.sizes[dim] > 1 and not list_given(grid, [dim])]
     cells = read_slice(cells, (*kept, *rows))
     for dim in rows:
         cells = take_fastest(cells, dim)
@@ -69,12 +72,6 @@ def take_fastest(cells: "xr.Dataset", dim: str) -> "xr.Dataset":
     times = Paradl(cells).epoch_time.where((cells["limit"] & FORBIDS) == 0)
     # Columns of the rows would vary along other axes now.
     return cells.drop_vars(read_columns(cells)).isel({dim: times.fillna(np.inf).argmin(dim)})
-
-
-def _list_layout_rows(cells: "xr.Dataset") -> list[str]:
-    """List the axis of rows with several layouts; a parameter of the machine is no choice."""
-    grid = Paradl(cells).grid
-    return [dim for dim in grid.rows if cells.sizes[dim] > 1 and not list_given(grid, [dim])]
 
 
 def expect_single(cells: "xr.Dataset", kept: Collection[str]) -> None:
@@ -119,7 +116,7 @@ def _list_values(cells: "xr.Dataset", dim: str) -> str:
 
 
 def _write_value(dim: str, value: Any) -> str:
-    return value if isinstance(value, str) else write_value(dim, float(value))
+    return str(value) if dim in LABELS else write_value(dim, float(value))
 
 
 def expect_any(things: Sized, reasons: str) -> None:
@@ -182,7 +179,7 @@ def write_choice(grid: Grid, row: Mapping[str, Any], axes: Iterable[str]) -> str
     return ", ".join([*values, *([layout.words] if layout else [])])
 
 
-def read_row(grid: Grid, cell: "xr.Dataset") -> dict[str, Any]:
+def read_row(grid: Grid, cell: "xr.Dataset") -> Row:
     """Return the labels and axes of a single cell."""
     labels = {dim: str(cell[dim].item()) for dim in LABELS}
     return labels | {axis: float(cell[axis].item()) for axis in grid.axes}

@@ -16,27 +16,14 @@ from numpy.typing import NDArray
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import InputError, suggest_name
 from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.flags import FORBIDS
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import list_given, thin_axis
 from paradl.sweep.cube.derived_quantities import Paradl
-from paradl.sweep.cube.variables import find_allowed
+from paradl.sweep.plots import slices
 from paradl.sweep.plots.figures import LINE, add_legend, make_axes
 from paradl.sweep.plots.looks import Look, choose_ink, choose_looks, styled
-from paradl.sweep.plots.slices import (
-    BEYOND_KEY,
-    expect_any,
-    find_beyond,
-    format_number,
-    name_axis,
-    name_reasons,
-    open_slice,
-    read_row,
-    read_slice,
-    write_axis,
-    write_choice,
-    write_title,
-)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -87,67 +74,60 @@ def describe_map(
     """
     reader = open_source(source)
     open_space(reader, selection).expect_one_kind()
-    cells = open_slice(reader, selection)
+    cells = slices.open_slice(reader, selection)
     x, y, others = _choose_axes(cells, over)
     grid = Paradl(cells).grid
     given = list_given(grid, [x, y, *others])
     free = [dim for dim in others if dim not in given or dim in grid.rows]
     shown = {dim: thin_axis(cells[dim].values.astype(float), MOST_CELLS) for dim in (x, y)}
-    cut = [dim for dim in (x, y) if shown[dim].size < cells.sizes[dim]]
     thinned = [
-        f"{shown[dim].size} of {cells.sizes[dim]:,} values of {name_axis(grid, dim)}" for dim in cut
+        f"{values.size} of {cells.sizes[dim]:,} values of {slices.name_axis(grid, dim)}"
+        for dim, values in shown.items()
+        if values.size < cells.sizes[dim]
     ]
-    cells = read_slice(cells.sel(shown), ("strategy", x, y, *free))
-    ordered = cells.transpose(*LABELS, y, x, *free, ...)
-    times, best, limit = _take_best(ordered, len(free))
-    winners, feasible = times.argmin(axis=0), np.isfinite(times).any(axis=0)
+    cells = slices.read_slice(cells.sel(shown), ("strategy", x, y, *free))
+    best = _take_best(cells, [str(dim) for dim in cells.dims if dim not in ("strategy", y, x)])
+    best = best.transpose("strategy", y, x)
+    winner = best.isel(strategy=best["time"].argmin("strategy"))
+    feasible = np.isfinite(winner["time"].values)
     # Objects, since an array of texts cuts longer ones.
     words = np.full(feasible.shape, "", dtype=object)
     for row, column in np.argwhere(feasible):
-        at = (winners[row, column], row, column, *best[:, winners[row, column], row, column])
-        cell = ordered.isel(dict(zip(("strategy", y, x, *free), at, strict=True)))
-        words[row, column] = write_choice(grid, read_row(grid, cell), free)
-    note = [f"each {write_axis(dim)} is another machine" for dim in (x, y) if dim in given]
+        cell = winner.isel({y: row, x: column})
+        words[row, column] = slices.write_choice(grid, slices.read_row(grid, cell), free)
+    note = [f"each {slices.write_axis(dim)} is another machine" for dim in (x, y) if dim in given]
     if free:
-        note.append(f"each strategy at its best {' and '.join(map(write_axis, free))}")
+        note.append(f"each strategy at its best {' and '.join(map(slices.write_axis, free))}")
     if len({*words[feasible]}) == 1 and (same := words[feasible][0]):
         note.append(f"everywhere {same}")
         words[:] = ""
     return Map(
-        title=write_title(cells, shown=("strategy", x, y)),
+        title=slices.write_title(cells, shown=("strategy", x, y)),
         x=x,
         y=y,
         columns=shown[x],
         rows=shown[y],
         labels=(_label_axis(cells, x), _label_axis(cells, y)),
         strategies=tuple(map(str, cells["strategy"].values)),
-        times=times,
+        times=best["time"].values,
         words=words.astype(str),
         known=grid.labels["strategy"],
-        beyond=find_beyond(np.take_along_axis(limit, winners[None], 0)[0]) & feasible,
+        beyond=slices.find_beyond(winner["limit"].values) & feasible,
         note="; ".join([*note, *thinned]),
     )
 
 
-def _take_best(
-    cells: "xr.Dataset", free: int
-) -> tuple[Floats, NDArray[np.int64], NDArray[np.uint16]]:
-    """Take the best of the `free` dimensions after strategy, y and x.
+def _take_best(cells: "xr.Dataset", others: list[str]) -> "xr.Dataset":
+    """Take the fastest cells along other axes; `time` [s] is infinite where it is forbidden.
 
-    Return times [strategy, y, x], inf where forbidden, their positions along these dimensions
-    [free, strategy, y, x], and their limits. NothingFeasibleError: all are forbidden.
+    NothingFeasibleError: all cells are forbidden.
     """
-    first = len(LABELS) - 1  # strategies
-    sizes = cells["limit"].shape[first : first + 3 + free]
-    limit = cells["limit"].values.reshape(*sizes[:3], -1)
-    seconds = Paradl(cells).epoch_time.values.astype(float).reshape(limit.shape)
-    # Infinite, since argmin counts NaN as the smallest.
-    seconds = np.where(find_allowed(limit) & np.isfinite(seconds), seconds, np.inf)
-    expect_any(np.flatnonzero(np.isfinite(seconds)), name_reasons(limit.reshape(-1)))
-    best = seconds.argmin(axis=-1)
-    places = np.array(np.unravel_index(best, sizes[3:] or (1,)))[:free]
-    times, limits = (np.take_along_axis(x, best[..., None], -1)[..., 0] for x in (seconds, limit))
-    return times, places, limits
+    times = Paradl(cells).epoch_time.astype(float)
+    allowed = (cells["limit"] & FORBIDS == 0) & np.isfinite(times)
+    reasons = slices.name_reasons(cells["limit"].values.reshape(-1))
+    slices.expect_any(np.flatnonzero(allowed), reasons)
+    cells = cells.assign(time=times.where(allowed, np.inf)).stack(choice=others)
+    return cells.isel(choice=cells["time"].argmin("choice"))
 
 
 def _choose_axes(cells: "xr.Dataset", over: str | None) -> tuple[str, str, list[str]]:
@@ -163,15 +143,9 @@ def _choose_axes(cells: "xr.Dataset", over: str | None) -> tuple[str, str, list[
             where="selection",
             advice="select more, such as several PE counts and batches, or sweep over both",
         )
-    if over in LABELS:
-        raise InputError(
-            f"{over!r} has names, and the axes of a map have numbers",
-            where="over",
-            advice=f"draw a map for each {over}",
-        )
     if over is not None and over not in wide:
         raise InputError(
-            f"no axis {over!r} with several values in this slice",
+            f"no axis {over!r} of several numbers in this slice",
             where="over",
             advice=suggest_name(over, wide),
         )
@@ -183,11 +157,11 @@ def _choose_axes(cells: "xr.Dataset", over: str | None) -> tuple[str, str, list[
 def _label_axis(cells: "xr.Dataset", axis: str) -> str:
     weak = Paradl(cells).grid.spec.scaling == "weak"
     batch = "samples per replica, b" if weak else "global batch, B"
-    return {"pe": "PEs, p", "batch": batch}.get(axis, write_axis(axis))
+    return {"pe": "PEs, p", "batch": batch}.get(axis, slices.write_axis(axis))
 
 
 INFEASIBLE = "nothing feasible"
-DOTS: dict[str, Any] = {"mfc": "white", "mec": "black", "mew": 0.4}
+DOTS: Any = {"mfc": "white", "mec": "black", "mew": 0.4}
 LETTER = 0.62  # width of a letter, in text sizes
 
 
@@ -211,8 +185,9 @@ def draw_map(shown: Map) -> Figure:
     if (winners == NOBODY).any():
         keys.append(Patch(label=INFEASIBLE, facecolor="none", edgecolor="grey", linewidth=0.4))
     if shown.beyond.any():
-        keys += axes.plot(*np.nonzero(shown.beyond)[::-1], "o", **DOTS, label=BEYOND_KEY)
-    axes.set_yticks(range(len(shown.rows)), [format_number(shown.y, row) for row in shown.rows])
+        keys += axes.plot(*np.nonzero(shown.beyond)[::-1], "o", **DOTS, label=slices.BEYOND_KEY)
+    ticks = [slices.format_number(shown.y, row) for row in shown.rows]
+    axes.set_yticks(range(len(ticks)), ticks)
     axes.set(xlabel=shown.labels[0], ylabel=shown.labels[1])
     axes.set(xlim=(-0.5, len(shown.columns) - 0.5), ylim=(-0.5, len(shown.rows) - 0.5))
     axes.tick_params(length=0)
@@ -227,7 +202,7 @@ def _fill_cells(figure: Figure, axes: Axes, shown: Map, looks: Mapping[str, Look
     box, small = axes.get_window_extent(), mpl.rcParams["font.size"] * figure.dpi / 72
     letters = int(box.width / len(shown.columns) / small / LETTER)
     lines = int(box.height / len(shown.rows) / small / LINE)
-    ticks = [format_number(shown.x, column) for column in shown.columns]
+    ticks = [slices.format_number(shown.x, column) for column in shown.columns]
     # As many are left out as the longest needs room, with a blank behind it.
     step = -(-(max(map(len, ticks)) + 1) // max(letters, 1))
     axes.set_xticks(range(0, len(ticks), step), ticks[::step])
@@ -239,5 +214,5 @@ def _fill_cells(figure: Figure, axes: Axes, shown: Map, looks: Mapping[str, Look
         if text:
             colour = looks[shown.strategies[shown.winners[row, column]]].colour
             box_of_text = {"facecolor": colour, "linewidth": 0, "pad": 1}
-            style: dict[str, Any] = {"color": choose_ink(colour), "bbox": box_of_text}
+            style: Any = {"color": choose_ink(colour), "bbox": box_of_text}
             axes.text(column, row, "\n".join(text), ha="center", va="center", **style)

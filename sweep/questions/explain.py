@@ -23,12 +23,10 @@ from paradl.sweep.answers.types.prediction import (
 )
 from paradl.sweep.boundaries.fits import find_smallest_group
 from paradl.sweep.configurations.layout_cells import find_cell
-from paradl.sweep.explanation.facts import WorkFacts
-from paradl.sweep.explanation.formulas import describe_largest
+from paradl.sweep.explanation.formulas import WorkFacts, describe_largest
 from paradl.sweep.explanation.kinds import find_facts
-from paradl.sweep.explanation.launch import describe_launch
+from paradl.sweep.explanation.launch import LayoutRun, describe_launch
 from paradl.sweep.explanation.launch_lines import write_launch
-from paradl.sweep.explanation.launch_run import LayoutRun
 from paradl.sweep.explanation.layout_changes import list_changes
 from paradl.sweep.explanation.symbols import list_symbols
 from paradl.sweep.questions.predict import choose_case, describe_case

@@ -8,4 +8,4 @@ from paradl.sweep.errors import expect_libraries
 
 def expect_report_libraries() -> None:
     """RunError: libraries that come with an extra of paradl are not installed."""
-    expect_libraries("reports", ("altair", "matplotlib", "vl_convert"), "report")
+    expect_libraries("reports", ("matplotlib", "vl_convert"), "report")

@@ -12,12 +12,7 @@ from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import Goal, Price
 from paradl.sweep.cells.selection import Selection, locate_row, write_value
 from paradl.sweep.cells.source import Source, open_source, open_space
-from paradl.sweep.cells.space import (
-    Space,
-    list_given,
-    list_row_values,
-    look_up_capacity,
-)
+from paradl.sweep.cells.space import Space, list_given, list_row_values, look_up_capacity
 from paradl.sweep.errors import NothingFeasibleError
 from paradl.sweep.plots.looks import name_part
 from paradl.sweep.questions.best.question import rank_strategies
@@ -26,12 +21,7 @@ from paradl.sweep.questions.limits import list_limits
 from paradl.sweep.questions.sensitivity import list_sensitivities
 from paradl.sweep.report.points import list_points
 from paradl.sweep.report.report import Report
-from paradl.sweep.text.names import (
-    ROWS_OF_LAYOUTS,
-    name_cell,
-    write_reasons,
-    write_stop,
-)
+from paradl.sweep.text.names import ROWS_OF_LAYOUTS, name_cell, write_reasons, write_stop
 from paradl.sweep.text.sentences import GOALS, Asked, describe_best
 
 if TYPE_CHECKING:

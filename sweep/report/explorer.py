@@ -22,7 +22,6 @@ from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import parse_quantity
-from paradl.sweep.cells.reader import Reader
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.configurations.row_cases import read_value
@@ -68,8 +67,7 @@ class Explorer:
         self.token = secrets.token_urlsafe(16)
         self.threads = ThreadPoolExecutor(THREADS)
         # Of this explorer: a decorated method would share one cache, which keeps all of them alive.
-        self.rank = lru_cache(RECENT)(self._rank)
-        self.add_details = lru_cache(RECENT)(self._add_details)
+        self.collect = lru_cache(2 * RECENT)(self._collect)
 
     @cached_property
     def page(self) -> str:
@@ -84,7 +82,7 @@ class Explorer:
         )
         opening = find_opening([{**row} for row in best], "epoch_time")
         place = tuple((name, opening[name]) for name in self.places)
-        report = self.add_details(place, ())
+        report = self.collect("details", place, ())
         report = replace(report, selectors=self.places, title="How to train at scale")
         return render_page(report, self.command, Live(self.token, list(self.sliders)))
 
@@ -104,22 +102,21 @@ class Explorer:
                     values[name][space.grid.labels["system"][position]] = read_value(case, name)
         return values
 
-    def _open(self, place: Place, moved: Place) -> tuple[Reader, Selection]:
-        """Open a place; moved: parameters of the machine with other values."""
+    def _collect(self, what: str, place: Place, moved: Place) -> Report:
+        """Collect the ranking and the curves of a place (`rows`), or all of it (`details`).
+
+        moved: parameters of the machine with other values.
+        """
+        selection: Selection = {**self.selection, **{name: [value] for name, value in place}}
+        reader = self.reader
         if moved:
-            return open_source(self._move(place, moved)), {}
-        return self.reader, {**self.selection, **{name: [value] for name, value in place}}
+            reader, selection = open_source(self._move(place, moved)), {}
+        if what == "rows":
+            return rank_places(reader, selection, self.max_global_batch)
+        ranked = self.collect("rows", place, moved)
+        return add_details(ranked, reader, selection, self.max_global_batch)
 
-    def _rank(self, place: Place, moved: Place) -> Report:
-        """Collect the ranking and the curves of a place."""
-        return rank_places(*self._open(place, moved), self.max_global_batch)
-
-    def _add_details(self, place: Place, moved: Place) -> Report:
-        """Collect all rows of a place."""
-        reader, selection = self._open(place, moved)
-        return add_details(self.rank(place, moved), reader, selection, self.max_global_batch)
-
-    def explain(self, cell: Place, moved: Place) -> dict[str, Any]:
+    def explain(self, cell: Place, moved: Place) -> dict[str, object]:
         """Explain one configuration: its bottleneck, and the formula of each term.
 
         InputError: a label or an axis of it is missing.
@@ -176,8 +173,7 @@ class Explorer:
         )
         if what == "explain":
             return write_json(self.explain(place, factors))
-        rows = self.rank if what == "rows" else self.add_details
-        return write_json(pack_tables(rows(place, factors)))
+        return write_json(pack_tables(self.collect(what, place, factors)))
 
 
 class Page(RequestHandler):

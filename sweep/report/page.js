@@ -270,6 +270,7 @@ function writeCells(rows) {
 async function draw(chart, rows, height, signals) {
   const element = document.getElementById(chart.name);
   const spec = { ...structuredClone(chart.spec), height, datasets: { rows: structuredClone(rows) } };
+  spec.description = `${chart.title}. ${chart.meaning}`;
   for (const param of spec.params) param.value = signals[param.name];
   const width = element.clientWidth;
   const labels = Math.min(LABEL, Math.max(40, ...rows.map((row) => measure(row[chart.bands] ?? ""))));

@@ -1,7 +1,7 @@
 """Points of a report's curves: the cells at each PE count, and the fastest choice among them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from paradl.sweep.cells.space import thin_axis
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import find_allowed, name_limits
 from paradl.sweep.plots.slices import take_fastest
-from paradl.sweep.questions.pareto import find_knee
+from paradl.sweep.questions.pareto import find_knee, merge_fronts
 from paradl.sweep.report.narrow import read_curves
 from paradl.sweep.text.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
 
@@ -76,71 +76,50 @@ def list_points(
 def _make_points(
     grid: Grid, cells: "xr.Dataset", outer: list[str], shown: Mapping[str, Floats]
 ) -> Iterator[Row]:
-    """Make a row of each allowed cell with values to be shown, and one of each best choice.
+    """Make a row of each best choice, and one of each allowed cell with values to be shown.
 
     Where no choice is allowed, the row of the best one has the reasons.
     """
-    dims = (*outer, *shown)
-    cells = cells.assign(time=Paradl(cells).epoch_time).transpose(*dims, ...)
-    labels = {
-        dim: [str(value) if dim in LABELS else float(value) for value in cells[dim].values]
-        for dim in dims
-    }
-    time, limit = cells["time"].values.astype(float), cells["limit"].values
+    dims = [*outer, *shown]
     # What names a configuration, beside its place: the group of `best`, the row of a layout.
-    named = {
-        name: cells[name].broadcast_like(cells["limit"]).transpose(*dims).values
-        for name in (*CHOSEN.values(), ROWS_OF_LAYOUTS)
-        if name in cells
-    }
-    memory = cells["memory"].transpose(*dims).values
-    time = np.where(find_allowed(limit) & np.isfinite(time), time, np.inf)
-    kept = np.ones(time.shape[len(outer) :], bool)
-    for axis, (name, wanted) in enumerate(shown.items()):
-        is_wanted = np.isin(cells[name].values, wanted)
-        kept &= is_wanted.reshape([-1 if other == axis else 1 for other in range(len(shown))])
-    for at in np.ndindex(time.shape[: len(outer)]):
-        place: Row = {dim: labels[dim][position] for dim, position in zip(outer, at, strict=True)}
-        fastest = np.unravel_index(time[at].argmin(), kept.shape)
-        # Without further axes the best choice is the only one.
-        others = map(tuple, np.argwhere(kept & np.isfinite(time[at]))) if shown else ()
-        for choice in (fastest, *others):
-            cell = (*at, *choice)
-            values: Row = {
-                name: labels[name][position] for name, position in zip(shown, choice, strict=True)
-            }
-            chosen = {name: float(array[cell]) for name, array in named.items()}
-            text = ", ".join(f"{name} {value:g}" for name, value in values.items())
-            layout = {name: chosen[name] for name in (ROWS_OF_LAYOUTS,) if name in chosen}
-            row = place | values | layout
-            yield {
-                **row,
-                "name": "" if time[cell] == np.inf else name_cell(grid, row, chosen),
-                # The same cell comes twice: as the best choice, and under its own name.
-                "choice": BEST if choice is fastest else text,
-                **_measure(float(time[cell]), float(memory[cell]), place["pe"], int(limit[cell])),
-            }
-
-
-def _measure(time: float, memory: float, pe: float, limit: int) -> Row:
-    """Time [s], memory [B] and PE-hours of a cell; None, and the reasons, where it is forbidden."""
-    if not np.isfinite(time):
-        reason = write_reasons(name_limits(limit))
-        return {"time": None, "memory": None, "pe_hours": None, "reason": reason}
-    return {"time": time, "memory": memory, "pe_hours": time * pe / HOUR, "reason": ""}
+    named = [name for name in (*CHOSEN.values(), ROWS_OF_LAYOUTS) if name in cells]
+    cells = cells.assign(time=Paradl(cells).epoch_time)[["time", "memory", "limit", *named]]
+    table = cells.to_dataframe(dim_order=dims).reset_index()
+    numbers = [name for name in (*dims, "time", "memory", *named) if name not in LABELS]
+    table[numbers] = table[numbers].astype(float)
+    allowed = find_allowed(table["limit"].to_numpy()) & np.isfinite(table["time"])
+    table["time"] = table["time"].where(allowed, np.inf)
+    best = table.loc[table.groupby(outer, sort=False)["time"].idxmin()]
+    # Without further axes the best choice is the only one.
+    kept = allowed & bool(shown)
+    for name, wanted in shown.items():
+        kept = kept & table[name].isin(wanted)
+    # The same cell comes twice: as the best choice, and under its own name.
+    for source, is_best in ((best, True), (table[kept], False)):
+        for cell in source.to_dict("records"):
+            row = {name: cell[name] for name in (*dims, *named) if name not in CHOSEN.values()}
+            time, pe = cell["time"], cell["pe"]
+            text = ", ".join(f"{name} {cell[name]:g}" for name in shown)
+            row |= {"choice": BEST if is_best else text, "name": "", "reason": ""}
+            row |= {"time": None, "memory": None, "pe_hours": None}
+            if np.isfinite(time):
+                chosen = {name: cell[name] for name in named}
+                row["name"] = name_cell(grid, row, chosen)
+                row |= {"time": time, "memory": cell["memory"], "pe_hours": time * pe / HOUR}
+            else:
+                row["reason"] = write_reasons(name_limits(cell["limit"]))
+            yield row
 
 
 def _mark_fronts(points: list[Row], places: list[str]) -> None:
     """Mark the points of each place that no other beats in both time and PE-hours, and the knee."""
-    fronts: dict[tuple[Any, ...], list[Row]] = {}
-    feasible = [point for point in points if point["choice"] == BEST and point["time"]]
-    # The fastest come first, so that a point is in the front if it is cheaper than all before it.
-    for point in sorted(feasible, key=lambda point: (point["time"], point["pe_hours"])):
-        front = fronts.setdefault(tuple(point[name] for name in places), [])
-        if not front or point["pe_hours"] < front[-1]["pe_hours"]:
-            front.append(point)
-    for front in fronts.values():
-        for point in front:
-            point["front"] = "front"
-        times, hours = ([point[name] for point in front] for name in ("time", "pe_hours"))
-        front[find_knee(times, hours)]["front"] = "knee"
+    best = [point for point in points if point["choice"] == BEST and point["time"]]
+    for place in {tuple(point[name] for name in places) for point in best}:
+        mine = [point for point in best if tuple(point[name] for name in places) == place]
+        times, hours = (np.array([row[name] for row in mine]) for name in ("time", "pe_hours"))
+        front = merge_fronts(None, {"time": times, "cost": hours, "at": np.arange(len(mine))})
+        for at in front["at"]:
+            mine[at]["front"] = "front"
+        mine[front["at"][find_knee(front["time"].tolist(), front["cost"].tolist())]]["front"] = (
+            "knee"
+        )

@@ -131,7 +131,7 @@ def write_report(
     True
     """
     expect_report_libraries()
-    from paradl.sweep.report.page import write_page  # late: it needs altair
+    from paradl.sweep.report.page import write_page  # late: it needs matplotlib
 
     selection = join_selection(selection, axes)
     expect_ending(Path(path), PAGES)

@@ -171,15 +171,6 @@ class Launch(Processes):
     global_batch: Annotated[float, "samples of an iteration"]
 
 
-class PartRow(TypedDict):
-    """A part of a layout's memory, with its formula."""
-
-    part: Annotated[str, "its name"]
-    memory: Annotated[Bytes, "memory of the fullest PE"]
-    formula: Annotated[str, "what it is, in words"]
-    numbers: Annotated[str, "the same in numbers [B]"]
-
-
 class ChangeRow(TypedDict):
     """A layout near another one, with its memory."""
 

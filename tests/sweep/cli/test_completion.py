@@ -2,7 +2,7 @@
 
 import pytest
 
-from paradl.sweep.cli.options import complete_entries, complete_strategies
+from paradl.sweep.cli.options import complete_names
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,8 @@ def test_shells_complete_commands_and_names(line, word, cli, monkeypatch):
 
 
 def test_names_are_completed_in_lists():
-    assert complete_entries("model")("vgg16,resnet5") == ["vgg16,resnet50"]
-    assert "abci" in complete_entries("system")("")
-    assert complete_entries("dataset")("nothing") == []
-    assert complete_strategies("data+sp") == ["data+spatial"]
-    assert complete_strategies("data,fil") == ["data,filter"]
+    assert complete_names("model")("vgg16,resnet5") == ["vgg16,resnet50"]
+    assert "abci" in complete_names("system")("")
+    assert complete_names("dataset")("nothing") == []
+    assert complete_names("strategy")("data+sp") == ["data+spatial"]
+    assert complete_names("strategy")("data,fil") == ["data,filter"]

@@ -9,9 +9,8 @@ import paradl
 from paradl.kernels.names.flags import FORBIDS
 from paradl.sweep.cube import store
 from paradl.sweep.cube.store import open_cube
-from paradl.sweep.plots.breakdown import describe_breakdown
-from paradl.sweep.plots.memory import describe_memory
 from paradl.sweep.plots.scaling import describe_scaling
+from paradl.sweep.plots.stacks import describe_breakdown, describe_memory
 
 
 def test_against_brute_force(mixed):
@@ -250,10 +249,9 @@ def test_an_epoch_is_at_least_one_iteration(oracle):
     assert "marks" not in paradl.limits(cells, selection={"pe": 1})
     (curve,) = describe_scaling(cells).curves
     assert curve.beyond.tolist() == [False, True]
-    assert describe_memory(cells).beyond == ("p = 1,024",)
-    breakdown = describe_breakdown(cells).beyond
-    assert breakdown is not None
-    assert breakdown.tolist() == [False, True]
+    beyond = "global batch larger than the data set"
+    assert f"{beyond}: p = 1,024" in describe_memory(cells).notes
+    assert f"{beyond} from 1,024" in describe_breakdown(cells).notes
     # By data parallelism a PE computes as long for its own 300 samples, wherever they count.
     alone = one["comp_time"] / (50_000 / 300)
     assert row["comp_time"] == pytest.approx(alone, rel=1e-6)
