@@ -5,7 +5,7 @@ cube. A line has the PE counts at one model, data set, system, strategy and othe
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -137,21 +137,9 @@ class Lines:
 
     def list_columns(self) -> Table:
         """The summary as a table with one row for each line that can exist."""
-        # nonzero is in C order, so the rows of a strategy are adjacent, as `split_groups` needs.
         at = np.nonzero(self.arrays["forbidden_by"] != Limit.INCOMPATIBLE)
         places = zip(self.coordinates.items(), at, strict=True)
         return {
             **{axis: values[position] for (axis, values), position in places},
             **{name: values[at] for name, values in self.arrays.items()},
         }
-
-
-def split_groups(columns: Table, keys: Sequence[str]) -> Iterator[Table]:
-    """Yield the runs of adjacent rows with equal values of `keys`, from top to bottom."""
-    rows = len(columns[keys[0]])
-    if not rows:
-        return
-    changes = [columns[key][1:] != columns[key][:-1] for key in keys]
-    starts = np.flatnonzero(np.any(changes, axis=0)) + 1
-    for first, last in zip([0, *starts], [*starts, rows], strict=True):
-        yield {name: values[first:last] for name, values in columns.items()}

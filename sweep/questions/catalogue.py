@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import cast
 
 from paradl.grids.entries.datasets import Dataset
-from paradl.grids.entries.names import list_names
+from paradl.grids.entries.names import Kind, list_names
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.entries.strategy_names import LIMIT, MEANING
@@ -29,6 +29,10 @@ from paradl.sweep.answers.types.catalogue import (
 HERE = Path()
 
 
+def _list_references(kind: Kind, reference: str | None) -> tuple[str, ...]:
+    return list_names(kind) if reference is None else (reference,)
+
+
 def list_models(reference: str | None = None) -> list[ModelRow]:
     """List one network, or all of the catalogue, with parameters and multiply-accumulates.
 
@@ -39,8 +43,7 @@ def list_models(reference: str | None = None) -> list[ModelRow]:
     >>> round(model["parameters"] / 1e9, 2), model["layers"]
     (6.74, 548)
     """
-    references = list_names("model") if reference is None else (reference,)
-    return [_describe_model(name) for name in references]
+    return [_describe_model(name) for name in _list_references("model", reference)]
 
 
 def _describe_model(reference: str) -> ModelRow:
@@ -81,8 +84,7 @@ def list_datasets(reference: str | None = None) -> list[DatasetRow]:
     >>> paradl.datasets("imagenet").loc[0, ["samples", "shape"]].to_list()
     [1281167, '3x224x224']
     """
-    references = list_names("dataset") if reference is None else (reference,)
-    datasets = [find("dataset", name, HERE) for name in references]
+    datasets = [find("dataset", name, HERE) for name in _list_references("dataset", reference)]
     return [
         {
             "dataset": dataset.name,
@@ -107,7 +109,6 @@ def list_systems(reference: str | None = None) -> list[SystemRow]:
     >>> paradl.systems("dgx-h100").loc[0, ["pe", "pes_per_node"]].to_list()
     ['H100 SXM5 80 GB', 8]
     """
-    references = list_names("system") if reference is None else (reference,)
     return [
         {
             "system": system.name,
@@ -122,7 +123,7 @@ def list_systems(reference: str | None = None) -> list[SystemRow]:
             "levels": [cast(LevelRow, level.model_dump()) for level in system.levels],
             "source": "; ".join(system.source),
         }
-        for system in map(find_system, references)
+        for system in map(find_system, _list_references("system", reference))
     ]
 
 

@@ -178,29 +178,30 @@ def _print_calibration(calibration: CalibrationFile, parameters: list[Row]) -> N
         print_table(parameters, "Parameters: value and spread of its logarithm", "csv")
 
 
+# Columns of a calibration's parameters.
+COLUMNS = ("parameter", "unit", "value", "spread", "prior", "prior_spread", "from", "meaning")
+Line = tuple[str, str, float, float | None, float, float, str | None, str]
+
+
 def _list_parameters(calibration: CalibrationFile, system: System) -> list[Row]:
     """Make a line per parameter: fitted value, prior, and which of the two determined it."""
+    lines: list[Line] = []
     priors = list_priors(calibration.precision, calibration.software)
-    rows: list[Row] = [
-        {
-            "parameter": name,
-            "unit": priors[name].row.unit,
-            "value": fit.value,
-            "spread": fit.spread,
-            "prior": priors[name].median,
-            "prior_spread": priors[name].spread,
-            "from": _name_origin(fit.determined),
-            "meaning": priors[name].row.meaning,
-        }
-        for name, fit in calibration.parameters.items()
-    ]
-    if calibration.layouts:
-        rows.append(_describe_layouts(calibration.layouts, calibration.software))
-        rows += _list_moves(calibration.layouts, system)
-    return rows
+    for name, fit in calibration.parameters.items():
+        prior, origin = priors[name], _name_origin(fit.determined)
+        numbers = fit.value, fit.spread, prior.median, prior.spread
+        lines.append((name, prior.row.unit, *numbers, origin, prior.row.meaning))
+    if layouts := calibration.layouts:
+        is_known = calibration.software != UNKNOWN
+        expected, spread = find_prior_spread(is_known), find_factor_spread(layouts, is_known)
+        origin = _name_origin(spread < DETERMINED * expected)
+        meaning = "times of transformers' layouts over those by rates of any machine"
+        lines.append(("layouts", "1", layouts.factor, spread, 1.0, expected, origin, meaning))
+        lines += _list_moves(layouts, system)
+    return [dict(zip(COLUMNS, line, strict=True)) for line in lines]
 
 
-def _list_moves(layouts: LayoutTime, system: System) -> list[Row]:
+def _list_moves(layouts: LayoutTime, system: System) -> list[Line]:
     """Make a line per parameter of layouts that moved by NOTICED or more, the furthest first.
 
     It has no spread of its own: intervals of layouts are as wide as the runs scatter.
@@ -208,37 +209,13 @@ def _list_moves(layouts: LayoutTime, system: System) -> list[Row]:
     machine = Machine(system)
     prior, moved = machine.expected, machine.move_priors(layouts).expected
     moves = {name: abs(math.log(moved[name] / prior[name])) for name in layouts.parameters}
-    spreads = list_spreads(system, [*moves])
-    return [
-        {
-            "parameter": f"{name} of layouts",
-            "unit": PARAMETERS[name].unit,
-            "value": moved[name],
-            "spread": None,
-            "prior": prior[name],
-            "prior_spread": spreads[name],
-            "from": None,
-            "meaning": PARAMETERS[name].meaning,
-        }
-        for name in sorted(moves, key=moves.__getitem__, reverse=True)
-        if moves[name] >= NOTICED
-    ]
-
-
-def _describe_layouts(layouts: LayoutTime, software: str) -> Row:
-    """Make the line of the factor on layouts' times."""
-    is_known = software != UNKNOWN
-    prior, spread = find_prior_spread(is_known), find_factor_spread(layouts, is_known)
-    return {
-        "parameter": "layouts",
-        "unit": "1",
-        "value": layouts.factor,
-        "spread": spread,
-        "prior": 1.0,
-        "prior_spread": prior,
-        "from": _name_origin(spread < DETERMINED * prior),
-        "meaning": "times of transformers' layouts over those by rates of any machine",
-    }
+    spreads, lines = list_spreads(system, [*moves]), list[Line]()
+    for name in sorted(moves, key=moves.__getitem__, reverse=True):
+        if moves[name] >= NOTICED:
+            numbers = moved[name], None, prior[name], spreads[name]
+            row = PARAMETERS[name]
+            lines.append((f"{name} of layouts", row.unit, *numbers, None, row.meaning))
+    return lines
 
 
 def _name_origin(determined: bool) -> str:

@@ -17,7 +17,7 @@ from paradl.kernels.names.flags import FORBIDS, TOO_SLOW, Limit
 from paradl.kernels.names.statistics import BEST, COUNT, Objective
 from paradl.sweep.answers.objectives import Aim
 from paradl.sweep.answers.reasons import rank_limits, rank_reasons
-from paradl.sweep.cells.parts import Part, Table, split_groups
+from paradl.sweep.cells.parts import Lines, Part
 from paradl.sweep.cells.reader import CHOSEN
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source, open_source
@@ -95,48 +95,46 @@ def pick_strategies(
     reader, chosen = open_source(source), selection or {}
     if deadline is None and aim.summarised and reader.has_lines(chosen, max_global_batch):
         lines = reader.summarise(chosen, objective=aim.summarised)
-        others = list(lines.coordinates)[len(LABELS) :]
-        given = list_given(reader.grid, others)
-        for columns in split_groups(lines.list_columns(), LABELS):
-            # A strategy's lines, for each combination of values of the given axes.
-            keys = [columns[name] for name in reversed(given)]
-            order = np.lexsort(keys) if keys else slice(None)  # stable
-            ordered = {name: values[order] for name, values in columns.items()}
-            for lines_of_place in split_groups(ordered, given or LABELS):
-                yield _pick_line(lines_of_place, others, given, aim.summarised)
+        yield from _pick_lines(reader.grid, lines, aim.summarised)
         return
     trains = partial(aim.trains, reader.grid)
     parts = reader.read_strategies(chosen, max_global_batch, trains)
     yield from (pick for part in parts for pick in _pick_cells(reader.grid, part, aim, deadline))
 
 
-def _pick_line(lines: Table, others: list[str], given: list[str], objective: Objective) -> Pick:
-    """Pick the best of one strategy's lines."""
-    names = BEST[objective]
-    times = lines[names["time"]]
-    feasible = not np.isnan(times).all()
-    # nanargmin raises if all are NaN; the first line then provides the labels.
-    fastest = int(np.nanargmin(times)) if feasible else 0
-    chosen = {name: values[fastest] for name, values in lines.items()}
-    labels = name_labels(*(chosen[label] for label in LABELS))
-    axes = {"pe": chosen[names["pe"]], **{axis: chosen[axis] for axis in others}}
-    best = {field: float(chosen[name]) for field, name in names.items()}
-    if not feasible:
-        place = {name: axes[name].item() for name in given}
-        # None: the store is older than the flag.
-        counts = {name: lines.get(f"{COUNT}{name}") for name in name_limits(FORBIDS)}
-        known = {name: int(count.sum()) for name, count in counts.items() if count is not None}
-        return labels, Nothing(dict.fromkeys(axes) | place, rank_reasons(known))
-    # The summary keeps the time to the target, and not that of an epoch.
-    trains = objective == "train_time"
-    epoch = best["time"] / best["epochs"] if trains else best["time"]
-    communication = epoch - best["comp_time"]
-    if trains and communication < ROUNDING * epoch:
-        communication = 0.0  # one PE does not communicate; a rounding error may be negative
-    epochs = best["epochs"] if trains else None
-    return labels, PickedCell(
-        write_cell(axes), best["comp_time"], communication, best["memory"], epochs
-    )
+def _pick_lines(grid: Grid, lines: Lines, objective: Objective) -> Iterator[Pick]:
+    """Yield the picks from a summary: the best of the lines of PE counts."""
+    names, trains = BEST[objective], objective == "train_time"
+    others = {dim: values for dim, values in lines.coordinates.items() if dim not in LABELS}
+    given = list_given(grid, others)
+    for at in np.ndindex(*(len(lines.coordinates[dim]) for dim in LABELS)):
+        if (lines.arrays["forbidden_by"][at] == Limit.INCOMPATIBLE).all():  # samples do not fit
+            continue
+        labels = name_labels(
+            *(lines.coordinates[dim][n] for dim, n in zip(LABELS, at, strict=True))
+        )
+        for place in _list_places(others, given):
+            values = {axis: others[axis][part] for axis, part in zip(others, place, strict=True)}
+            line = {name: array[at][place] for name, array in lines.arrays.items()}
+            times = line[names["time"]]
+            if np.isnan(times).all():
+                # None: the store is older than the flag.
+                counts = {name: line.get(f"{COUNT}{name}") for name in name_limits(FORBIDS)}
+                known = {name: int(n.sum()) for name, n in counts.items() if n is not None}
+                fixed = {axis: values[axis][0].item() for axis in given}
+                yield labels, Nothing(dict.fromkeys(("pe", *others)) | fixed, rank_reasons(known))
+                continue
+            fastest = np.unravel_index(int(np.nanargmin(times)), times.shape)
+            best = {field: float(line[name][fastest]) for field, name in names.items()}
+            # The summary keeps the time to the target, and not that of an epoch.
+            epoch = best["time"] / best["epochs"] if trains else best["time"]
+            communication = epoch - best["comp_time"]
+            if trains and communication < ROUNDING * epoch:
+                communication = 0.0  # one PE does not communicate; a rounding error may be negative
+            cell = {"pe": best["pe"], **take_cell(values, map(int, fastest))}
+            epochs = best["epochs"] if trains else None
+            compute, memory = best["comp_time"], best["memory"]
+            yield labels, PickedCell(write_cell(cell), compute, communication, memory, epochs)
 
 
 def _pick_cells(grid: Grid, part: Part, aim: Aim, deadline: "Deadline | None") -> Iterator[Pick]:
