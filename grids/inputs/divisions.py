@@ -26,12 +26,7 @@ FEW = 64
 
 
 def find_divisions(
-    layout: Layout,
-    layers: int,
-    placed: PlacedGroups,
-    run: Run,
-    segments: Floats,
-    leading: int,
+    layout: Layout, layers: int, placed: PlacedGroups, run: Run, segments: Floats, leading: int
 ) -> tuple[dict[str, Floats], Floats, Integers]:
     """Return distinct degrees by parallelism, their segments, and each cell's position in them."""
     columns = {

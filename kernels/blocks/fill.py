@@ -46,12 +46,7 @@ def _has_few_cells(*_: object, shape: tuple[int, ...]) -> bool:
 
 @compiled("shape", donated=("buffers",), few=_has_few_cells)
 def fill_buffers(
-    buffers: Buffers,
-    place: Cells,
-    case: Case,
-    enough: Cells,
-    *,
-    shape: tuple[int, ...],
+    buffers: Buffers, place: Cells, case: Case, enough: Cells, *, shape: tuple[int, ...]
 ) -> tuple[Buffers, Array]:
     """Return the buffers [places, cells] with a case's outputs at `place`, and its summary's table.
 

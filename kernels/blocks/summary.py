@@ -7,12 +7,22 @@ Each statistic is one reduction over cells in the cache, except for those of tim
 most expensive and go row by row.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import jax
 
-from paradl.kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits, in_numpy, on_gpu, xp
+from paradl.kernels.arrays import (
+    LIMITS,
+    AnyArray,
+    Cells,
+    Flags,
+    Limits,
+    in_numpy,
+    on_gpu,
+    pytree,
+    xp,
+)
 from paradl.kernels.names.flags import FORBIDS, STOPS, Limit
 from paradl.kernels.names.statistics import BEST, COUNTS, STATISTICS, Objective
 
@@ -34,8 +44,7 @@ STEPS = 8
 Race = tuple[AnyArray, AnyArray, AnyArray]
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Line:
     """Answers for ascending PE counts `p`, along the first dimension of the cells.
 
@@ -70,8 +79,7 @@ class Line:
         return xp.asarray(self.comp_time + self.comm_time, xp.float32)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Best:
     """The feasible PE count of the least time, of each slice; 0 if there is none.
 
@@ -87,8 +95,7 @@ class Best:
     efficient_pe: Cells
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Summary:
     """Summary of each slice across a line; PE counts are 0 if there is none.
 

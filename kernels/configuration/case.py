@@ -5,14 +5,14 @@ size 1 there (`kernels.arrays`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, reduce
+from dataclasses import field, replace
+from functools import cached_property, reduce
 from operator import mul
 from typing import Protocol, runtime_checkable
 
 import jax
 
-from paradl.kernels.arrays import AnyArray, Cells, PerStage, xp
+from paradl.kernels.arrays import STATIC, AnyArray, Cells, PerStage, pytree, xp
 from paradl.kernels.configuration.convergence import Curve, Law, follow_curve, spread_epochs
 from paradl.kernels.configuration.run import Run
 from paradl.kernels.machine.device import PE
@@ -29,8 +29,7 @@ jax.tree_util.register_dataclass(Curve)
 jax.tree_util.register_dataclass(Law)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class EpochLaw:
     """Epochs by global batch. converges_to: largest B that reaches the target."""
 
@@ -49,8 +48,7 @@ class EpochLaw:
         return spread
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Uncertainty:
     """Draws of parameters, and spreads of logarithms of times.
 
@@ -88,17 +86,7 @@ class AnyWork(Protocol):
         ...
 
 
-@partial(
-    jax.tree_util.register_dataclass,
-    # A field that is None is no array: programs with and without it are compiled separately.
-    data_fields=(
-        *("work", "bounds", "run", "network", "pe", "software"),
-        *("uncertainty", "training", "layer_slopes"),
-    ),
-    # These choose formulas, and so are fixed when a program is compiled.
-    meta_fields=("options", "choices"),
-)
-@dataclass(frozen=True)
+@pytree
 class Case:
     """Work of the layers in a group, with the run, the machine and the formulas to use.
 
@@ -116,8 +104,8 @@ class Case:
     uncertainty: Uncertainty | None = None
     training: EpochLaw | None = None
     software: Software = field(default_factory=Software)
-    options: Options = field(default_factory=Options)
-    choices: tuple[str, ...] = ()
+    options: Options = field(default_factory=Options, metadata=STATIC)
+    choices: tuple[str, ...] = field(default=(), metadata=STATIC)
     layer_slopes: Mapping[str, Mapping[str, AnyArray]] = field(default_factory=dict)
 
     def find_ring(self, name: str) -> Ring:
@@ -208,8 +196,7 @@ class Case:
         return self.work
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Points:
     """Cases in one dimension: rows of a table, or points taken from one.
 

@@ -6,14 +6,13 @@ per epoch; I = max(D/B, 1) iterations; delta bytes per item; gamma memory reuse;
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, make_dataclass, replace
-from functools import partial
+from dataclasses import field, make_dataclass, replace
 from typing import Any
 
 import jax
 
 from paradl.kernels import batches
-from paradl.kernels.arrays import Cells, xp
+from paradl.kernels.arrays import STATIC, Cells, pytree, xp
 from paradl.kernels.batches import Scaling
 from paradl.kernels.machine.device import count_pes
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
@@ -21,28 +20,7 @@ from paradl.kernels.names.terms import NOTHING, TERMS, Terms, list_terms
 from paradl.kernels.options import Options, Rounding
 
 
-@partial(
-    jax.tree_util.register_dataclass,
-    data_fields=(
-        "p",
-        "replicas",
-        "degrees",
-        "spec_batch",
-        "samples",
-        "segments",
-        "delta",
-        "gamma",
-        "phi",
-        "gradient_delta",
-        "accumulate",
-        "largest_batch",
-        "sharded",
-        "shards",
-    ),
-    # This chooses a formula, and so is fixed when a program is compiled.
-    meta_fields=("scaling",),
-)
-@dataclass(frozen=True)
+@pytree
 class Run:
     """One configuration per cell.
 
@@ -68,7 +46,7 @@ class Run:
     largest_batch: Cells | None = None
     sharded: Cells | None = None
     shards: Cells | None = None
-    scaling: Scaling = "weak"
+    scaling: Scaling = field(default="weak", metadata=STATIC)
 
     @property
     def group(self) -> Cells:
@@ -121,8 +99,7 @@ BlockTerms: Any = jax.tree_util.register_dataclass(
 )
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Times:
     """Seconds of each term, and their sums.
 
@@ -155,8 +132,7 @@ def accumulate_passes(terms: Terms, run: Run) -> Terms:
     # NOTHING stays as it is: as a product it would be computed in every cell.
     repeated = {name: getattr(terms, name) for name, term in TERMS.items() if not term.once}
     return replace(
-        terms,
-        **{name: run.accumulate * s for name, s in repeated.items() if s is not NOTHING},
+        terms, **{name: run.accumulate * s for name, s in repeated.items() if s is not NOTHING}
     )
 
 
@@ -164,9 +140,7 @@ def wait_for_input(times: Times, feed: Cells) -> Times:
     """Extend an iteration until its hosts have supplied the samples, after `feed` seconds."""
     wait = xp.maximum(feed - (times.compute + times.communication), 0.0)
     return replace(
-        times,
-        terms=replace(times.terms, input_wait=wait),
-        iterated=times.iterated + wait,
+        times, terms=replace(times.terms, input_wait=wait), iterated=times.iterated + wait
     )
 
 

@@ -2,17 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 from operator import mul
 
-import jax
-
-from paradl.kernels.arrays import Cells
+from paradl.kernels.arrays import Cells, pytree
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class PE:
     """A processing element; the defaults are those of Table III.
 

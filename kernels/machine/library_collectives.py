@@ -10,12 +10,10 @@ where an oracle lacks it. Once more, independently: tests/helpers/reference_netw
 Test: tests/kernels/test_library_collectives.py.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
-import jax
-
-from paradl.kernels.arrays import Cells, Flags, xp
+from paradl.kernels.arrays import Cells, Flags, pytree, xp
 from paradl.kernels.machine.network import (
     Link,
     Network,
@@ -28,8 +26,7 @@ from paradl.kernels.machine.network import (
 from paradl.kernels.options import Algorithm
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Cost:
     """Cost of a collective by one algorithm: `startup` [s per message], `beta` [s/B]."""
 
@@ -69,10 +66,7 @@ def limit_to_first(costs: Costs, limited: Flags | bool) -> Costs:
 
 
 def gather_costs(
-    network: Network,
-    ring: Ring,
-    algorithm: Algorithm,
-    collective: str = "all_gather",
+    network: Network, ring: Ring, algorithm: Algorithm, collective: str = "all_gather"
 ) -> Costs:
     """List costs of an all-gather or reduce-scatter of `m` bytes, gathered size.
 
@@ -114,11 +108,7 @@ def _reduce_as_measured(line: Network, ring: Ring) -> Cost:
 
 
 def time_all_to_all(
-    network: Network,
-    ring: Ring,
-    m: Cells,
-    messages: Cells,
-    alike: float = 1.0,
+    network: Network, ring: Ring, m: Cells, messages: Cells, alike: float = 1.0
 ) -> Cells:
     """Compute seconds of `messages` all-to-alls of m bytes per PE in total.
 

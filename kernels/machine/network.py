@@ -13,13 +13,10 @@ f_j, flows that leave it at once; L links per node.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import jax
-
-from paradl.kernels.arrays import Cells, Flags, PerLevel, divides, xp
+from paradl.kernels.arrays import Cells, Flags, PerLevel, divides, pytree, xp
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Link:
     """Start-up `alpha` [s] and `beta` [s/B] of a flow's path."""
 
@@ -37,8 +34,7 @@ class Link:
 MeasuredLines = tuple[tuple[PerLevel, PerLevel], ...]
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Network:
     """Levels in ascending `span` [PEs], each with `latency` [s] and `bandwidth` [B/s].
 
@@ -93,8 +89,7 @@ def nodes(p: Cells, network: Network) -> Cells:
     return xp.maximum(p / network.pes_per_node, 1.0)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Ring:
     """Ring of `degree` PEs at `stride`, in a run on p PEs."""
 

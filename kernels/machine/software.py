@@ -5,11 +5,7 @@ docs/accuracy.md). They are shares of stated values, so that a faster link still
 that a data sheet does not state.
 """
 
-from dataclasses import dataclass
-
-import jax
-
-from paradl.kernels.arrays import Cells
+from paradl.kernels.arrays import Cells, pytree
 
 # [B] Messages through host memory slow down beyond this size. Chosen by hand from ABCI's runs, not
 # fitted: VGG16's gradients (528 MiB) and CosmoFlow's samples of 512^3 (2 GiB) exceed it, those of
@@ -17,8 +13,7 @@ from paradl.kernels.arrays import Cells
 LARGE_MESSAGE = 256 * 2.0**20
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Software:
     """Parameters of the machine oracle other than those of a PE; the defaults have no effect.
 

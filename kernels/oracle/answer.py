@@ -5,13 +5,13 @@ depends on; `evaluate` is closed-form and runs over all cells. Both are differen
 continuous parameter.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
 import jax
 
-from paradl.kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits, xp
+from paradl.kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits, pytree, xp
 from paradl.kernels.compiled import compiled, fetch
 from paradl.kernels.configuration.answers import Answer, Spread
 from paradl.kernels.configuration.case import Case
@@ -35,8 +35,7 @@ Tree = TypeVar("Tree")
 SAME = 1 + 1e-9
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Invariants:
     """Part of stage two that has few dimensions and is computed once, before the cells.
 

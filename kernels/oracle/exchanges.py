@@ -6,14 +6,11 @@ segments; omega, the share of compute time that hides communication.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any
 
-import jax
-
-from paradl.kernels.arrays import Cells, find_quantile, xp
+from paradl.kernels.arrays import Cells, find_quantile, pytree, xp
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.run import Run
 from paradl.kernels.machine.library_collectives import (
@@ -36,8 +33,7 @@ from paradl.kernels.work.group import GroupWork, count_exchanged
 PASSING = ("forward_backward", "pipeline_bubble", "pass_overhead", "launch_wait")
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Paths:
     """Costs of exchanges that do not depend on bytes; computed once, before the cells.
 

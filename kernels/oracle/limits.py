@@ -3,19 +3,14 @@
 ParaDL, Table III, column Number of PEs, and section 4.6.
 """
 
-from dataclasses import dataclass
-
-import jax
-
-from paradl.kernels.arrays import LIMITS, Cells, Flags, Limits, divides, is_whole, xp
+from paradl.kernels.arrays import LIMITS, Cells, Flags, Limits, divides, is_whole, pytree, xp
 from paradl.kernels.configuration.run import Run
 from paradl.kernels.machine.network import Network
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.work.group import Bounds
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class InvariantFlags:
     """Flags that do not depend on memory: of the group; of a batch, whole or in segments."""
 
@@ -45,11 +40,7 @@ def find_invariant_flags(
 
 
 def limits(
-    segmented: Cells,
-    invariant: InvariantFlags,
-    run: Run,
-    memory: Cells,
-    memory_capacity: Cells,
+    segmented: Cells, invariant: InvariantFlags, run: Run, memory: Cells, memory_capacity: Cells
 ) -> Limits:
     """Compute all flags of every cell; only GROUP_DOES_NOT_DIVIDE if the group does not divide p.
 

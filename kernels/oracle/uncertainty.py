@@ -7,12 +7,12 @@ another algorithm becomes the fastest.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import jax
 
-from paradl.kernels.arrays import AnyArray, Cells, Flags, in_numpy, repeat, take_item, xp
+from paradl.kernels.arrays import AnyArray, Cells, Flags, in_numpy, pytree, repeat, take_item, xp
 from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.answers import Spread
 from paradl.kernels.configuration.case import Case, Uncertainty
@@ -34,8 +34,7 @@ FEW_CELLS = 2**12
 NOTHING = 1e-30
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Errors:
     """Model errors as spreads of logarithms: of computing, of gradients' rings, of other exchanges.
 

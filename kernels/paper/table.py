@@ -1,14 +1,9 @@
 """What a case holds of its layers by Table III."""
 
-from dataclasses import dataclass
-
-import jax
-
-from paradl.kernels.arrays import Cells, PerMessage, PerStage
+from paradl.kernels.arrays import Cells, PerMessage, PerStage, pytree
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class TableWork:
     """Work of the busiest PE of a group.
 

@@ -5,12 +5,10 @@ output is not exchanged.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
-import jax
-
-from paradl.kernels.arrays import Cells, PerLayer, PerMessage, xp
+from paradl.kernels.arrays import Cells, PerLayer, PerMessage, pytree, xp
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.hosts import (
     count_staged,
@@ -40,8 +38,7 @@ CLASSES = 2
 BORDER = 1e-9
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Gathered:
     """Exchanges of a filter or channel group, by class of sizes.
 
@@ -57,8 +54,7 @@ class Gathered:
     logged: Cells
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class GatherPaths:
     """Costs by class of sizes of a group's gathers, and of reductions that are no two gathers."""
 

@@ -6,13 +6,11 @@ section 2.2; schedules: `kernels.work.schedules`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
-import jax
 import numpy as np
 
-from paradl.kernels.arrays import Cells, PerLayer, PerStage, xp
+from paradl.kernels.arrays import Cells, PerLayer, PerStage, pytree, xp
 from paradl.kernels.columns import Column, read_first
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.machine.network import Link, find_path
@@ -38,8 +36,7 @@ from paradl.kernels.work.stages import join_chunks, largest, passed_on, stage_su
 from paradl.kernels.work.transformer import Training, Transformer
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Cut:
     """Messages of a pipeline: items per sample at the largest cut between two stages."""
 

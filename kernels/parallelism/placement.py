@@ -7,12 +7,18 @@ messages. In a step of S segments (micro-batches) layers count differently often
 fills and drains once, on the busiest PE for every segment.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
-import jax
-
-from paradl.kernels.arrays import AnyArray, Cells, PerDevice, PerLayer, PerStage, map_leading, xp
+from paradl.kernels.arrays import (
+    AnyArray,
+    Cells,
+    PerDevice,
+    PerLayer,
+    PerStage,
+    map_leading,
+    pytree,
+    xp,
+)
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.machine.network import Link, find_path
 from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
@@ -21,8 +27,7 @@ from paradl.kernels.work.layers import Layers, LayerTimes, total
 from paradl.kernels.work.memory import Holding, LayerShares, find_states, sum_row_states
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Path:
     """Traffic on the critical path: messages, and items per sample."""
 

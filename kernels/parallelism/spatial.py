@@ -6,11 +6,9 @@ the split ends before the last layer, the parts are gathered there, and backward
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import jax
-
-from paradl.kernels.arrays import Cells, Factors, PerLayer, xp
+from paradl.kernels.arrays import Cells, Factors, PerLayer, pytree, xp
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.hosts import (
     count_hosts,
@@ -27,8 +25,7 @@ from paradl.kernels.work.layers import Layers
 from paradl.kernels.work.rows import layer_halo, row_share, split_point
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Halos:
     """Exchanges of a spatial group; items per sample.
 
@@ -47,8 +44,7 @@ class Halos:
     logged: Cells
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class HaloPaths:
     """Costs of halos, and of gathers where the split ends; slowest_node: z(n)."""
 
@@ -67,10 +63,7 @@ class Spatial(Parallelism):
         # A window reads all channels and gives all filters: no weight can be left out.
         layers, (rows_in, rows_out) = division.layers, self.share_rows(division)
         return replace(
-            layers,
-            x=layers.x * rows_in,
-            y=layers.y * rows_out,
-            flops=layers.flops * rows_out,
+            layers, x=layers.x * rows_in, y=layers.y * rows_out, flops=layers.flops * rows_out
         )
 
     def share_rows(self, division: Division) -> tuple[PerLayer, PerLayer]:

@@ -1,13 +1,12 @@
 """Work of blocks: the network and the layout of each cell."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 
 import jax
 import numpy as np
 
-from paradl.kernels.arrays import Cells
+from paradl.kernels.arrays import STATIC, Cells
 from paradl.kernels.columns import Column
 from paradl.kernels.machine.rates import StackFacts
 from paradl.kernels.work.layouts import ALL_COLUMNS, Layouts
@@ -15,11 +14,7 @@ from paradl.kernels.work.schedules import Stage
 from paradl.kernels.work.transformer import Training, Transformer
 
 
-@partial(
-    jax.tree_util.register_dataclass,
-    data_fields=("columns", "stages", "spans"),
-    meta_fields=("net", "training", "facts", "levels"),
-)
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class BlockWork:
     """Blocks of a transformer as the layout of each cell divides them.
@@ -30,12 +25,12 @@ class BlockWork:
     None: all.
     """
 
-    net: Transformer
-    training: Training
-    facts: StackFacts
+    net: Transformer = field(metadata=STATIC)
+    training: Training = field(metadata=STATIC)
+    facts: StackFacts = field(metadata=STATIC)
     columns: Mapping[str, Cells]
     stages: tuple[Stage, ...]
-    levels: int
+    levels: int = field(metadata=STATIC)
     spans: Cells | None = None
 
     def settle(

@@ -10,25 +10,15 @@ replicas exchange only them. Only for the machine oracle: Table III has whole ta
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-import jax
-
-from paradl.kernels.arrays import (
-    Cells,
-    Flags,
-    PerLayer,
-    PerStage,
-    empty_last,
-    xp,
-)
+from paradl.kernels.arrays import Cells, Flags, PerLayer, PerStage, empty_last, pytree, xp
 from paradl.kernels.work.layers import Layers, find_rows, is_table
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Bounds:
     """Limits on the number of PEs of a group.
 
@@ -41,8 +31,7 @@ class Bounds:
     defined: Flags
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Touched:
     """Weights of each stage, or device, whose gradients are exchanged.
 
@@ -57,8 +46,7 @@ class Touched:
     looked_up: PerStage
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class RowStates:
     """Gradients and optimizer states of looked-up rows, for each stage's tables.
 
@@ -69,8 +57,7 @@ class RowStates:
     most: PerStage
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class GroupWork:
     """Work of the busiest PE of a group.
 
