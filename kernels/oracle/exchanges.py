@@ -12,7 +12,7 @@ from typing import Any
 
 from paradl.kernels.arrays import Cells, find_quantile, pytree, xp
 from paradl.kernels.configuration.case import Case
-from paradl.kernels.configuration.run import Run
+from paradl.kernels.configuration.run import Run, Seconds
 from paradl.kernels.machine.library_collectives import (
     Costs,
     contend,
@@ -22,7 +22,7 @@ from paradl.kernels.machine.library_collectives import (
 )
 from paradl.kernels.machine.network import Link, Ring, find_path, nodes
 from paradl.kernels.machine.reached import reach_inside, reach_links, stage_through_hosts
-from paradl.kernels.names.terms import NOTHING, TERMS, Terms
+from paradl.kernels.names.terms import NOTHING, TERMS
 from paradl.kernels.options import Options
 from paradl.kernels.parallelism.layout import count_segments, list_exchanges, list_parts
 from paradl.kernels.parallelism.parallelism import Exchange, Reach
@@ -80,7 +80,7 @@ def find_paths(case: Case) -> Paths:
     )
 
 
-def exchange(case: Case, computing: Mapping[str, Cells], paths: Paths) -> Terms:
+def exchange(case: Case, computing: Seconds, paths: Paths) -> Seconds:
     """Add exchanges to the compute terms of one pass, by name."""
     left = case.software.overlap * computing["forward_backward"]
     seconds: dict[str, Cells] = dict.fromkeys(TERMS, NOTHING) | dict(computing)
@@ -100,7 +100,7 @@ def exchange(case: Case, computing: Mapping[str, Cells], paths: Paths) -> Terms:
         if sent.before:
             left = left - sent.cuts * once
     seconds["straggler_wait"] = _wait_for_slowest(case, computing, paths)
-    return Terms(**seconds)
+    return seconds
 
 
 def find_links(case: Case) -> tuple[Link, Link, Link]:
@@ -186,7 +186,7 @@ def _take_backward(options: Options) -> float:
     return 2 / 3 if options.recompute == "none" else 3 / 4
 
 
-def _wait_for_slowest(case: Case, computing: Mapping[str, Cells], paths: Paths) -> Cells:
+def _wait_for_slowest(case: Case, computing: Seconds, paths: Paths) -> Cells:
     """Compute the wait for the slowest PE, once per pass; updates follow after it."""
     passing = reduce(add, (computing[name] for name in PASSING if name in computing))
     return case.software.jitter * paths.slowest * passing

@@ -4,18 +4,18 @@ Symbols: p PEs = p1 replicas x p2; B global batch, b samples of one of A passes 
 B = A b p1; S segments; omega, the share of compute time that hides communication.
 """
 
-from collections.abc import Mapping
 from functools import reduce
 from operator import mul
 
 from paradl.kernels.arrays import Cells, xp
 from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.run import Seconds
 from paradl.kernels.machine.network import nodes
 from paradl.kernels.parallelism.layout import count_steps, list_parts, time_besides
 from paradl.kernels.work.compute import wait_for_launches
 
 
-def time_computing(case: Case) -> Mapping[str, Cells]:
+def time_computing(case: Case) -> Seconds:
     """Compute seconds of a pass by term, without exchanges; updates once per iteration."""
     work, run = case.machine_work, case.run
     seconds = {

@@ -5,10 +5,10 @@ from typing import Any, TypeVar
 
 from paradl.kernels.arrays import Cells, PerLayer, xp
 from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.run import Seconds
 from paradl.kernels.machine.device import PE
 from paradl.kernels.machine.network import Link
 from paradl.kernels.names.parallelisms import KINDS
-from paradl.kernels.names.terms import Terms
 from paradl.kernels.options import Optimizer
 from paradl.kernels.paper import iteration, network, work
 from paradl.kernels.paper import layers as whole
@@ -72,7 +72,7 @@ def _take_group(division: Division) -> TableGroup:
     )
 
 
-def time_pass(case: Case, work: TableWork) -> Terms:
+def time_pass(case: Case, work: TableWork) -> Seconds:
     """Compute the terms of an iteration of one pass."""
     return iteration.time_pass(
         work, _take(TableRun, case.run), _take(TableNetwork, case.network), case.options
