@@ -6,7 +6,6 @@ the most balanced. Such factors of 16 need not be multiples of those of 8: 8 PEs
 what is alive at once, factors must not exceed the memory of a group whose size divides theirs.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -18,6 +17,7 @@ from paradl.grids.entries.strategy_settings import DIMENSIONS, Which
 from paradl.grids.inputs.layers import split_layers, spread_layers
 from paradl.grids.models.layers import LayerTable
 from paradl.kernels.arrays import use_numpy
+from paradl.kernels.divisors import list_divisors
 from paradl.kernels.names.arrays import Flags, Floats
 from paradl.kernels.options import Halos
 from paradl.kernels.work.memory import hold_rows
@@ -95,19 +95,11 @@ class _Candidates:
         return _Candidates(*parts)
 
 
-@lru_cache(maxsize=65_536)
-def divisors(count: int) -> tuple[int, ...]:
-    """All numbers that divide `count`, ascending."""
-    # By trial, up to the root: 2**20 of them for the largest PE count, 2**40.
-    small = [n for n in range(1, math.isqrt(count) + 1) if count % n == 0]
-    return (*small, *(count // n for n in reversed(small) if n * n != count))
-
-
 def find_factors(rows: DividedLayers, sizes: Sequence[int]) -> list[Factors]:
     """Return the factors for groups of these sizes."""
     known = _remember(rows)
     # From the smallest: the bound on a group's memory is that of groups whose sizes divide its own.
-    missing = sorted({part for size in sizes for part in divisors(size)} - known.keys())
+    missing = sorted({part for size in sizes for part in list_divisors(size)} - known.keys())
     for some in _take_some(missing, AT_ONCE // len(rows.table)):
         known |= _divide_sizes(rows, some, known)
     found = [known[size] for size in sizes]
@@ -128,7 +120,7 @@ def _take_some(sizes: list[int], most: int) -> Iterator[list[int]]:
     some, count = list[int](), 0
     for size in sizes:
         some.append(size)
-        count += len(divisors(size))
+        count += len(list_divisors(size))
         if count >= most:
             yield some
             some, count = [], 0
@@ -146,7 +138,7 @@ def _divide_sizes(
     ends = np.cumsum([way.shape[1] for way in ways])
     found: dict[int, Factors] = {}
     for size, way, end in zip(sizes, ways, ends, strict=True):
-        smaller = (found.get(part) or known[part] for part in divisors(size)[:-1])
+        smaller = (found.get(part) or known[part] for part in list_divisors(size)[:-1])
         # Some factors of this group always reach it: those of a divisor with one of them
         # multiplied.
         least = min((factors.held for factors in smaller), default=np.inf)
@@ -249,8 +241,8 @@ def _list_factorisations(pes: int, dimensions: Flags) -> Floats:
     """
     free = [
         (depth, height, pes // (depth * height))
-        for depth in (divisors(pes) if dimensions[0] else (1,))
-        for height in (divisors(pes // depth) if dimensions[1] else (1,))
+        for depth in (list_divisors(pes) if dimensions[0] else (1,))
+        for height in (list_divisors(pes // depth) if dimensions[1] else (1,))
         if dimensions[2] or depth * height == pes
     ]
     free.sort(key=lambda t: (max(t), -t[2], -t[1]))

@@ -17,16 +17,20 @@ from paradl.kernels.arrays import Cells, Flags, PerLevel, divides, pytree, xp
 
 
 @pytree
-class Link:
-    """Start-up `alpha` [s] and `beta` [s/B] of a flow's path."""
+class Cost:
+    """Cost of messages on a path, or of collectives: `alpha` [s for each] and `beta` [s/B]."""
 
     alpha: Cells
     beta: Cells
 
-    def contended(self, phi: Cells) -> "Link":
-        """Return the path if `phi` flows share its bandwidth."""
+    def time(self, m: Cells, messages: Cells) -> Cells:
+        """Compute seconds of `messages` messages of m bytes in total."""
+        return messages * self.alpha + m * self.beta
+
+    def contended(self, phi: Cells) -> "Cost":
+        """Return the cost if `phi` flows share the bandwidth."""
         # They share bandwidth only; none of them starts later.
-        return Link(self.alpha, xp.multiply(self.beta, phi))
+        return Cost(self.alpha, xp.multiply(self.beta, phi))
 
 
 # Factors on latencies and bandwidths by level, for each line. Not stacked: an array with fewer
@@ -156,22 +160,22 @@ class ClusteredRing(SpanningRing):
         return replace(self, degree=xp.ceil(self.degree / share), thinned=share)
 
 
-def find_path(network: Network, ring: Ring) -> Link:
+def find_path(network: Network, ring: Ring) -> Cost:
     """Return alpha and beta of one of the rings while all of them send."""
     levels = len(network.span)
     flows = [count_flows(network, ring, level) for level in range(levels - 1)]
-    paths = [Link(network.latency[0], 1 / network.bandwidth[0])]
+    paths = [Cost(network.latency[0], 1 / network.bandwidth[0])]
     for level in range(levels - 1):
         shared = _share_links(network, flows, level)
         shared = xp.maximum(shared, 1 / xp.asarray(network.flow))
         beyond = shared / (network.links_per_node * network.bandwidth[level + 1])
         # No flow is faster beyond a level than inside it.
-        paths.append(Link(network.latency[level + 1], xp.maximum(paths[-1].beta, beyond)))
+        paths.append(Cost(network.latency[level + 1], xp.maximum(paths[-1].beta, beyond)))
     chosen = paths[-1]
     # From the outermost inwards, so the smallest that holds the whole ring is chosen last.
     for level in reversed(range(levels - 1)):
         whole = _hold_whole(network.span[level], ring.p, ring.span)
-        chosen = Link(
+        chosen = Cost(
             xp.where(whole, paths[level].alpha, chosen.alpha),
             xp.where(whole, paths[level].beta, chosen.beta),
         )

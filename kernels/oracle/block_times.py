@@ -14,7 +14,7 @@ import numpy as np
 from paradl.kernels.arrays import use_numpy
 from paradl.kernels.columns import Column, add, keep_largest, sum_kinds
 from paradl.kernels.machine.rates import BACKWARD, Rate, Rates
-from paradl.kernels.machine.reached import Fabric
+from paradl.kernels.machine.speeds import Fabric
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.parallelism.divided_blocks import DividedBlocks

@@ -10,8 +10,9 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from paradl.kernels.arrays import Cells, find_quantile, pytree, xp
+from paradl.kernels.arrays import Cells, pytree, xp
 from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.hosts import find_slowest
 from paradl.kernels.configuration.run import Run, Seconds
 from paradl.kernels.machine.library_collectives import (
     Costs,
@@ -20,12 +21,12 @@ from paradl.kernels.machine.library_collectives import (
     reduce_costs,
     time_fastest,
 )
-from paradl.kernels.machine.network import Link, Ring, find_path, nodes
-from paradl.kernels.machine.reached import reach_inside, reach_links, stage_through_hosts
+from paradl.kernels.machine.network import Cost, Ring, find_path
+from paradl.kernels.machine.speeds import Fabric
 from paradl.kernels.names.terms import NOTHING, TERMS
 from paradl.kernels.options import Options
 from paradl.kernels.parallelism.layout import count_segments, list_exchanges, list_parts
-from paradl.kernels.parallelism.parallelism import Exchange, Reach
+from paradl.kernels.parallelism.parallelism import Exchange
 from paradl.kernels.parallelism.spatial import Halos, find_halo_path
 from paradl.kernels.work.group import GroupWork, count_exchanged
 
@@ -52,18 +53,16 @@ class Paths:
 
 def find_paths(case: Case) -> Paths:
     """Compute the costs of a case's exchanges."""
-    run, reach = case.run, find_reach(case)
-    network = reach_inside(reach.plain, case.software.node_reduce)
-    replicas = case.find_replicas()
+    run, fabric = case.run, Fabric.from_network(case.network, case.software)
+    replicas, copies = case.find_replicas(), case.find_copies()
     hosts = (
-        parallelism.reduce_through_hosts(sent, case, network, reach.slowest_node, replicas)
+        parallelism.reduce_through_hosts(sent, case, fabric.gradients, replicas)
         for parallelism, sent in list_parts(case)
     )
-    copies = case.find_copies()
 
     def reduce_over(ring: Ring) -> Costs:
         """List the costs of gradients on a ring."""
-        costs = reduce_costs(network, ring, case.options.algorithm)
+        costs = reduce_costs(fabric.gradients, ring, case.options.algorithm)
         if case.options.algorithm == "auto":  # rings come first
             costs = limit_to_first(costs, case.network.whole_gradients)
         return contend(costs, run.phi)
@@ -72,7 +71,7 @@ def find_paths(case: Case) -> Paths:
         gradients=reduce_over(case.find_shards()),
         copies=None if copies is None else reduce_over(copies),
         groups={
-            parallelism.name: parallelism.find_paths(sent, case, reach)
+            parallelism.name: parallelism.find_paths(sent, case, fabric)
             for parallelism, sent in list_parts(case)
         },
         hosts=reduce(add, hosts, xp.zeros(())),
@@ -103,9 +102,9 @@ def exchange(case: Case, computing: Seconds, paths: Paths) -> Seconds:
     return seconds
 
 
-def find_links(case: Case) -> tuple[Link, Link, Link]:
+def find_links(case: Case) -> tuple[Cost, Cost, Cost]:
     """Return the paths between PEs of a group, between replicas, and of halos."""
-    run, reach = case.run, find_reach(case)
+    run, fabric = case.run, Fabric.from_network(case.network, case.software)
     inside, one = Ring(run.group, xp.ones(()), run.p), xp.ones(())
     halos = [
         (case.find_ring(part.name), sent.stride)
@@ -113,26 +112,10 @@ def find_links(case: Case) -> tuple[Link, Link, Link]:
         if isinstance(sent, Halos)
     ]
     return (
-        find_path(reach.plain, inside),
+        find_path(fabric.messages, inside),
         find_path(case.network, case.find_replicas()),
-        find_halo_path(*(halos[0] if halos else (inside, one)), reach.staged),
+        find_halo_path(*(halos[0] if halos else (inside, one)), fabric, case.software),
     )
-
-
-def find_reach(case: Case) -> Reach:
-    """Return the network as exchanges inside a group use it."""
-    network, software = reach_links(case.network, case.software), case.software
-    return Reach(
-        plain=network,
-        layers=reach_inside(network, software.node_collective),
-        staged=stage_through_hosts(network, software),
-        slowest_node=find_slowest(nodes(case.run.p, case.network)),
-    )
-
-
-def find_slowest(p: Cells) -> Cells:
-    """Compute z(p), the expected maximum of p standard normal numbers (Blom 1958); 0 for p = 1."""
-    return xp.where(xp.greater(p, 1), find_quantile((p - 0.375) / (p + 0.25)), 0.0)
 
 
 def _exchange_gradients(case: Case, paths: Paths) -> Exchange:

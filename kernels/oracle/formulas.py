@@ -16,7 +16,7 @@ from paradl.kernels.configuration.run import (
     wait_for_input,
 )
 from paradl.kernels.machine.device import PE
-from paradl.kernels.machine.network import Link
+from paradl.kernels.machine.network import Cost
 from paradl.kernels.options import Options
 from paradl.kernels.oracle import blocks, exchanges, reduction, table_iii
 from paradl.kernels.oracle.exchanges import Paths, exchange, find_paths
@@ -148,7 +148,7 @@ def _time_blocks(case: Case) -> Times:
     return Times(BlockTerms(*seconds), xp.zeros(()), compute, communication)
 
 
-def find_links(case: Case) -> tuple[Link, Link, Link]:
+def find_links(case: Case) -> tuple[Cost, Cost, Cost]:
     """Return the paths inside a group, across replicas and between halo neighbours."""
     if case.options.oracle == "paper":
         return table_iii.find_links(case)

@@ -17,15 +17,15 @@ from paradl.kernels.configuration.hosts import (
     time_large,
 )
 from paradl.kernels.machine.library_collectives import (
-    Cost,
     Costs,
     gather_costs,
     joins_gathers,
     time_fastest,
     whole_costs,
 )
-from paradl.kernels.machine.network import Network, Ring
-from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach, open_logs
+from paradl.kernels.machine.network import Cost, Network, Ring
+from paradl.kernels.machine.speeds import Fabric
+from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, open_logs
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.group import mark_exchanged, share
 from paradl.kernels.work.layers import Layers
@@ -104,12 +104,12 @@ class Filter(Parallelism):
         split = division.placement.find_split(self.name)
         return {"gathered_items": mark_exchanged(split) * division.layers.y}
 
-    def find_paths(self, sent: Gathered, case: Case, reach: Reach) -> GatherPaths:
+    def find_paths(self, sent: Gathered, case: Case, fabric: Fabric) -> GatherPaths:
         """Compute the costs on the group's ring and tree."""
         inside, algorithm = case.find_ring(self.name), case.options.algorithm
         return GatherPaths(
-            gathers=_add_messages(gather_costs(reach.layers, inside, algorithm), sent, case),
-            reductions=_add_messages(whole_costs(reach.layers, inside, algorithm), sent, case),
+            gathers=_add_messages(gather_costs(fabric.layers, inside, algorithm), sent, case),
+            reductions=_add_messages(whole_costs(fabric.layers, inside, algorithm), sent, case),
         )
 
     def list_exchanges(
@@ -158,7 +158,7 @@ class Filter(Parallelism):
         return xp.where(alone, m, 0.0)
 
     def reduce_through_hosts(
-        self, sent: Gathered, case: Case, network: Network, slowest: Cells, replicas: Ring
+        self, sent: Gathered, case: Case, network: Network, replicas: Ring
     ) -> Cells:
         """Compute the exchange of gradients of a single group's undivided weights.
 
@@ -191,7 +191,7 @@ def _add_messages(costs: Costs, sent: Gathered, case: Case) -> tuple[Costs, ...]
     """Return the costs of all messages of each class, per pass and per sample."""
     # A tuple, since slicing an array along classes made cells ten times slower.
     return tuple(
-        tuple(Cost(messages * cost.startup, case.run.delta * items * cost.beta) for cost in costs)
+        tuple(Cost(messages * cost.alpha, case.run.delta * items * cost.beta) for cost in costs)
         for messages, items in zip(sent.messages, sent.items, strict=True)
     )
 

@@ -12,6 +12,7 @@ from paradl.kernels.arrays import Cells, PerLayer, PerStage, xp
 from paradl.kernels.columns import Column
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.machine.network import Network, Ring
+from paradl.kernels.machine.speeds import Fabric
 from paradl.kernels.names.parallelisms import KINDS, Divided
 from paradl.kernels.parallelism.divided_blocks import (
     DividedBlocks,
@@ -30,21 +31,6 @@ from paradl.kernels.work.transformer import Block, Training, Transformer
 
 # Sums values of the layers that one PE runs; of several stages the largest sum.
 Add: TypeAlias = Callable[[PerLayer], Cells]
-
-
-@dataclass(frozen=True)
-class Reach:
-    """The network as software uses it.
-
-    plain: for messages between PEs. layers: for collectives of layers. staged: through host memory,
-    for systems with `staging`. slowest_node: z(n), by how many standard deviations the slowest of n
-    nodes exceeds their mean.
-    """
-
-    plain: Network
-    layers: Network
-    staged: Network
-    slowest_node: Cells
 
 
 @dataclass(frozen=True)
@@ -152,7 +138,7 @@ class Parallelism:
         """Return the number of parts into which the samples of a pass are cut."""
         return 1.0
 
-    def find_paths(self, sent: Any, case: Case, reach: Reach) -> Any:
+    def find_paths(self, sent: Any, case: Case, fabric: Fabric) -> Any:
         """Compute costs of its exchanges that do not depend on bytes, once, before the cells."""
         return None
 
@@ -171,11 +157,11 @@ class Parallelism:
         return {}
 
     def reduce_through_hosts(
-        self, sent: Any, case: Case, network: Network, slowest: Cells, replicas: Ring
+        self, sent: Any, case: Case, network: Network, replicas: Ring
     ) -> Cells:
         """Compute seconds in which gradients pass through host memory.
 
-        slowest: z(n) of the nodes. replicas: ring of PEs with the same weights.
+        replicas: ring of PEs with the same weights.
         """
         return xp.zeros(())
 

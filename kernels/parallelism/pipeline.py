@@ -13,9 +13,10 @@ import numpy as np
 from paradl.kernels.arrays import Cells, PerLayer, PerStage, pytree, xp
 from paradl.kernels.columns import Column, read_first
 from paradl.kernels.configuration.case import Case
-from paradl.kernels.machine.network import Link, find_path
+from paradl.kernels.machine.network import Cost, find_path
+from paradl.kernels.machine.speeds import Fabric
 from paradl.kernels.parallelism.divided_blocks import DividedBlocks, Exchanged, Marks, Repeats
-from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
+from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism
 from paradl.kernels.parallelism.rules import Rule, Rules
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.layers import Layers, LayerTimes
@@ -134,12 +135,12 @@ class Pipeline(Parallelism):
         bubble = (self.find_degree(case) - 1) / run.segments * seconds
         return {"pipeline_bubble": share * bubble}
 
-    def find_paths(self, sent: Cut, case: Case, reach: Reach) -> Link:
+    def find_paths(self, sent: Cut, case: Case, fabric: Fabric) -> Cost:
         """Return the path from stage to stage."""
-        return find_path(reach.plain, case.find_ring(self.name))
+        return find_path(fabric.messages, case.find_ring(self.name))
 
     def list_exchanges(
-        self, sent: Cut, case: Case, paths: Link, batch: Cells
+        self, sent: Cut, case: Case, paths: Cost, batch: Cells
     ) -> tuple[Exchange, ...]:
         """List 2 (q + v S - 2) P2P(b/S a c), of which 2 (v S - 1) can overlap with computing.
 

@@ -20,8 +20,9 @@ from paradl.kernels.arrays import (
     xp,
 )
 from paradl.kernels.configuration.case import Case
-from paradl.kernels.machine.network import Link, find_path
-from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
+from paradl.kernels.machine.network import Cost, find_path
+from paradl.kernels.machine.speeds import Fabric
+from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism
 from paradl.kernels.work.division import Division, Placed
 from paradl.kernels.work.layers import Layers, LayerTimes, total
 from paradl.kernels.work.memory import Holding, LayerShares, find_states, sum_row_states
@@ -81,19 +82,18 @@ class OperatorPlacement(Parallelism):
         placed = expect_placed(division)
         return Path(xp.asarray(placed.messages), xp.asarray(placed.items))
 
-    def find_paths(self, sent: Path, case: Case, reach: Reach) -> Link:
+    def find_paths(self, sent: Path, case: Case, fabric: Fabric) -> Cost:
         """Return the path between PEs of a node."""
         # One path for all: grids place operators inside a node alone.
-        return find_path(reach.plain, case.find_ring(self.name))
+        return find_path(fabric.messages, case.find_ring(self.name))
 
     def list_exchanges(
-        self, sent: Path, case: Case, paths: Link, batch: Cells
+        self, sent: Path, case: Case, paths: Cost, batch: Cells
     ) -> tuple[Exchange, ...]:
         """List the messages, none of which overlap with computing."""
         # The next operator on the critical path waits for each.
         m = batch * case.run.delta * sent.path_items
-        seconds = sent.path_messages * paths.alpha + m * paths.beta
-        return (Exchange("point_to_point", seconds),)
+        return (Exchange("point_to_point", paths.time(m, sent.path_messages)),)
 
 
 PARALLELISM = OperatorPlacement()

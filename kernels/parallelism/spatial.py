@@ -13,13 +13,16 @@ from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.hosts import (
     count_hosts,
     count_staged,
+    find_slowest,
     pack_gradients,
     reduce_staged,
     time_large,
 )
 from paradl.kernels.machine.library_collectives import Costs, contend, gather_costs, time_fastest
-from paradl.kernels.machine.network import Link, Network, Ring, SpanningRing, find_path
-from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach, open_logs
+from paradl.kernels.machine.network import Cost, Network, Ring, SpanningRing, find_path, nodes
+from paradl.kernels.machine.software import Software
+from paradl.kernels.machine.speeds import Fabric, stage_through_hosts
+from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, open_logs
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.layers import Layers
 from paradl.kernels.work.rows import layer_halo, row_share, split_point
@@ -48,7 +51,7 @@ class Halos:
 class HaloPaths:
     """Costs of halos, and of gathers where the split ends; slowest_node: z(n)."""
 
-    halos: Link
+    halos: Cost
     ends: Costs
     slowest_node: Cells
 
@@ -94,14 +97,14 @@ class Spatial(Parallelism):
         items = layer_halo(division.layers, placement.factors, halos)
         return {"halo_items": placement.find_split(self.name) * items}
 
-    def find_paths(self, sent: Halos, case: Case, reach: Reach) -> HaloPaths:
+    def find_paths(self, sent: Halos, case: Case, fabric: Fabric) -> HaloPaths:
         """Compute the costs between neighbours, and on the ring of the group."""
         inside = case.find_ring(self.name)
-        ends = gather_costs(reach.layers, inside, case.options.algorithm)
+        ends = gather_costs(fabric.layers, inside, case.options.algorithm)
         return HaloPaths(
-            halos=find_halo_path(inside, sent.stride, reach.staged),
-            ends=contend(ends, reach.plain.phi_gather),
-            slowest_node=reach.slowest_node,
+            halos=find_halo_path(inside, sent.stride, fabric, case.software),
+            ends=contend(ends, fabric.messages.phi_gather),
+            slowest_node=find_slowest(nodes(case.run.p, case.network)),
         )
 
     def list_exchanges(
@@ -109,7 +112,8 @@ class Spatial(Parallelism):
     ) -> tuple[Exchange, ...]:
         """List halos, which computing can hide, the gather at the end, and samples to scatter."""
         items = batch * case.run.delta
-        halos = _time_halos(sent, items, paths.halos)
+        # 2 P2P(b a halo(x_l)) + 2 P2P(b a halo(dL/dy_l)) of each layer: to two neighbours.
+        halos = paths.halos.time(2 * items * sent.halo_items, 4 * sent.halo_exchanges)
         scattered = self._scatter_samples(sent, case, paths.slowest_node)
         return (
             # Inner rows compute while halos travel; gradients hide behind what is left of that.
@@ -130,12 +134,13 @@ class Spatial(Parallelism):
         return xp.where(xp.greater(self.find_degree(case), 1), m, 0.0)
 
     def reduce_through_hosts(
-        self, sent: Halos, case: Case, network: Network, slowest: Cells, replicas: Ring
+        self, sent: Halos, case: Case, network: Network, replicas: Ring
     ) -> Cells:
         """Compute the exchange of all weights' gradients, in which one PE of each node leads."""
         m, software = self.count_gradients(sent, case), case.software
         _, others = count_hosts(replicas, network)
         # A leader has its own node's sum already, and all wait for the slowest node's host.
+        slowest = find_slowest(nodes(case.run.p, case.network))
         leaders = (1 - 1 / others) * (1 + software.host_jitter * slowest)
         slow = leaders * time_large(m, network, software)
         return reduce_staged(m, replicas, network, case.run.phi, slow)
@@ -169,8 +174,9 @@ class Spatial(Parallelism):
 PARALLELISM = Spatial()
 
 
-def find_halo_path(inside: Ring, stride: Cells, staged: Network) -> Link:
+def find_halo_path(inside: Ring, stride: Cells, fabric: Fabric, software: Software) -> Cost:
     """Return the path of halos between neighbours that are `stride` PEs apart."""
+    staged = stage_through_hosts(fabric.messages, software)
     halos = SpanningRing(inside.degree, stride * inside.stride, inside.p, inside.span)
     return find_path(staged, halos).contended(staged.phi_halo)
 
@@ -179,10 +185,3 @@ def _find_stride(factors: Factors) -> Cells:
     """Return the stride of neighbours along the outermost divided dimension."""
     depth, height, width = factors
     return xp.where(depth > 1, height * width, xp.where(height > 1, width, 1.0))
-
-
-def _time_halos(sent: Halos, items: Cells, path: Link) -> Cells:
-    """Compute the sum of 2 P2P(b a halo(x_l)) + 2 P2P(b a halo(dL/dy_l)); items: b a."""
-    # `halo_items` has both of a layer's halos; each goes to two neighbours.
-    m = 2 * items * sent.halo_items
-    return 4 * sent.halo_exchanges * path.alpha + m * path.beta

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import jax
 import numpy as np
 
 from paradl.kernels.columns import Column, find_distinct
 from paradl.kernels.machine.library_collectives import (
-    Cost,
     Costs,
     gather_costs,
     reduce_costs,
@@ -20,7 +20,7 @@ from paradl.kernels.machine.library_collectives import (
     time_fastest,
 )
 from paradl.kernels.machine.network import Network, Ring, find_path
-from paradl.kernels.machine.reached import Fabric
+from paradl.kernels.machine.speeds import Fabric
 from paradl.kernels.parallelism.alignment import count_level_pes
 from paradl.kernels.work.layouts import Layouts
 
@@ -62,8 +62,8 @@ class Transfers:
 
     def split_send(self, degree: Column, stride: Column, m: Column) -> tuple[Column, Column]:
         """Compute seconds of a message to the next PE of a ring: start-up, and bytes."""
-        (path,) = self._cost(_cost_path, self.fabric.messages, degree, stride)
-        return np.asarray(path.startup), np.asarray(m * path.beta)
+        (path,) = self._cost(lambda *of: (find_path(*of),), self.fabric.messages, degree, stride)
+        return np.asarray(path.alpha), np.asarray(m * path.beta)
 
     def send_to_all(
         self, degree: Column, stride: Column, m: Column, messages: int, alike: float = 1.0
@@ -116,10 +116,10 @@ class Transfers:
         sizes, place = find_distinct(degrees, strides, self.pes, *self.spans)
         ring = Ring(*(size.astype(float) for size in sizes[:3]))
         found = find(_resize_levels(network, sizes[3:]), ring)
-        costs = ((cost.startup, cost.beta) for cost in found)
-        return tuple(
-            Cost(*(np.broadcast_to(part, sizes[0].shape)[place] for part in cost)) for cost in costs
+        whole: Costs = jax.tree.map(
+            lambda part: np.broadcast_to(part, sizes[0].shape)[place], found
         )
+        return whole
 
 
 def _resize_levels(network: Network, spans: Sequence[Column]) -> Network:
@@ -129,8 +129,3 @@ def _resize_levels(network: Network, spans: Sequence[Column]) -> Network:
     span = 1.0 * np.stack(np.broadcast_arrays(*spans))
     links = np.ceil(network.links_per_node * span[0] / network.pes_per_node)
     return replace(network, span=span, pes_per_node=span[0], links_per_node=links)
-
-
-def _cost_path(network: Network, ring: Ring) -> Costs:
-    path = find_path(network, ring)
-    return (Cost(path.alpha, path.beta),)
