@@ -42,7 +42,7 @@ class Compiled(Generic[Arguments, Result]):
         self,
         function: Callable[Arguments, Result],
         options: dict[str, Any],
-        numpy: bool,
+        numpy: bool | Callable[..., bool],
         few: bool | Callable[..., bool],
     ) -> None:
         update_wrapper(self, function)
@@ -65,16 +65,17 @@ class Compiled(Generic[Arguments, Result]):
         return jax.jit(self._function, compiler_options=OLDER_EMITTERS, **self._options)
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        if self._numpy and in_numpy():
+        numpy = self._numpy(*args, **kwargs) if callable(self._numpy) else self._numpy
+        if numpy and in_numpy():
             return self._function(*args, **kwargs)
-        if self._numpy and any(getattr(arg, "in_numpy", False) for arg in args):
+        if numpy and any(getattr(arg, "in_numpy", False) for arg in args):
             with use_numpy():
                 return self._function(*args, **kwargs)
         static, others = self._divide(kwargs)
         leaves, structure = jax.tree.flatten((args, others))
         # Types repeat: as a set, they take half of the time.
         traced = any(issubclass(kind, jax.core.Tracer) for kind in set(map(type, leaves)))
-        if self._numpy and not traced and _is_small(leaves):
+        if numpy and not traced and _is_small(leaves):
             with use_numpy():
                 return self._function(*args, **kwargs)
         # For this call alone: JAX code of whoever imports paradl keeps its own precision.
@@ -197,14 +198,15 @@ def _broadcast_all(shapes: Iterable[tuple[int, ...]]) -> list[int]:
 def compiled(
     *static: str,
     donated: tuple[str, ...] = (),
-    numpy: bool = False,
+    numpy: bool | Callable[..., bool] = False,
     few: bool | Callable[..., bool] = False,
 ) -> Callable[[Callable[Arguments, Result]], Compiled[Arguments, Result]]:
     """Compile a function once for each value of its arguments `static`.
 
-    donated: arguments whose memory the results reuse. numpy: the function is written in `xp` and
-    may run in numpy; derivatives trace it, as programs do. few: True if a call with these arguments
-    computes few numbers, so that compiling takes longest; no other program may include it then.
+    donated: arguments whose memory the results reuse. numpy: the function is written in `xp` and,
+    with these arguments, may run in numpy; derivatives trace it, as programs do. few: a call with
+    these arguments computes few numbers, so that compiling takes longest; no other program may
+    include it then.
     """
 
     def decorate(function: Callable[Arguments, Result]) -> Compiled[Arguments, Result]:

@@ -32,31 +32,20 @@ from paradl.kernels.oracle.answer import Invariants, evaluate
 from paradl.kernels.oracle.uncertainty import quantile
 
 Outputs = dict[str, AnyArray]
-
-
 # Parts of a case, and fields of them.
 Fields = dict[str, dict[str, Array]]
-
-
 # Variables that need a law of epochs.
 TRAINED = ("epochs", "train_time")
 
 
+def _suits_numpy(case: Case, *, names: tuple[str, ...]) -> bool:
+    """True unless derivatives are asked for, which numpy has not."""
+    return case.in_numpy or not any(map(split_elasticity, names))
+
+
+@compiled("names", numpy=_suits_numpy)
 def compute_outputs(case: Case, *, names: tuple[str, ...]) -> Outputs:
     """Return what a block stores, and no more: the compiler drops the rest."""
-    # Numpy has no derivatives.
-    derived = any(map(split_elasticity, names)) and not case.in_numpy
-    compute = _differentiate if derived else _compute
-    return compute(case, names=names)
-
-
-@compiled("names", numpy=True)
-def _compute(case: Case, *, names: tuple[str, ...]) -> Outputs:
-    return select_outputs(case, names)
-
-
-@compiled("names")
-def _differentiate(case: Case, *, names: tuple[str, ...]) -> Outputs:
     return select_outputs(case, names)
 
 

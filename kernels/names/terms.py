@@ -4,11 +4,10 @@ Kept apart from the kernels that compute them (`kernels.configuration.run` has t
 so that naming a term needs no JAX.
 
 To add one: a row of `TERMS` here; sums, outputs, attributes and messages follow. Its formula:
-`kernels.oracle.iteration` (compute), `kernels.oracle.exchanges` (communication), or the file of
-its parallelism; `kernels.paper` is frozen. Once more, from docs/oracle.md and docs/machine.md
-alone: tests/helpers/reference.py, reference_machine.py. A row of both tables in docs/machine.md,
-How terms grow, and of tests/helpers/machine_forms.py. Tests: tests/test_oracle_agreement.py,
-test_machine_agreement.py, test_machine_forms.py.
+`kernels.oracle.iteration`, or the file of its parallelism; `kernels.paper` is frozen. Once more,
+from docs/oracle.md and docs/machine.md alone: tests/helpers/reference.py, reference_machine.py. A
+row of both tables in docs/machine.md, How terms grow, and of tests/helpers/machine_forms.py. Tests:
+tests/test_oracle_agreement.py, test_machine_agreement.py, test_machine_forms.py.
 """
 
 from dataclasses import dataclass

@@ -18,9 +18,8 @@ from paradl.kernels.configuration.run import (
 from paradl.kernels.machine.device import PE
 from paradl.kernels.machine.network import Cost
 from paradl.kernels.options import Options
-from paradl.kernels.oracle import blocks, exchanges, reduction, table_iii
-from paradl.kernels.oracle.exchanges import Paths, exchange, find_paths
-from paradl.kernels.oracle.iteration import time_computing, time_feed
+from paradl.kernels.oracle import blocks, iteration, reduction, table_iii
+from paradl.kernels.oracle.iteration import Paths, exchange, find_paths, time_computing, time_feed
 from paradl.kernels.oracle.limits import (
     InvariantFlags,
     find_group_flags,
@@ -152,7 +151,7 @@ def find_links(case: Case) -> tuple[Cost, Cost, Cost]:
     """Return the paths inside a group, across replicas and between halo neighbours."""
     if case.options.oracle == "paper":
         return table_iii.find_links(case)
-    return exchanges.find_links(case)
+    return iteration.find_links(case)
 
 
 def mark_segmented(case: Case) -> Cells:

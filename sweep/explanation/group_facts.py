@@ -16,8 +16,8 @@ from paradl.kernels.arrays import PerLayer, xp
 from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.parallelisms import KINDS
-from paradl.kernels.oracle.exchanges import count_sent
 from paradl.kernels.oracle.formulas import hold_layers, time_part
+from paradl.kernels.oracle.iteration import count_sent
 from paradl.kernels.parallelism.layout import count_steps, find_layout
 from paradl.kernels.work.division import Division, Placement
 from paradl.kernels.work.group import GroupWork, share
