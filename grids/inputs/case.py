@@ -33,14 +33,14 @@ from paradl.grids.inputs.values import Settings, Values
 from paradl.grids.inputs.workload import Workload
 from paradl.grids.placing.group import NO_GROUPS
 from paradl.grids.reading.errors import InputError
-from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.case import Case, Work
 from paradl.kernels.configuration.run import Run
 from paradl.kernels.derivatives.slopes import differentiate_layers
 from paradl.kernels.machine.device import PE
 from paradl.kernels.machine.network import Network
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.arrays import Floats, Integers
-from paradl.kernels.oracle.formulas import Work, find_slowdown
+from paradl.kernels.oracle.formulas import find_slowdown
 from paradl.kernels.parallelism.layout import find_layout
 from paradl.kernels.work.group import Bounds
 from paradl.kernels.work.layers import Layers

@@ -19,11 +19,12 @@ from paradl.grids.inputs.placement import Arrangement, Rules, cross_rows, join_a
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.placing.group import NO_GROUPS, PlacedGroups
 from paradl.kernels.compiled import fetch
+from paradl.kernels.configuration.case import Work
 from paradl.kernels.machine.device import PE
 from paradl.kernels.names.arrays import Flags, Floats, Integers
 from paradl.kernels.names.parallelisms import KINDS
 from paradl.kernels.options import Options
-from paradl.kernels.oracle.formulas import Work, reduce_layers, time_layers, time_parts
+from paradl.kernels.oracle.formulas import reduce_layers, time_layers, time_parts
 from paradl.kernels.parallelism.layout import find_layout, find_part
 from paradl.kernels.work.division import Division, Placement
 from paradl.kernels.work.group import Bounds, GroupWork

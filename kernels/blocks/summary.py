@@ -117,14 +117,8 @@ def summarise_nothing(shape: tuple[int, ...], of_limits: tuple[int, ...], trains
     trains: whether there is a law of epochs.
     """
     none = xp.zeros(shape, xp.float32)
-    best = Best(
-        pe=xp.zeros(shape),
-        time=none + xp.inf,
-        comp_time=none,
-        memory=none,
-        epochs=none,
-        efficient_pe=xp.zeros(shape),
-    )
+    no_pe = xp.zeros(shape)
+    best = Best(no_pe, none + xp.inf, none, none, none, efficient_pe=no_pe)
     return Summary(
         best={name: best for name in BEST if trains or name == "epoch_time"},
         largest_pe=xp.zeros(of_limits),
@@ -153,10 +147,7 @@ def _find_best(line: Line) -> dict[Objective, Best]:
     time, enough = line.epoch_time, xp.asarray(line.enough, xp.float32)
     best: dict[Objective, Best] = {"epoch_time": _find_fastest(line, time, enough)}
     if line.epochs is not None:
-        epochs, alone = (
-            xp.asarray(line.epochs, xp.float32),
-            xp.asarray(line.epochs_alone, xp.float32),
-        )
+        epochs, alone = (xp.asarray(n, xp.float32) for n in (line.epochs, line.epochs_alone))
         best["train_time"] = _find_fastest(line, time * epochs, enough * alone)
     return best
 
@@ -231,19 +222,19 @@ def merge_summaries(earlier: Summary, later: Summary) -> Summary:
     """Merge the summaries of two parts of a line; `later` has the larger PE counts."""
     # If no later count is feasible, the largest and the flags of the next one are the earlier's.
     stopped = xp.equal(later.largest_pe, 0) & xp.greater(earlier.forbidden_by, 0)
+    best = {}
+    for name, here in earlier.best.items():
+        there = later.best[name]
+        # Strictly less: of equally fast PE counts the smallest stays, as within a part.
+        is_later = xp.less(there.time, here.time)
+        kept: Best = jax.tree.map(partial(xp.where, is_later), there, here)
+        best[name] = replace(kept, efficient_pe=xp.maximum(here.efficient_pe, there.efficient_pe))
     return Summary(
-        best={name: _merge_best(best, later.best[name]) for name, best in earlier.best.items()},
+        best=best,
         largest_pe=xp.maximum(earlier.largest_pe, later.largest_pe),
         forbidden_by=xp.where(stopped, earlier.forbidden_by, later.forbidden_by),
         counts=xp.add(earlier.counts, later.counts),
     )
-
-
-def _merge_best(earlier: Best, later: Best) -> Best:
-    # Strictly less: of equally fast PE counts the smallest stays, as within a part.
-    is_later = xp.less(later.time, earlier.time)
-    best: Best = jax.tree.map(partial(xp.where, is_later), later, earlier)
-    return replace(best, efficient_pe=xp.maximum(earlier.efficient_pe, later.efficient_pe))
 
 
 def tabulate(summary: Summary) -> AnyArray:

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cached_property, reduce
 from operator import mul
-from typing import Protocol, runtime_checkable
 
 import jax
 
-from paradl.kernels.arrays import STATIC, AnyArray, Cells, PerStage, pytree, xp
+from paradl.kernels.arrays import STATIC, AnyArray, Cells, pytree, xp
 from paradl.kernels.configuration.convergence import Curve, Law, follow_curve, spread_epochs
 from paradl.kernels.configuration.run import Run
 from paradl.kernels.machine.device import PE
@@ -20,9 +19,12 @@ from paradl.kernels.machine.network import ClusteredRing, Network, Ring
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.parallelisms import KINDS, NESTING
 from paradl.kernels.options import Options
+from paradl.kernels.paper.table import TableWork
 from paradl.kernels.work.block_work import BlockWork
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.group import Bounds, GroupWork
+
+Work = GroupWork | TableWork  # of a group's busiest PE
 
 # Registered here because laws are read and fitted without JAX.
 jax.tree_util.register_dataclass(Curve)
@@ -71,21 +73,6 @@ class Uncertainty:
     beside: Cells | None = None
 
 
-@runtime_checkable  # where shapes are checked
-class AnyWork(Protocol):
-    """Work of a group's busiest PE, in the terms of an oracle (`kernels.oracle.formulas.Work`)."""
-
-    @property
-    def activations(self) -> PerStage:
-        """What each stage keeps per sample."""
-        ...
-
-    @property
-    def parameters(self) -> PerStage:
-        """What each stage holds once."""
-        ...
-
-
 @pytree
 class Case:
     """Work of the layers in a group, with the run, the machine and the formulas to use.
@@ -96,7 +83,7 @@ class Case:
     layer_slopes: d work / d log x by parameter and field, for requested elasticities.
     """
 
-    work: AnyWork | BlockWork
+    work: Work | BlockWork
     bounds: Bounds
     run: Run
     network: Network
@@ -184,7 +171,7 @@ class Case:
         return self.block_work.settle(batch, run.accumulate, run.segments, whole=True)
 
     @property
-    def layer_work(self) -> AnyWork:
+    def layer_work(self) -> Work:
         """The work of a case that is answered layer by layer."""
         assert not isinstance(self.work, BlockWork)
         return self.work

@@ -19,11 +19,11 @@ from jax import Array
 
 from paradl.kernels.arrays import AnyArray, Cells, PerStage, xp
 from paradl.kernels.configuration.answers import Answer
-from paradl.kernels.configuration.case import Case, Points
+from paradl.kernels.configuration.case import Case, Points, Work
 from paradl.kernels.configuration.places import PLACES, scale_parameters, set_parameters
 from paradl.kernels.derivatives.differences import compare_answers, find_elasticities
 from paradl.kernels.oracle.answer import evaluate, take_best
-from paradl.kernels.oracle.formulas import Work, find_share, reduce_work
+from paradl.kernels.oracle.formulas import find_share, reduce_work
 from paradl.kernels.work.group import GroupWork
 from paradl.kernels.work.memory import hold_row_states
 

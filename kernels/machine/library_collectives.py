@@ -66,7 +66,12 @@ def gather_costs(
         case "auto":
             names = sorted(("all_gather", "reduce_scatter"), key=lambda name: name != collective)
             lines = next(filter(None, map(network.list_lines, names)), ())
-            return tuple(_gather_as_measured(line, ring) for line in lines) or (
+            # A ring's cost per byte with the start-ups of two levels, which grow with nodes.
+            measured = tuple(
+                replace(_gather_by_ring(line, ring), alpha=_gather_in_levels(line, ring).alpha)
+                for line in lines
+            )
+            return measured or (
                 *(by_ring, in_levels),
                 *_use_switches(network, ring, gathers=1, traffic=0.0),
             )
@@ -82,16 +87,6 @@ def reduce_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
     # Two gathers by switches never beat the sum that they make at once.
     rings = gather_costs(replace(network, measured=None, switch_latency=None), ring, algorithm)
     return *(Cost(2 * cost.alpha, 2 * cost.beta) for cost in rings), *whole
-
-
-def _gather_as_measured(line: Network, ring: Ring) -> Cost:
-    """Return a ring's cost per byte with the start-ups of two levels, which grow with nodes."""
-    return Cost(_gather_in_levels(line, ring).alpha, _gather_by_ring(line, ring).beta)
-
-
-def _reduce_as_measured(line: Network, ring: Ring) -> Cost:
-    """Return twice a ring's cost per byte with a tree's start-ups."""
-    return Cost(_reduce_by_tree(line, ring).alpha, 2 * _gather_by_ring(line, ring).beta)
 
 
 def time_all_to_all(
@@ -132,7 +127,11 @@ def whole_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
     """List costs of all-reduces that are no two gathers, as far as the algorithm allows them."""
     lines = network.list_lines("all_reduce") if algorithm == "auto" else ()
     if lines:
-        return tuple(_reduce_as_measured(line, ring) for line in lines)
+        # Twice a ring's cost per byte with a tree's start-ups.
+        return tuple(
+            Cost(_reduce_by_tree(line, ring).alpha, 2 * _gather_by_ring(line, ring).beta)
+            for line in lines
+        )
     if algorithm not in ("tree", "auto"):
         return ()
     switches = _use_switches(network, ring, gathers=2, traffic=1.0) if algorithm == "auto" else ()

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from paradl.kernels.arrays import LIMITS, Cells, Flags, PerLayer, divides, xp
 from paradl.kernels.compiled import compiled
-from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.case import Case, Work
 from paradl.kernels.configuration.run import (
     BlockTerms,
     Times,
@@ -17,6 +17,7 @@ from paradl.kernels.configuration.run import (
 )
 from paradl.kernels.machine.device import PE
 from paradl.kernels.machine.network import Cost
+from paradl.kernels.names.flags import Limit
 from paradl.kernels.options import Options
 from paradl.kernels.oracle import blocks, iteration, reduction, table_iii
 from paradl.kernels.oracle.iteration import Paths, exchange, find_paths, time_computing, time_feed
@@ -24,7 +25,7 @@ from paradl.kernels.oracle.limits import (
     InvariantFlags,
     find_group_flags,
     find_invariant_flags,
-    flag_indivisible,
+    flag,
 )
 from paradl.kernels.paper.table import TableWork
 from paradl.kernels.parallelism import layout
@@ -34,8 +35,6 @@ from paradl.kernels.work.division import Division
 from paradl.kernels.work.group import GroupWork
 from paradl.kernels.work.layers import Layers, LayerTimes
 from paradl.kernels.work.schedules import INTERLEAVES, leave_micro_batches
-
-Work = GroupWork | TableWork
 
 
 @compiled("options", numpy=True)
@@ -111,7 +110,8 @@ def find_flags(case: Case) -> InvariantFlags:
         of_layouts = xp.asarray(blocks.flag_cells(case.whole_blocks), LIMITS)
         return InvariantFlags(group | of_layouts, *[xp.zeros((), LIMITS)] * 2)
     flags = find_invariant_flags(case.bounds, case.run, case.network, count_segments(case))
-    return replace(flags, group=flags.group | flag_indivisible(_divide_whole(case)))
+    indivisible = flag(xp.logical_not(_divide_whole(case)), Limit.DOES_NOT_DIVIDE)
+    return replace(flags, group=flags.group | indivisible)
 
 
 def _divide_whole(case: Case) -> Flags:

@@ -6,13 +6,12 @@ Table III has its own (`kernels.paper.work`).
 from functools import partial
 
 from paradl.kernels.arrays import Cells, PerLayer, PerStage, xp
-from paradl.kernels.compiled import compiled
 from paradl.kernels.parallelism.layout import find_layout
 from paradl.kernels.work.compute import layer_times
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.group import GroupWork, count_touched
 from paradl.kernels.work.layers import Layers, LayerTimes
-from paradl.kernels.work.memory import Holding, LayerShares, Tensors, find_states, list_tensors
+from paradl.kernels.work.memory import LayerShares, Tensors, find_states, list_tensors
 
 
 def time_part(division: Division) -> LayerTimes:
@@ -62,12 +61,6 @@ def share_layers(division: Division, part: Layers | None = None) -> LayerShares:
     return LayerShares(
         list_tensors(division.layers, division.delta, *rows), part.w + division.layers.bias
     )
-
-
-@compiled(numpy=True)
-def hold(division: Division) -> Holding:
-    """Compute the memory of a group's PEs, by stage."""
-    return find_layout(division.parallelisms).stages.hold(division, share_layers(division))
 
 
 def hold_layers(division: Division) -> tuple[Tensors, PerLayer]:

@@ -9,9 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from paradl.kernels.columns import Column, add, read_first
-from paradl.kernels.parallelism.divided_blocks import DividedBlocks, Exchanged
+from paradl.kernels.parallelism.divided_blocks import (
+    DividedBlocks,
+    Exchanged,
+    Rule,
+    Rules,
+    leave_rest,
+)
 from paradl.kernels.parallelism.parallelism import Parallelism
-from paradl.kernels.parallelism.rules import Rule, Rules, leave_rest
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.transformer import AttentionProducts, Block, Training, Transformer
 
@@ -70,7 +75,8 @@ def _exchange_keys(divided: DividedBlocks, attention: AttentionProducts, hidden:
         step: Column = 3 * startups + np.maximum(3 * sent - hidden / c, 0)
         return (c - 1) * step
     if training.context_by == "all_gather":
-        return 2 * transfers.gather(c, t, c * keys) + transfers.scatter(c, t, c * keys)
+        scattered = transfers.send("reduce_scatter", c, t, c * keys)
+        return 2 * transfers.send("all_gather", c, t, c * keys) + scattered
     # Queries, keys and values go from positions to heads, outputs back; likewise their
     # gradients (Jacobs et al. 2023).
     return 2 * transfers.send_to_all(c, t, queries / t + keys, 2)

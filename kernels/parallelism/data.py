@@ -17,10 +17,11 @@ from paradl.kernels.parallelism.divided_blocks import (
     Exchanged,
     Marks,
     Repeats,
+    Rule,
+    Rules,
     Values,
 )
 from paradl.kernels.parallelism.parallelism import Parallelism
-from paradl.kernels.parallelism.rules import Rule, Rules
 from paradl.kernels.parallelism.transfers import Transfers
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.parameters import Parameters
@@ -149,10 +150,10 @@ def _cost_states(
     shards = np.minimum(shards, degree)
     return StateCosts(
         shards,
-        transfers.cost_gather(shards, stride),
-        transfers.cost_scatter(shards, stride),
-        transfers.cost_reduce(degree // shards, stride * shards),
-        transfers.cost_reduce(degree, stride),
+        transfers.cost("all_gather", shards, stride),
+        transfers.cost("reduce_scatter", shards, stride),
+        transfers.cost("all_reduce", degree // shards, stride * shards),
+        transfers.cost("all_reduce", degree, stride),
     )
 
 

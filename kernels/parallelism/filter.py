@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
 
-from paradl.kernels.arrays import Cells, PerLayer, PerMessage, pytree, xp
+from paradl.kernels.arrays import Cells, PerLayer, PerMessage, empty_last, pytree, xp
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.hosts import (
     count_staged,
@@ -27,7 +27,7 @@ from paradl.kernels.machine.network import Cost, Network, Ring
 from paradl.kernels.machine.speeds import Fabric
 from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, open_logs
 from paradl.kernels.work.division import Division
-from paradl.kernels.work.group import mark_exchanged, share
+from paradl.kernels.work.group import share
 from paradl.kernels.work.layers import Layers
 
 # Classes of message sizes. Compared with a minimum for each layer, two classes overestimate times
@@ -87,9 +87,9 @@ class Filter(Parallelism):
         return replace(shares, x=layers.x * xp.maximum(part, 1 / layers.groups))
 
     def reduce_sent(self, division: Division, shares: Layers, add: Add) -> Gathered:
-        """Sum the outputs of split layers, which are gathered whole."""
+        """Sum the outputs of split layers but the network's last, which are gathered whole."""
         layers, split = division.layers, division.placement.find_split(self.name)
-        messages = mark_exchanged(split)
+        messages = empty_last(split)
         items = messages * layers.y
         logged = add(messages * layers.convolution)
         if division.options.algorithm == "auto":
@@ -102,7 +102,7 @@ class Filter(Parallelism):
     def count_items(self, division: Division) -> Mapping[str, PerLayer]:
         """Count the outputs of split layers."""
         split = division.placement.find_split(self.name)
-        return {"gathered_items": mark_exchanged(split) * division.layers.y}
+        return {"gathered_items": empty_last(split) * division.layers.y}
 
     def find_paths(self, sent: Gathered, case: Case, fabric: Fabric) -> GatherPaths:
         """Compute the costs on the group's ring and tree."""

@@ -19,8 +19,8 @@ from paradl.kernels.columns import Column, find_any
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.run import Run
 from paradl.kernels.names.parallelisms import DATA, LAYOUT_PARTS, NEEDS, NESTING
+from paradl.kernels.parallelism.divided_blocks import Rules
 from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism
-from paradl.kernels.parallelism.rules import Rules
 from paradl.kernels.parallelism.spatial import Halos, Spatial
 from paradl.kernels.work.block_memory import find_idle_modules
 from paradl.kernels.work.division import Division

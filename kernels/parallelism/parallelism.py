@@ -19,9 +19,9 @@ from paradl.kernels.parallelism.divided_blocks import (
     Exchanged,
     Marks,
     Repeats,
+    Rules,
     Values,
 )
-from paradl.kernels.parallelism.rules import Rules
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.layers import Layers, LayerTimes, merged, total
 from paradl.kernels.work.layouts import Layouts

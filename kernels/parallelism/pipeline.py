@@ -15,9 +15,15 @@ from paradl.kernels.columns import Column, read_first
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.machine.network import Cost, find_path
 from paradl.kernels.machine.speeds import Fabric
-from paradl.kernels.parallelism.divided_blocks import DividedBlocks, Exchanged, Marks, Repeats
+from paradl.kernels.parallelism.divided_blocks import (
+    DividedBlocks,
+    Exchanged,
+    Marks,
+    Repeats,
+    Rule,
+    Rules,
+)
 from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism
-from paradl.kernels.parallelism.rules import Rule, Rules
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.layers import Layers, LayerTimes
 from paradl.kernels.work.layouts import Layouts

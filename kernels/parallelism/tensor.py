@@ -11,9 +11,18 @@ import numpy as np
 
 from paradl.kernels.columns import Column, find_any, read_first
 from paradl.kernels.names.parallelisms import RECOMPUTE
-from paradl.kernels.parallelism.divided_blocks import DividedBlocks, Exchanged, Marks, Values
+from paradl.kernels.parallelism.divided_blocks import (
+    DividedBlocks,
+    Exchanged,
+    Marks,
+    Rule,
+    Rules,
+    Values,
+    divide,
+    join_numbers,
+    leave_rest,
+)
 from paradl.kernels.parallelism.parallelism import Parallelism
-from paradl.kernels.parallelism.rules import Rule, Rules, divide, join_numbers, leave_rest
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.transformer import Block, Training, Transformer
 
@@ -61,8 +70,8 @@ class TensorParallel(Parallelism):
         # left out: it overlaps, and including it did not improve the fit of left-out runs.
         layouts, transfers, m = divided.layouts, divided.transfers, divided.activations
         t = layouts.tensor
-        gathered = transfers.gather(t, 1, m) + transfers.scatter(t, 1, m)
-        return np.where(layouts.sequence > 0, gathered, transfers.reduce(t, 1, m))
+        gathered = transfers.send("all_gather", t, 1, m) + transfers.send("reduce_scatter", t, 1, m)
+        return np.where(layouts.sequence > 0, gathered, transfers.send("all_reduce", t, 1, m))
 
     def exchange_block(
         self, divided: DividedBlocks, costs: Column, block: Block, hiding: Sequence[Column] | None

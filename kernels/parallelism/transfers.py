@@ -7,6 +7,7 @@ product of the degrees before it. m: bytes, of an all-gather the gathered size.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 import jax
 import numpy as np
@@ -23,6 +24,8 @@ from paradl.kernels.machine.network import Network, Ring, find_path
 from paradl.kernels.machine.speeds import Fabric
 from paradl.kernels.parallelism.alignment import count_level_pes
 from paradl.kernels.work.layouts import Layouts
+
+Collective = Literal["all_gather", "reduce_scatter", "all_reduce"]
 
 
 @dataclass(frozen=True)
@@ -48,17 +51,11 @@ class Transfers:
         """The same transfers, of gradients and weights among replicas."""
         return replace(self, fabric=replace(self.fabric, layers=self.fabric.gradients))
 
-    def gather(self, degree: Column, stride: Column | int, m: Column) -> Column:
-        """Compute seconds of an all-gather."""
-        return self.time(self.cost_gather(degree, stride), m)
-
-    def scatter(self, degree: Column, stride: Column | int, m: Column) -> Column:
-        """Compute seconds of a reduce-scatter."""
-        return self.time(self.cost_scatter(degree, stride), m)
-
-    def reduce(self, degree: Column, stride: Column | int, m: Column) -> Column:
-        """Compute seconds of an all-reduce."""
-        return self.time(self.cost_reduce(degree, stride), m)
+    def send(
+        self, collective: Collective, degree: Column, stride: Column | int, m: Column
+    ) -> Column:
+        """Compute seconds of a collective by its fastest algorithm."""
+        return self.time(self.cost(collective, degree, stride), m)
 
     def split_send(self, degree: Column, stride: Column, m: Column) -> tuple[Column, Column]:
         """Compute seconds of a message to the next PE of a ring: start-up, and bytes."""
@@ -76,28 +73,15 @@ class Transfers:
         ring = Ring(*(1.0 * number for number in (degree, stride, self.pes)))
         return np.asarray(time_all_to_all(network, ring, m, messages, alike))
 
-    def cost_gather(self, degree: Column, stride: Column | int) -> Costs:
-        """List the costs of an all-gather by each algorithm."""
-        return self._cost(
-            partial(gather_costs, algorithm="auto"), self.fabric.layers, degree, stride
-        )
-
-    def cost_scatter(self, degree: Column, stride: Column | int) -> Costs:
-        """List the costs of a reduce-scatter: those of an all-gather unless measured separately."""
-        network = self.fabric.layers
-        if "reduce_scatter" not in (network.measured or {}):
-            return self.cost_gather(degree, stride)
-        scatter = partial(gather_costs, algorithm="auto", collective="reduce_scatter")
-        return self._cost(scatter, network, degree, stride)
-
-    def cost_reduce(self, degree: Column, stride: Column | int) -> Costs:
-        """List the costs of an all-reduce by each algorithm."""
-        return self._cost(
-            partial(reduce_costs, algorithm="auto"), self.fabric.layers, degree, stride
-        )
+    def cost(self, collective: Collective, degree: Column, stride: Column | int) -> Costs:
+        """List the costs of a collective by each algorithm."""
+        gathers = partial(gather_costs, algorithm="auto", collective=collective)
+        reduces = partial(reduce_costs, algorithm="auto")
+        find = reduces if collective == "all_reduce" else gathers
+        return self._cost(find, self.fabric.layers, degree, stride)
 
     def time(self, costs: Costs, m: Column) -> Column:
-        """Compute seconds of one collective by its fastest algorithm."""
+        """Compute seconds of one collective by the fastest of these."""
         return np.asarray(time_fastest(costs, m, 1.0))
 
     def _cost(

@@ -8,7 +8,7 @@ import numpy as np
 
 from paradl.kernels.columns import Column, find_distinct
 from paradl.kernels.names.flags import FORBIDS, Limit
-from paradl.kernels.parallelism.rules import Rules
+from paradl.kernels.parallelism.divided_blocks import Rules
 from paradl.kernels.work.layouts import COLUMNS
 
 # More micro-batches than any layout is tried with: powers of two up to the largest batch.

@@ -41,8 +41,11 @@ class BlockWork:
         batch: B, flushes: A, of an iteration. A `micro` of 0 is all of a flush or, with stages, one
         of its segments. whole: round it up where it is no whole number, for rules that divide it.
         """
-        given = map(np.asarray, (batch, flushes, segments))
-        layouts = settle_micro(self.divided, *given, whole=whole)
+        layouts, (batch, flushes, cuts) = self.divided, map(np.asarray, (batch, flushes, segments))
+        usual = batch / (layouts.data * flushes * np.where(layouts.pipeline > 1, cuts, 1))
+        usual = np.maximum(np.ceil(usual) if whole else usual, 1)
+        micro = np.where(layouts.micro > 0, layouts.micro, usual)
+        layouts = replace(layouts, micro=micro, batch=batch, flushes=flushes)
         named = ((name, getattr(layouts, name)) for name in ALL_COLUMNS)
         return replace(self, columns={name: col for name, col in named if col is not None})
 
@@ -62,13 +65,3 @@ class BlockWork:
         whole = np.broadcast_arrays(*self.columns.values())
         rows = (np.rint(column).astype(int).ravel() for column in whole)
         return Layouts(**dict(zip(self.columns, rows, strict=True)))
-
-
-def settle_micro(
-    layouts: Layouts, batch: Column, flushes: Column, segments: Column, *, whole: bool
-) -> Layouts:
-    """Return layouts with batch, flushes and micro-batches, as in `BlockWork.settle`."""
-    usual = batch / (layouts.data * flushes * np.where(layouts.pipeline > 1, segments, 1))
-    usual = np.maximum(np.ceil(usual) if whole else usual, 1)
-    micro = np.where(layouts.micro > 0, layouts.micro, usual)
-    return replace(layouts, micro=micro, batch=batch, flushes=flushes)

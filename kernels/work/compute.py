@@ -31,32 +31,21 @@ def forward_alone(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
     """Compute forward seconds per sample without weights' traffic, s_l / 3."""
     traffic = delta * (layers.x + layers.y)
     fewer = xp.where(_suits_winograd(layers), pe.winograd, 1.0)
-    multiplying = _overlap(layers.flops / (fewer * _reach_peak(layers, pe)), traffic, pe)
+    flops = layers.flops / (fewer * _reach_peak(layers, pe))
+    arithmetic, moving = flops / (pe.peak_flops * pe.efficiency), traffic / pe.memory_bandwidth
+    # A kernel hides `kernel_overlap` of the shorter: all in the roofline's maximum.
+    shorter = xp.minimum(arithmetic, moving)
+    multiplying = xp.maximum(arithmetic, moving) + (1 - pe.kernel_overlap) * shorter
+    dense = layers.convolution
     if layers.groups is not None:
         fetched = delta * count_fetched(layers.flops, layers.filters, layers.groups)
         fetching = fetched / (pe.window_fetch * pe.memory_bandwidth)
         multiplying = xp.maximum(multiplying, fetching)
-    multiplying += _convert_layout(layers, traffic, pe)
+        dense = dense * xp.equal(layers.groups, 1)
+    # Kernels that transpose inputs and outputs of dense convolutions.
+    multiplying += dense * pe.layout_passes / 3 * traffic / pe.memory_bandwidth
     moving = pe.elementwise_passes / 3 * traffic / pe.memory_bandwidth
     return xp.where(xp.equal(layers.elementwise, 1), moving, multiplying)
-
-
-def _convert_layout(layers: Layers, traffic: PerLayer, pe: PE) -> PerLayer:
-    """Compute seconds of kernels that transpose inputs and outputs of dense convolutions."""
-    dense = layers.convolution
-    if layers.groups is not None:
-        dense = dense * xp.equal(layers.groups, 1)
-    return dense * pe.layout_passes / 3 * traffic / pe.memory_bandwidth
-
-
-def _overlap(flops: PerLayer, traffic: PerLayer, pe: PE) -> PerLayer:
-    """Compute seconds of a kernel that hides `kernel_overlap` of the shorter of traffic and
-    arithmetic: their sum if it hides nothing, the roofline's maximum if it hides all.
-    """
-    arithmetic = flops / (pe.peak_flops * pe.efficiency)
-    moving = traffic / pe.memory_bandwidth
-    shorter = xp.minimum(arithmetic, moving)
-    return xp.maximum(arithmetic, moving) + (1 - pe.kernel_overlap) * shorter
 
 
 def _reach_peak(layers: Layers, pe: PE) -> PerLayer:

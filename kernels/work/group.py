@@ -10,11 +10,10 @@ replicas exchange only them. Only for the machine oracle: Table III has whole ta
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from paradl.kernels.arrays import Cells, Flags, PerLayer, PerStage, empty_last, pytree, xp
+from paradl.kernels.arrays import Cells, Flags, PerLayer, PerStage, pytree, xp
 from paradl.kernels.work.layers import Layers, find_rows, is_table
 
 
@@ -93,21 +92,6 @@ def find_fullest(activations: PerStage, parameters: PerStage, batch: Cells) -> C
     # Stage by stage, which compiles to faster code than a maximum along a dimension.
     most = reduce(xp.maximum, (batch * activation + once for activation, once in stages))
     return xp.asarray(most)
-
-
-def mark_exchanged(split: PerLayer) -> PerLayer:
-    """Return 1 for layers whose output a filter or channel group exchanges: split, and l < G."""
-    return empty_last(split)
-
-
-def slower(work: GroupWork, factor: Cells) -> GroupWork:
-    """Return the work if layers take `factor` times as long on the device."""
-    return replace(
-        work,
-        # The update is unchanged: measurements are of FW + BW.
-        forward_backward=work.forward_backward * factor,
-        fixed=work.fixed * factor,
-    )
 
 
 def count_touched(

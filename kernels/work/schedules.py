@@ -179,12 +179,6 @@ def find_ends(pipeline: Column, training: Training, number: Column) -> tuple[Col
     return first, first if folded else pipeline == number + 1
 
 
-def count_bubbles(layouts: Layouts, training: Training) -> Column:
-    """Idle time of a stage per iteration, in micro-batches [layouts]."""
-    idle: Column = share_bubble(training.schedule, layouts.chunks) * (layouts.pipeline - 1)
-    return idle
-
-
 def share_bubble(schedule: str, chunks: Column | int) -> Column:
     """Return the bubble as a fraction of that of 1F1B with one chunk per stage."""
     return np.where(np.greater(chunks, 1), 1 / chunks, SCHEDULES[schedule].bubble)
