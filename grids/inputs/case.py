@@ -76,8 +76,12 @@ class Setup:
 
     def spread(self, reduced: Tree, position: Integers) -> Tree:
         """Spread what was reduced of the distinct rows and divisions to all cells."""
-        rows = repeat_rows(reduced, self.positions)
-        return _spread_over_p(rows, position, self.values.leading, self.run)
+
+        def spread(leaf: Floats) -> Floats:
+            return _broadcast_like_p(take_at_cells(leaf, position, self.values.leading), self.run)
+
+        spread_out: Tree = jax.tree.map(spread, repeat_rows(reduced, self.positions))
+        return spread_out
 
     @property
     def stages(self) -> int:
@@ -180,11 +184,9 @@ def find_space(
 
     No other function asks.
     """
-    return (
-        LayoutSpace.from_workload(workload, strategy, axes, settings)
-        if strategy.of_blocks
-        else None
-    )
+    if not strategy.of_blocks:
+        return None
+    return LayoutSpace.from_workload(workload, strategy, axes, settings)
 
 
 def count_layouts(
@@ -288,16 +290,6 @@ def _differentiate_groups(
     """Return d work / d log parameter for each size, by parameter and field of a group's work."""
     division = groups.divide(groups.place()[0])
     return reduce_in_parts(division, partial(differentiate_layers, parameters=parameters))
-
-
-def _spread_over_p(reduced: Tree, position: Integers, leading: int, run: Run) -> Tree:
-    """Spread the values of each group size to all PE counts."""
-
-    def spread(leaf: Floats) -> Floats:
-        return _broadcast_like_p(take_at_cells(leaf, position, leading), run)
-
-    spread_out: Tree = jax.tree.map(spread, reduced)
-    return spread_out
 
 
 def _broadcast_like_p(leaf: Any, run: Run) -> Floats:

@@ -7,9 +7,9 @@ what is alive at once, factors must not exceed the memory of a group whose size 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -70,8 +70,7 @@ class Factors:
     held: float
 
 
-@dataclass(frozen=True)
-class _Candidates:
+class _Candidates(NamedTuple):
     """All n ways to divide a group.
 
     factors [3, n]; split, counted [G, n]: layers that are split, and those whose extents count. Of
@@ -91,8 +90,7 @@ class _Candidates:
 
     def take(self, start: int, end: int) -> "_Candidates":
         """Return some of the ways."""
-        parts = (getattr(self, field.name)[..., start:end] for field in fields(self))
-        return _Candidates(*parts)
+        return _Candidates._make(part[..., start:end] for part in self)
 
 
 def find_factors(rows: DividedLayers, sizes: Sequence[int]) -> list[Factors]:
@@ -165,6 +163,11 @@ def _judge(rows: DividedLayers, dimensions: Flags, factors: Floats) -> _Candidat
     split = wanted & allowed if free else np.broadcast_to(wanted, allowed.shape)
     any_split = (split & bounding[:, None]).any(axis=0)
     exists: Flags = np.logical_and(any_split, dimensions.any())
+    layers, storage = spread_layers(table, 1), rows.storage
+    halos: Halos = "overlapping" if rows.verbatim else "windows"
+    with use_numpy():
+        halo = np.asarray(layer_halo(layers, factors, halos))
+        held = storage and hold_rows(layers, factors, storage.item, storage.recompute)
     return _Candidates(
         factors=factors,
         split=split,
@@ -172,8 +175,8 @@ def _judge(rows: DividedLayers, dimensions: Flags, factors: Floats) -> _Candidat
         counted=split & bounding[:, None],
         exists=exists,
         fits=np.logical_and(exists, (allowed | ~split).all(axis=0)),
-        held=_find_held(rows, factors),
-        halo=_find_halo(rows, factors, split),
+        held=np.zeros(factors.shape[1]) if storage is None else np.asarray(held),
+        halo=np.where(split, halo, 0).sum(axis=0),
     )
 
 
@@ -205,25 +208,6 @@ def _find_first(*values: Floats | Flags) -> int:
         numbers = np.where(kept, column, np.inf)
         kept &= numbers <= numbers.min() * TIE
     return int(np.argmax(kept))  # the first, which is the most balanced
-
-
-def _find_held(rows: DividedLayers, factors: Floats) -> Floats:
-    """Bytes per sample on the fullest PE for each factorisation [n]; 0 if memory is ignored."""
-    if rows.storage is None:
-        return np.zeros(factors.shape[1])
-    layers = spread_layers(rows.table, 1)
-    with use_numpy():
-        held = hold_rows(layers, factors, rows.storage.item, rows.storage.recompute)
-    return np.asarray(held)
-
-
-def _find_halo(rows: DividedLayers, factors: Floats, split: Flags) -> Floats:
-    """Items per sample that a PE sends [n]."""
-    halos: Halos = "overlapping" if rows.verbatim else "windows"
-    with use_numpy():
-        items = np.asarray(layer_halo(spread_layers(rows.table, 1), factors, halos))
-    halo: Floats = np.where(split, items, 0).sum(axis=0)
-    return halo
 
 
 def _find_dimensions(rows: DividedLayers) -> Flags:

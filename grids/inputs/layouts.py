@@ -113,7 +113,8 @@ class LayoutSpace:
             return self._list_stated()
         # In parts: 4.5 million candidates at once took 2.1 instead of 0.3 GB, and 15.4 instead of
         # 8.0 s of CPU (2026-11).
-        likely = (self._find_likely(part, tally) for part in self.list_candidates(MOST, tally))
+        candidates = join_candidates(self.list_candidates(MOST, tally), MOST)
+        likely = (self._find_likely(part, tally) for part in candidates)
         answered = map(pick, likely if by_memory else map(self._time, likely))
         # Candidates of one cell may be in several parts.
         return reduce(lambda kept, more: pick(kept.join(more)), answered)
@@ -159,9 +160,8 @@ class LayoutSpace:
 
     def build_rows(self, listed: Ranked, draws: int) -> Case:
         """Build the case of listed layouts, a cell each. draws: of uncertain parameters."""
-        return self._make_rows_case(
-            Layouts.from_rows(listed.rows), listed.cell, listed.exists, draws
-        )
+        layouts = Layouts.from_rows(listed.rows)
+        return self._make_rows_case(layouts, listed.cell, listed.exists, draws)
 
     def _make_rows_case(
         self, layouts: Layouts, cell: Integers, exists: Flags, draws: int = 0
@@ -226,10 +226,7 @@ class LayoutSpace:
         return columns
 
     def list_candidates(self, most: int, tally: Tally | None = None) -> Iterator[Candidates]:
-        """Yield candidates, in parts of about `most`. tally: counts those that break a rule."""
-        return join_candidates(self._list_candidates(most, tally), most)
-
-    def _list_candidates(self, most: int, tally: Tally | None) -> Iterator[Candidates]:
+        """Yield candidates, in parts of at most `most`. tally: counts those that break a rule."""
         trained = self.blocks.net, self.blocks.training
         for pes, largest, lists, cells_of in self._list_sets():
             found, broken = find_candidates(*trained, pes, largest, lists)

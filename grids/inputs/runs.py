@@ -117,7 +117,11 @@ def _look_up_segments(strategy: Strategy, values: Values) -> Floats:
     if strategy.segments is None:
         return np.ones((1,) * values.rank) if strategy.placed else values.get("segments")
     if strategy.segments == "best":
-        return _align_segments(strategy, values)
+        # Along the last dimension of choices. No replica has more samples than the largest batch,
+        # whether that is per replica or global.
+        numbers = np.array(list_segments(strategy, float(values.get("batch").max())), float)
+        cells = [1] * (values.rank - values.leading)
+        return numbers.reshape(*[1] * (values.leading - 1), -1, *cells)
     return np.full((1,) * values.rank, float(strategy.segments))
 
 
@@ -172,13 +176,6 @@ def _list_divisors(p: Floats, least: int) -> Floats:
     most = max(map(len, sizes))
     table = np.array([row + row[-1:] * (most - len(row)) for row in sizes], float)
     return table.T.reshape(most, *p.shape[1:])
-
-
-def _align_segments(strategy: Strategy, values: Values) -> Floats:
-    """List the candidate numbers of segments along the last dimension of choices."""
-    # No replica has more samples than the largest batch, whether that is per replica or global.
-    numbers = np.array(list_segments(strategy, float(values.get("batch").max())), float)
-    return numbers.reshape(*[1] * (values.leading - 1), -1, *[1] * (values.rank - values.leading))
 
 
 def find_contention(
