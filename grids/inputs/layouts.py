@@ -254,9 +254,11 @@ class LayoutSpace:
         if strategy.replicas:
             exists = exists & (ranks // group == strategy.replicas)
         layouts = replace(layouts, data=np.where(exists, ranks // group, 1))
-        in_node = count_ranks_in_node(layouts.data * layouts.context, layouts.tensor, per_node)
+        ranks = layouts.data * layouts.context
+        in_node = count_ranks_in_node(ranks, layouts.tensor, per_node)
         shard = np.where(layouts.shard == NODE, in_node, layouts.shard)
-        return layouts.shard_over(shard), exists
+        is_part = (layouts.zero > 0) & (shard != ranks)
+        return replace(layouts, shard=np.where(is_part, shard, 0)), exists
 
     @cached_property
     def _pe(self) -> Integers:

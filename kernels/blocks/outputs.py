@@ -10,7 +10,6 @@ parameter: `kernels.derivatives.points`.)
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from operator import attrgetter
 
 import jax
@@ -152,14 +151,13 @@ def _difference(
     """Return elasticities by differences. wanted: fields of the answer, by parameter and output."""
     slopes: dict[str, AnyArray] = {}
     for parameter, fields in wanted.items():
-        read = partial(_read_fields, fields)
+
+        def read(answer: Answer, fields: Mapping[str, str] = fields) -> dict[str, AnyArray]:
+            return {name: np.asarray(attrgetter(of)(answer)) for name, of in fields.items()}
+
         found = find_elasticities(case, read, read(answer), parameter)
         slopes |= {name: np.asarray(round_elasticity(slope)) for name, slope in found.items()}
     return slopes
-
-
-def _read_fields(fields: Mapping[str, str], answer: Answer) -> dict[str, AnyArray]:
-    return {name: np.asarray(attrgetter(field)(answer)) for name, field in fields.items()}
 
 
 def differentiate_epoch(case: Case, *, parameters: tuple[str, ...]) -> tuple[AnyArray, AnyArray]:

@@ -133,12 +133,14 @@ def summarise(line: Line) -> Summary:
     stops = xp.asarray(line.limit & LIMITS(STOPS))
     # Only beyond the largest feasible count: gaps below it do not end scaling.
     stopped = xp.min(xp.where((stops > 0) & (line.row > largest), line.row, NO_ROW), axis=0)
-    p = xp.asarray(line.p, float)
+    p, limit = xp.asarray(line.p, float), xp.asarray(line.limit)
+    counted = xp.where(xp.equal(limit, LIMITS(REPEATED)), LIMITS(0), limit)
+    masks = [(counted & LIMITS(flag)) > 0 for flag in Limit]
     return Summary(
         best=_find_best(line),
         largest_pe=xp.where(largest < 0, 0, _take_row(p, largest)),
         forbidden_by=xp.where(stopped == NO_ROW, LIMITS(0), _take_row(stops, stopped)),
-        counts=_count_limits(xp.asarray(line.limit)),
+        counts=xp.stack([xp.sum(mask, axis=0, dtype=xp.int32) for mask in masks]),
     )
 
 
@@ -276,10 +278,3 @@ def _take_row(values: AnyArray, row: AnyArray) -> AnyArray:
     others = xp.meshgrid(*map(xp.arange, row.shape), indexing="ij", sparse=True)
     index = zip((row, *others), values.shape, strict=True)
     return values[tuple(number if size > 1 else 0 for number, size in index)]
-
-
-def _count_limits(limit: AnyArray) -> AnyArray:
-    """Count the PE counts with each limit, along a leading dimension."""
-    counted = xp.where(xp.equal(limit, LIMITS(REPEATED)), LIMITS(0), limit)
-    masks = [(counted & LIMITS(flag)) > 0 for flag in Limit]
-    return xp.stack([xp.sum(mask, axis=0, dtype=xp.int32) for mask in masks])

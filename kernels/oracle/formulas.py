@@ -132,19 +132,14 @@ def time_iteration(case: Case, paths: Paths | None = None) -> Times:
     if isinstance(case.work, TableWork):
         return add_terms(accumulate_passes(table_iii.time_pass(case, case.work), case.run))
     if case.of_blocks:
-        return _time_blocks(case)
+        seconds = blocks.time_cells(case)
+        return Times(BlockTerms(*seconds), xp.zeros(()), *blocks.add_seconds(seconds))
     terms = exchange(case, time_computing(case), paths or find_paths(case))
     times = add_terms(accumulate_passes(terms, case.run))
     # Last: hosts prepare samples during all of an iteration, so only what exceeds it is waited for.
     if not case.options.waits_for_input:
         return times
     return wait_for_input(times, time_feed(case))
-
-
-def _time_blocks(case: Case) -> Times:
-    seconds = blocks.time_cells(case)
-    compute, communication = blocks.add_seconds(seconds)
-    return Times(BlockTerms(*seconds), xp.zeros(()), compute, communication)
 
 
 def find_links(case: Case) -> tuple[Cost, Cost, Cost]:
@@ -185,9 +180,10 @@ def find_memory(case: Case) -> Cells:
         return table_iii.find_bound(case, case.work)
     if case.of_blocks:
         return blocks.measure_cells(case) + case.pe.reserved
-    return memory.find_memory(
-        shard_states(case, case.machine_work), case.run.batch, case.pe.reserved
-    )
+    work, share = case.machine_work, find_share(case)
+    if share is not None:
+        work = replace(work, parameters=share * work.parameters + find_gathered(case, work))
+    return memory.find_memory(work, case.run.batch, case.pe.reserved)
 
 
 def find_share(case: Case) -> Cells | None:
@@ -196,14 +192,6 @@ def find_share(case: Case) -> Cells | None:
         return None
     # Of N PEs each has 1/N of what the stage divides, and all of the rest.
     return 1 - case.run.sharded * (1 - 1 / case.find_shards().degree)
-
-
-def shard_states(case: Case, work: GroupWork) -> GroupWork:
-    """Return the work with the states that a PE holds under ZeRO, and weights that it gathers."""
-    share = find_share(case)
-    if share is None:
-        return work
-    return replace(work, parameters=share * work.parameters + find_gathered(case, work))
 
 
 def find_gathered(case: Case, work: GroupWork) -> Cells:

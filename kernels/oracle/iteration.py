@@ -91,7 +91,11 @@ def exchange(case: Case, computing: Seconds, paths: Paths) -> Seconds:
     seconds: dict[str, Cells] = dict.fromkeys(TERMS, NOTHING) | dict(computing)
     # In the order in which they use up the time that can hide them.
     inside = list_exchanges(case, paths.groups)
-    for sent in (*inside, _exchange_gradients(case, paths), _log_gradients(case)):
+    # p tau per iteration: every PE opens a log file, one after another in one folder. Terms of a
+    # pass are paid A times, this one only once.
+    per_pass = xp.where(xp.greater(case.run.replicas, 1), 1 / case.run.accumulate, 0.0)
+    open_logs = Exchange("log_files", per_pass * case.run.p * case.software.log_open)
+    for sent in (*inside, _exchange_gradients(case, paths), open_logs):
         # Exchanges of the same term add up.
         seconds[sent.term] = seconds[sent.term] + sent.steps * sent.seconds
         if sent.hideable is None:  # subtracting zeros took a tenth of a cell's time
@@ -151,14 +155,6 @@ def _exchange_gradients(case: Case, paths: Paths) -> Exchange:
     backward = 2 / 3 if case.options.recompute == "none" else 3 / 4
     share = early * backward / count_segments(case)
     return Exchange("gradient_exchange", hosts + seconds, early * seconds, share)
-
-
-def _log_gradients(case: Case) -> Exchange:
-    """Compute p tau per iteration: every PE opens a log file, one after another in one folder."""
-    run = case.run
-    # Terms of a pass are paid A times, this one only once.
-    per_pass = xp.where(xp.greater(run.replicas, 1), 1 / run.accumulate, 0.0)
-    return Exchange("log_files", per_pass * run.p * case.software.log_open)
 
 
 def count_gradient(work: GroupWork, run: Run) -> Cells:

@@ -31,9 +31,11 @@ class ContextParallel(Parallelism):
         c, t = layouts.context, layouts.tensor
         cp = f"cp{read_first(c)}"
         by_heads = training.context_by == "all_to_all"
+        # A causal ring gives each rank an early and a late part.
+        parts = c if by_heads else np.where(c > 1, 2 * c, 1)
         return {
             "sequence": Rule(
-                training.length % _count_parts(layouts, training) > 0,
+                training.length % parts > 0,
                 f"{cp} does not divide {training.length:,} tokens",
                 f"a context degree whose double divides {training.length:,} tokens",
             ),
@@ -80,9 +82,3 @@ def _exchange_keys(divided: DividedBlocks, attention: AttentionProducts, hidden:
     # Queries, keys and values go from positions to heads, outputs back; likewise their
     # gradients (Jacobs et al. 2023).
     return 2 * transfers.send_to_all(c, t, queries / t + keys, 2)
-
-
-def _count_parts(layouts: Layouts, training: Training) -> Column:
-    """Count parts of a sequence: a causal ring gives each rank an early and a late part."""
-    c = layouts.context
-    return c if training.context_by == "all_to_all" else np.where(c > 1, 2 * c, 1)

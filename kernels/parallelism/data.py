@@ -4,6 +4,7 @@ Rajbhandari et al. 2020 (ZeRO), stages 1 to 3; stage 3 is FSDP, or HSDP if shard
 the ranks. Context ranks hold the same weights and count as replicas. Experts have other replicas.
 """
 
+from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -84,7 +85,9 @@ class DataParallel(Parallelism):
 
     def cost_exchanges(self, divided: DividedBlocks) -> list[StateCosts]:
         """List costs for dense parameters, and for routed experts if there are any."""
-        layouts, transfers = divided.layouts, divided.transfers.across_replicas
+        layouts, fabric = divided.layouts, divided.transfers.fabric
+        of_replicas = replace(fabric, layers=fabric.gradients)
+        transfers = replace(divided.transfers, fabric=of_replicas)
         ranks = layouts.context * layouts.data
         costs = [_cost_states(transfers, ranks, layouts.tensor, layouts.shards)]
         if divided.net.experts:

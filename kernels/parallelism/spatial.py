@@ -8,7 +8,7 @@ the split ends before the last layer, the parts are gathered there, and backward
 from collections.abc import Mapping
 from dataclasses import replace
 
-from paradl.kernels.arrays import Cells, Factors, PerLayer, pytree, xp
+from paradl.kernels.arrays import Cells, PerLayer, pytree, xp
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.hosts import (
     count_hosts,
@@ -80,11 +80,12 @@ class Spatial(Parallelism):
         split = placement.find_split(self.name)
         # Layers behind the split run whole on every PE, and send nothing.
         items = split * layer_halo(layers, placement.factors, "common")
+        depth, height, width = placement.factors
         return Halos(
             halo_items=add(items),
             # Layers without a halo (kernels of 1, or not split) have no start-ups either.
             halo_exchanges=add(xp.where(items > 0, 1.0, 0.0)),
-            stride=_find_stride(placement.factors),
+            stride=xp.where(depth > 1, height * width, xp.where(height > 1, width, 1.0)),
             split_items=split_point(layers.y, split),
             sample=xp.asarray(layers.x)[0],
             weights=add(shares.w),
@@ -179,9 +180,3 @@ def find_halo_path(inside: Ring, stride: Cells, fabric: Fabric, software: Softwa
     staged = stage_through_hosts(fabric.messages, software)
     halos = SpanningRing(inside.degree, stride * inside.stride, inside.p, inside.span)
     return find_path(staged, halos).contended(staged.phi_halo)
-
-
-def _find_stride(factors: Factors) -> Cells:
-    """Return the stride of neighbours along the outermost divided dimension."""
-    depth, height, width = factors
-    return xp.where(depth > 1, height * width, xp.where(height > 1, width, 1.0))

@@ -76,21 +76,16 @@ class TensorParallel(Parallelism):
     def exchange_block(
         self, divided: DividedBlocks, costs: Column, block: Block, hiding: Sequence[Column] | None
     ) -> Exchanged:
-        """Compute seconds of all-reduces, which nothing hides."""
-        return {"tensor_exchange": _count_reductions(divided.layouts, block) * costs}
+        """Compute seconds of all-reduces, which nothing hides.
+
+        Forward after each matrix divided by rows, backward before the columns in front of it.
+        """
+        rows = sum(
+            bool(w.used and w.parts) and not w.by_columns and not w.is_routed for w in block.weights
+        )
+        # Full recomputation repeats the forward ones: 6 instead of 4 (SC21, section 3.2).
+        whole = (divided.layouts.recompute & (RECOMPUTE["blocks"] | RECOMPUTE["full"])) > 0
+        return {"tensor_exchange": rows * (2 + whole) * costs}
 
 
 PARALLELISM = TensorParallel()
-
-
-def _count_reductions(layouts: Layouts, block: Block) -> Column:
-    """Count all-reduces per block and micro-batch.
-
-    Forward after each matrix divided by rows, backward before the columns in front of it.
-    """
-    rows = sum(
-        bool(w.used and w.parts) and not w.by_columns and not w.is_routed for w in block.weights
-    )
-    # Full recomputation repeats the forward ones: 6 instead of 4 (SC21, section 3.2).
-    whole = (layouts.recompute & (RECOMPUTE["blocks"] | RECOMPUTE["full"])) > 0
-    return rows * (2 + whole)

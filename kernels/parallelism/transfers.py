@@ -46,11 +46,6 @@ class Transfers:
         is_partial = any(span.ndim for span in spans)
         return cls(fabric, layouts.pes, spans if is_partial else ())
 
-    @property
-    def across_replicas(self) -> "Transfers":
-        """The same transfers, of gradients and weights among replicas."""
-        return replace(self, fabric=replace(self.fabric, layers=self.fabric.gradients))
-
     def send(
         self, collective: Collective, degree: Column, stride: Column | int, m: Column
     ) -> Column:
