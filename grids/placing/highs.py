@@ -54,13 +54,12 @@ class IntegerProgram:
 
 @dataclass(frozen=True)
 class Solution:
-    """HiGHS's answer: `optimal` and `infeasible` mean proven.
+    """HiGHS's answer: `infeasible` means proven.
 
     values: of the variables, None if no solution was found. bound: a lower bound of the cost, None
     if unknown.
     """
 
-    optimal: bool = False
     infeasible: bool = False
     values: Floats | None = None
     bound: float | None = None

@@ -33,7 +33,6 @@ def _solve(program: Mapping[str, Any], nodes: int) -> dict[str, Any]:
     )
     bound = getattr(answer, "mip_dual_bound", None)  # absent if no variable is an integer
     return {
-        "optimal": answer.status == 0,
         "infeasible": answer.status == 2,
         "values": answer.x,
         "bound": float(bound) if bound is not None and np.isfinite(bound) else None,

@@ -19,7 +19,7 @@ from paradl.kernels.machine.network import ClusteredRing, Network, Ring
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.parallelisms import KINDS, NESTING
 from paradl.kernels.options import Options
-from paradl.kernels.paper.table import TableWork
+from paradl.kernels.paper.inputs import TableWork
 from paradl.kernels.work.block_work import BlockWork
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.group import Bounds, GroupWork

@@ -27,7 +27,7 @@ from paradl.kernels.oracle.limits import (
     find_invariant_flags,
     flag,
 )
-from paradl.kernels.paper.table import TableWork
+from paradl.kernels.paper.inputs import TableWork
 from paradl.kernels.parallelism import layout
 from paradl.kernels.work import memory
 from paradl.kernels.work.compute import layer_times, slowdown

@@ -19,8 +19,8 @@ from paradl.kernels.paper.inputs import (
     TablePE,
     TableRun,
     TableTimes,
+    TableWork,
 )
-from paradl.kernels.paper.table import TableWork
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.layers import Layers, LayerTimes
 

@@ -8,11 +8,15 @@ given factor. Each flow uses the smallest level of the network that spans it.
 from paradl.kernels.arrays import Cells, xp
 from paradl.kernels.names.terms import NOTHING, TERMS
 from paradl.kernels.options import Algorithm, Options
-from paradl.kernels.paper.collectives import all_gather, all_reduce, point_to_point
-from paradl.kernels.paper.inputs import TableNetwork, TableRun
-from paradl.kernels.paper.network import find_path, find_staged_path
+from paradl.kernels.paper.inputs import TableNetwork, TableRun, TableWork
+from paradl.kernels.paper.network import (
+    all_gather,
+    all_reduce,
+    find_path,
+    find_staged_path,
+    point_to_point,
+)
 from paradl.kernels.paper.sums import find_fullest
-from paradl.kernels.paper.table import TableWork
 
 
 def time_pass(

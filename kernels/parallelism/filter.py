@@ -100,12 +100,10 @@ class Filter(Parallelism):
         return Gathered(items, messages, xp.zeros(()), undivided, logged)
 
     def count_items(self, division: Division) -> Mapping[str, PerLayer]:
-        """Count the outputs of split layers."""
         split = division.placement.find_split(self.name)
         return {"gathered_items": empty_last(split) * division.layers.y}
 
     def find_paths(self, sent: Gathered, case: Case, fabric: Fabric) -> GatherPaths:
-        """Compute the costs on the group's ring and tree."""
         inside, algorithm = case.find_ring(self.name), case.options.algorithm
         return GatherPaths(
             gathers=_add_messages(gather_costs(fabric.layers, inside, algorithm), sent, case),
@@ -122,7 +120,6 @@ class Filter(Parallelism):
         )
 
     def time_step(self, sent: Gathered, case: Case, batch: Cells) -> Mapping[str, Cells]:
-        """Compute the overhead of dividing layers."""
         return {"split_overhead": self._assemble(sent, case, batch)}
 
     def time_once(self, sent: Gathered, case: Case) -> Mapping[str, Cells]:

@@ -128,7 +128,6 @@ class Pipeline(Parallelism):
         return 1 + xp.where(xp.greater(degree, 1), further, 0.0)
 
     def cut_steps(self, case: Case) -> Cells:
-        """Return S, the number of segments."""
         return xp.where(xp.greater(self.find_degree(case), 1), case.run.segments, 1.0)
 
     def time_once(self, sent: Cut, case: Case) -> Mapping[str, Cells]:
@@ -142,7 +141,6 @@ class Pipeline(Parallelism):
         return {"pipeline_bubble": share * bubble}
 
     def find_paths(self, sent: Cut, case: Case, fabric: Fabric) -> Cost:
-        """Return the path from stage to stage."""
         return find_path(fabric.messages, case.find_ring(self.name))
 
     def list_exchanges(

@@ -78,12 +78,10 @@ class OperatorPlacement(Parallelism):
         )
 
     def reduce_sent(self, division: Division, shares: Layers, add: Add) -> Path:
-        """Return the messages of the critical path."""
         placed = expect_placed(division)
         return Path(xp.asarray(placed.messages), xp.asarray(placed.items))
 
     def find_paths(self, sent: Path, case: Case, fabric: Fabric) -> Cost:
-        """Return the path between PEs of a node."""
         # One path for all: grids place operators inside a node alone.
         return find_path(fabric.messages, case.find_ring(self.name))
 

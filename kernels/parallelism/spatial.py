@@ -93,13 +93,11 @@ class Spatial(Parallelism):
         )
 
     def count_items(self, division: Division) -> Mapping[str, PerLayer]:
-        """Count the halos of split layers."""
         placement, halos = division.placement, division.options.halos
         items = layer_halo(division.layers, placement.factors, halos)
         return {"halo_items": placement.find_split(self.name) * items}
 
     def find_paths(self, sent: Halos, case: Case, fabric: Fabric) -> HaloPaths:
-        """Compute the costs between neighbours, and on the ring of the group."""
         inside = case.find_ring(self.name)
         ends = gather_costs(fabric.layers, inside, case.options.algorithm)
         return HaloPaths(
@@ -125,7 +123,6 @@ class Spatial(Parallelism):
         )
 
     def time_once(self, sent: Halos, case: Case) -> Mapping[str, Cells]:
-        """Compute the time to copy gradients to host memory and back."""
         m = self.count_gradients(sent, case)
         return {"gradient_packing": pack_gradients(m, case.network, case.software)}
 
