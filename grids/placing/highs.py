@@ -85,4 +85,4 @@ def solve_rows(rows: IntegerProgram, nodes: int) -> Solution:
         )
     except subprocess.CalledProcessError as error:
         raise SolverError(f"HiGHS died (exit code {error.returncode})") from error
-    return Solution(**pickle.loads(run.stdout))
+    return Solution(*pickle.loads(run.stdout))

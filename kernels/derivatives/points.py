@@ -11,7 +11,6 @@ both sides mark points near one.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -148,7 +147,7 @@ def _find_differences(
     targets: tuple[str, ...],
     parameters: tuple[str, ...],
     marked: bool,
-) -> tuple[dict[str, Any], dict[str, dict[str, Any]], Any]:
+) -> tuple[dict[str, AnyArray], dict[str, dict[str, AnyArray]], AnyArray]:
     """Return the same as `find_slopes` by differences, towards more of a parameter."""
 
     def read_whole(answer: Answer) -> dict[str, AnyArray]:

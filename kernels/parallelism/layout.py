@@ -83,7 +83,7 @@ class Layout:
         inputs, outputs = zip(*(part.share_rows(division) for part in self.parts), strict=True)
         return reduce(mul, inputs), reduce(mul, outputs)
 
-    def reduce_sent(self, division: Division, shares: Layers) -> dict[str, Any]:
+    def reduce_sent(self, division: Division, shares: Layers) -> Mapping[str, object]:
         """Sum what PEs exchange, by parallelism."""
         sent, add = {}, partial(_sum_most, stages=self.stages, whole=division)
         for part, divided in self._nest(division):
