@@ -23,15 +23,17 @@ from paradl.kernels.parallelism.transfers import Transfers
 from paradl.kernels.work.block_memory import count_updated, hold_parameters, measure_tensor
 from paradl.kernels.work.compute import wait_for_launches
 from paradl.kernels.work.layouts import Layouts
-from paradl.kernels.work.parameters import Parameters, count_block, pad_vocabulary
 from paradl.kernels.work.schedules import Stage, list_stages, share_bubble
 from paradl.kernels.work.transformer import (
     AttentionProducts,
     Block,
+    Parameters,
     Tensor,
     Training,
     Transformer,
     Weights,
+    count_block,
+    pad_vocabulary,
 )
 
 COMPUTING = ("products", "attention", "elementwise", "logits", "recomputation")

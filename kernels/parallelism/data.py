@@ -25,8 +25,7 @@ from paradl.kernels.parallelism.divided_blocks import (
 from paradl.kernels.parallelism.parallelism import Parallelism
 from paradl.kernels.parallelism.transfers import Transfers
 from paradl.kernels.work.layouts import Layouts
-from paradl.kernels.work.parameters import Parameters
-from paradl.kernels.work.transformer import Training, Transformer
+from paradl.kernels.work.transformer import Parameters, Training, Transformer
 
 
 class StateCosts(NamedTuple):

@@ -168,7 +168,8 @@ def list_exchanges(case: Case, paths: Mapping[str, Any]) -> Iterator[Exchange]:
         cuts, steps = _cut(outside, case)
         batch = case.run.batch / cuts
         for exchange in part.list_exchanges(sent, case, paths[part.name], batch):
-            yield exchange if exchange.whole or not outside else exchange.repeat(steps, cuts)
+            is_once = exchange.whole or not outside
+            yield exchange if is_once else replace(exchange, steps=steps, cuts=cuts)
 
 
 def time_besides(case: Case) -> Iterator[tuple[str, Cells]]:

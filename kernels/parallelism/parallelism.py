@@ -5,7 +5,7 @@ bandwidth. A parallelism of degree 1 divides nothing and sends nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from paradl.kernels.arrays import Cells, PerLayer, PerStage, xp
@@ -26,8 +26,7 @@ from paradl.kernels.work.division import Division
 from paradl.kernels.work.layers import Layers, LayerTimes, merged, total
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.memory import Holding, LayerShares, hold_whole
-from paradl.kernels.work.parameters import Parameters
-from paradl.kernels.work.transformer import Block, Training, Transformer
+from paradl.kernels.work.transformer import Block, Parameters, Training, Transformer
 
 # Sums values of the layers that one PE runs; of several stages the largest sum.
 Add: TypeAlias = Callable[[PerLayer], Cells]
@@ -51,10 +50,6 @@ class Exchange:
     whole: bool = False
     steps: Cells = 1.0
     cuts: Cells = 1.0
-
-    def repeat(self, steps: Cells, cuts: Cells) -> "Exchange":
-        """Return the exchange repeated in each of `steps` steps, with 1/`cuts` of the samples."""
-        return replace(self, steps=steps, cuts=cuts)
 
 
 class Parallelism:

@@ -28,7 +28,6 @@ from paradl.kernels.work.division import Division
 from paradl.kernels.work.layers import Layers, LayerTimes
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.memory import Holding, LayerShares, hold_runs, hold_whole
-from paradl.kernels.work.parameters import Parameters
 from paradl.kernels.work.schedules import (
     INTERLEAVES,
     SCHEDULES,
@@ -40,7 +39,7 @@ from paradl.kernels.work.schedules import (
     share_bubble,
 )
 from paradl.kernels.work.stages import join_chunks, largest, passed_on, stage_sums
-from paradl.kernels.work.transformer import Training, Transformer
+from paradl.kernels.work.transformer import Parameters, Training, Transformer
 
 
 @pytree
