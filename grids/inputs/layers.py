@@ -15,6 +15,7 @@ from paradl.kernels.work.layers import Layers, Rerun, Sequence, TouchedRows
 
 def kernel_layers(table: LayerTable) -> Layers:
     """Convert a table for the kernels: spatial dimensions first, then layers."""
+    rows = TouchedRows(table.looked_up, table.drawn) if table.sparse else None
     return Layers(
         x=table.x,
         y=table.y,
@@ -35,13 +36,8 @@ def kernel_layers(table: LayerTable) -> Layers:
         kept_bytes=table.kept_bytes,
         crossing=table.crossing,
         slowdown=np.ones(len(table)),
-        sequence=_describe_sequence(table) if table.sequential else None,
+        sequence=Sequence(table.steps, table.reads, rows) if table.sequential else None,
     )
-
-
-def _describe_sequence(table: LayerTable) -> Sequence:
-    rows = TouchedRows(table.looked_up, table.drawn) if table.sparse else None
-    return Sequence(table.steps, table.reads, rows)
 
 
 def _drop_cheap(table: LayerTable) -> Layers:

@@ -22,13 +22,13 @@ from paradl.grids.entries.parameters import DEGREES, LAYERED
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.inputs.case import count_layouts
-from paradl.grids.inputs.factors import divisors
 from paradl.grids.inputs.groups import SIZES
 from paradl.grids.inputs.runs import list_segments
 from paradl.grids.outputs import INTERVALS, list_sloped
 from paradl.grids.reading.errors import InputError, format_count
 from paradl.kernels.blocks.fill import SMALL_CELLS
 from paradl.kernels.blocks.tiles import TILE_CELLS
+from paradl.kernels.divisors import list_divisors
 from paradl.kernels.names.statistics import STATISTICS
 from paradl.sweep.cube.plan import Plan
 from paradl.sweep.engine.evaluation import has_few_cells
@@ -129,7 +129,7 @@ def _estimate_programs(grid: Grid, slopes: int) -> int:
 def count_choices(grid: Grid, strategy: Strategy) -> int:
     """Count the groups or degrees, times the segments, that each cell may choose from."""
     sizes = {*strategy.choices} - {"segments"}
-    most = max(len(divisors(count)) for count in grid.axes["pe"].astype(int).tolist())
+    most = max(len(list_divisors(count)) for count in grid.axes["pe"].astype(int).tolist())
     return int(most ** len(sizes)) * _count_segments(grid, strategy)
 
 
