@@ -11,9 +11,12 @@ from paradl.sweep.importing.machines.machine import Evidence
 from paradl.sweep.importing.machines.measurements import read_lines
 from paradl.sweep.importing.machines.messages import read_messages
 from paradl.sweep.importing.machines.nccl import ROW, WANTED, read_nccl
-from paradl.sweep.importing.machines.nccl_json import read_json
+from paradl.sweep.importing.machines.nccl_records import SEPARATORS, read_json, read_table
 
-READERS = {"nccl": read_nccl, "json": read_json, "messages": read_messages}
+READERS = {
+    **{"nccl": read_nccl, "json": read_json, "table": read_table},
+    "messages": read_messages,
+}
 OSU_HEADER = re.compile(r"#\s*size\s+.*(latency|bandwidth|mb/s)")
 # Lines that may be a benchmark's within which a log shows its kind: others come before it.
 BEFORE = 100_000
@@ -48,7 +51,7 @@ def read_evidence(paths: list[Path], pes: int | None) -> Evidence:
 
 
 def _find_kind(path: Path) -> str:
-    """Return topology, devices, json, nccl or messages. InputError: it is none of them."""
+    """Return topology, devices, or a name of READERS. InputError: it is none of them."""
     start = _read_start(path)
     # Both may stand on one line, however long.
     if start.startswith((b"<system", b"<?xml", b"<!DOCTYPE")):
@@ -61,7 +64,8 @@ def _find_kind(path: Path) -> str:
     if ("name" in names and "size" not in names) or re.fullmatch(r"[^,]+, *\d+ mib", folded):
         return "devices"
     if "size" in folded and "time" in folded:
-        return "nccl"
+        is_table = not first.startswith("#") and any(mark in first for mark in SEPARATORS)
+        return "table" if is_table else "nccl"
     for _, line in islice(read_lines(path, WANTED), BEFORE):
         folded = line.lower().strip()
         if "busbw" in folded or "# nthread" in folded or ROW.search(line):
