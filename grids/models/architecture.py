@@ -152,7 +152,6 @@ class Architecture(Entry):
 
     @model_validator(mode="after")
     def _check_form(self) -> Self:
-        """Check that there is either a list of layers or a family."""
         if (self.layers is None) == (self.family is None):
             raise ValueError("expected either 'layers' or 'family', got both or neither")
         return self
@@ -188,7 +187,8 @@ class Architecture(Entry):
     def layers_for(self, shape: tuple[int, ...], targets: int | None) -> LayerTable:
         """Return the layers for samples of `shape` (C, [d,] h, w) and `targets` outputs."""
         if len(shape) - 1 != self.rank:
-            raise ShapeError(f"{self.name} takes {_describe_misfit(self.rank, len(shape) - 1)}")
+            kinds = "sequences" if self.rank == 1 else f"samples of {self.rank} spatial dimensions"
+            raise ShapeError(f"{self.name} takes {kinds}, got {len(shape) - 1} spatial dimensions")
         return _infer_once(self, shape, targets)
 
     def profile(
@@ -216,16 +216,8 @@ class Architecture(Entry):
         return profile.seconds * self.table(dataset).flops / float(measured.flops.sum())
 
 
-def _describe_misfit(rank: int, got: int) -> str:
-    """Describe the expected and the given samples."""
-    if rank == 1:
-        return f"sequences, [C, length], got samples of {got} spatial dimensions"
-    return f"samples of {rank} spatial dimensions, got {got}"
-
-
 @lru_cache(maxsize=256)  # every part of a sweep needs the layers again
 def _infer_once(model: Architecture, shape: tuple[int, ...], targets: int | None) -> LayerTable:
-    """Infer the layers of a model for one shape, cached."""
     table = infer_layers(model.name, model.steps, shape, targets)
     return replace(table, spatial_layers=model.spatial_layers)
 

@@ -109,8 +109,3 @@ def count_rerun(
             before = (there[p] for p in {*positions} - {SAMPLE} if again[p])
             there[layer] = sizes[layer] + sum(before)
     return there[:SAMPLE]
-
-
-def count_kept_bytes(kinds: Sequence[LayerKind], y: Floats) -> Floats:
-    """Count bytes per sample [G] that each layer keeps besides tensors, in any precision."""
-    return np.array([kind.remembered for kind in kinds]) * y

@@ -25,6 +25,11 @@ class Share:
     parts: int = 0
 
 
+def _passes_on(kind: LayerKind) -> bool:
+    """True if a layer counts as part of the module before it."""
+    return isinstance(kind, Activation | CurvedActivation | Product) or kind.name == "rotary"
+
+
 class LayerOutputs:
     """The outputs of a table's layers; blocks: first row, and end row, of each block."""
 
@@ -59,19 +64,14 @@ class LayerOutputs:
             # Norms inside heads, which tensor ranks divide, are not Megatron's `layernorm`.
             if isinstance(kind, Normalisation) and self.shares[row].divided == "sequence":
                 name = name or "layernorm"
-            elif self._passes_on(kind) and maker != SAMPLE:
+            elif _passes_on(kind) and maker != SAMPLE:
                 name = name or names[maker]
             names.append(name)
         return [self._find_bits(row, name) for row, name in enumerate(names)]
 
-    @staticmethod
-    def _passes_on(kind: LayerKind) -> bool:
-        """True if a layer counts as part of the module before it."""
-        return isinstance(kind, Activation | CurvedActivation | Product) or kind.name == "rotary"
-
     def _find_bits(self, row: int, name: str) -> int:
         if self.roles[row].experts:
-            acts = RECOMPUTE["moe_act"] if self._passes_on(self.kinds[row]) else 0
+            acts = RECOMPUTE["moe_act"] if _passes_on(self.kinds[row]) else 0
             return RECOMPUTE["moe"] | acts
         # Beside routed experts an MLP is a shared one, computed again with them or by itself.
         if name == "mlp" and row in self._beside_experts:

@@ -15,7 +15,6 @@ import numpy as np
 from paradl.grids.models.flow import (
     SAMPLE,
     count_crossing,
-    count_kept_bytes,
     count_kept_items,
     count_rerun,
     find_depth,
@@ -102,6 +101,9 @@ class LayerTable:
         for name, kind in zip(self.names, self.kinds, strict=True):
             if kind not in KINDS:
                 raise InputError.unknown("kind", kind, KINDS, where=f"layer {shorten(name)}")
+        for position, inputs in enumerate(self.inputs):
+            assert inputs
+            assert all(SAMPLE <= read < position for read in inputs)
 
     @classmethod
     def from_layers(cls, layers: Sequence[Layer]) -> "LayerTable":
@@ -115,7 +117,10 @@ class LayerTable:
         return cls(
             names=tuple(layer.name for layer in layers),
             kinds=tuple(layer.kind for layer in layers),
-            inputs=tuple(_list_inputs(position, layer) for position, layer in enumerate(layers)),
+            inputs=tuple(
+                (position - 1,) if layer.inputs is None else layer.inputs
+                for position, layer in enumerate(layers)
+            ),
             roles=tuple(layer.role for layer in layers),
             # Named, since type checkers cannot tell that it is none of the columns.
             spatial_layers=None,
@@ -145,7 +150,7 @@ class LayerTable:
     @cached_property
     def kept_bytes(self) -> Floats:
         """Further bytes per sample that each layer keeps [G], the same in every precision."""
-        return count_kept_bytes(self._kinds, self.y)
+        return np.array([kind.remembered for kind in self._kinds]) * self.y
 
     @cached_property
     def rerun(self) -> Flags:
@@ -179,12 +184,10 @@ class LayerTable:
 
     @property
     def _sample(self) -> float:
-        """Items per sample."""
         return float(self.x[0]) / len(self.inputs[0])  # the first layer reads nothing else
 
     @property
     def _kinds(self) -> list[LayerKind]:
-        """The kind of each layer."""
         return [KINDS[kind] for kind in self.kinds]
 
     @cached_property
@@ -272,14 +275,6 @@ class LayerTable:
         convolution = "conv3d" if self.volumetric else "conv2d"
         kinds = (kind for kind in self._kinds if kind.multiplies)
         return tuple(sorted({convolution if kind.convolves else "matmul" for kind in kinds}))
-
-
-def _list_inputs(position: int, layer: Layer) -> tuple[int, ...]:
-    """Return the positions of the layers that a layer reads, -1 for the sample."""
-    inputs = (position - 1,) if layer.inputs is None else layer.inputs
-    assert inputs
-    assert all(-1 <= read < position for read in inputs)
-    return inputs
 
 
 def pad_dimensions(sizes: tuple[float, ...]) -> tuple[float, float, float]:

@@ -3,7 +3,8 @@
 A tensor with one extent is a sequence: positions, with channels as features.
 
 A window of K items with stride S and P items of total padding turns an extent X into
-floor((X + P - K) / S) + 1.
+floor((X + P - K) / S) + 1; a transposed convolution X into (X - 1) S + K - P, plus
+`output_padding` rows.
 """
 
 import math
@@ -179,10 +180,8 @@ def spread(name: str, x: Shape, span: Sizes, stride: Sizes, padding: Sizes, more
 
     This inverts `slide`: the smallest extents that it turns into x, plus `more` rows on one side.
     """
-    cut, added = (
-        size_dimensions(name, what, sizes, x)
-        for what, sizes in (("padding", padding), ("output_padding", more))
-    )
+    cut = size_dimensions(name, "padding", padding, x)
+    added = size_dimensions(name, "output_padding", more, x)
     extents = tuple(
         (n - 1) * s + k - 2 * p + a
         for n, s, k, p, a in zip(x.extents, stride, span, cut, added, strict=True)

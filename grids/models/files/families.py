@@ -51,7 +51,6 @@ class Family(Record):
     @model_validator(mode="before")
     @classmethod
     def _complete(cls, value: Any) -> Any:
-        """Add the defaults of settings that are not given."""
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
             return value
         name = value["name"]
@@ -62,7 +61,6 @@ class Family(Record):
 
     @model_validator(mode="after")
     def _check_steps(self) -> Self:
-        """Check that the settings give a network."""
         self.write_steps()
         return self
 
@@ -80,19 +78,17 @@ class Family(Record):
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         """Return the schema: catalogued families with their settings, files with any settings."""
+        forms: list[JsonSchemaValue] = [
+            {
+                "properties": {"name": {"const": name}} | {key: {} for key in settings},
+                "required": [key for key, form in settings.items() if is_required(form)],
+                "additionalProperties": False,
+            }
+            for name in list_families()
+            for settings in [load_family(name).settings]
+        ]
         file = {"properties": {"name": {"type": "string", "pattern": r"/|\.ya?ml$"}}}
-        forms = [_describe(name, load_family(name)) for name in list_families()]
         return {"type": "object", "required": ["name"], "anyOf": [*forms, file]}
-
-
-def _describe(name: str, family: Template) -> JsonSchemaValue:
-    """Return the JSON schema of a family's settings."""
-    needed = [key for key, form in family.settings.items() if is_required(form)]
-    return {
-        "properties": {"name": {"const": name}} | {key: {} for key in family.settings},
-        "required": needed,
-        "additionalProperties": False,
-    }
 
 
 @lru_cache(maxsize=256)  # steps are read for every sample shape

@@ -59,20 +59,16 @@ def fill_settings(form: Form, given: object, names: Names, where: Where) -> dict
     refuse_unknown(given, form, where)
     filled: dict[str, object] = {}
     for key, default in form.items():
-        filled[key] = _fill_one(key, default, given, {**names, **filled}, where)
+        if key not in given and is_required(default):
+            raise InputError("this key is missing", where=where((key,)), page="wrong-key")
+        if key in given and isinstance(default, list):
+            filled[key] = _fill_items(default, given[key], go_below(where, key))
+        elif key in given:
+            filled[key] = given[key]
+        else:
+            known = {**names, **filled}
+            filled[key] = fill_in(default, known) if isinstance(default, str) else default
     return filled
-
-
-def _fill_one(
-    key: str, form: Any, given: Mapping[str, object], names: Names, where: Where
-) -> object:
-    """Return one setting, given or by default."""
-    if key in given:
-        items = isinstance(form, list)
-        return _fill_items(form, given[key], go_below(where, key)) if items else given[key]
-    if is_required(form):
-        raise InputError("this key is missing", where=where((key,)), page="wrong-key")
-    return fill_in(form, names) if isinstance(form, str) else form
 
 
 def _fill_items(form: list[Any], given: object, where: Where) -> object:
@@ -225,7 +221,6 @@ class _Writer:
         self._extend_from(written, choice.get(branch, []), spot.read(branch))
 
     def _repeat(self, written: list[object], given: Mapping[str, object], spot: _Spot) -> None:
-        """Repeat layers, with the number of the repetition as a name."""
         form: Form = {"times": "required", "layers": "required", "index": "required"}
         repeat = fill_settings(form, given, {}, go_below(self.where, *spot.source))
         times = self._write(repeat["times"], spot.read("times"))
@@ -242,7 +237,6 @@ class _Writer:
             self._extend_from(written, repeat["layers"], spot.read("layers"))
 
     def _expand(self, written: list[object], word: str, given: object, spot: _Spot) -> None:
-        """Expand a word of the file."""
         form, layers = self.words[word].settings, self.words[word].layers
         filled = self._write(given, spot)
         if not isinstance(filled, Mapping):  # a bare value is the first setting
@@ -281,7 +275,6 @@ class _Writer:
             raise InputError(str(error), where=self.where(spot.source)) from None
 
     def _copy(self, value: object, spot: _Spot) -> object:
-        """Copy an expression's value, counting its parts."""
         self._count(spot)
         if isinstance(value, dict):
             return {key: self._copy(part, spot) for key, part in value.items()}

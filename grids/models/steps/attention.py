@@ -107,7 +107,6 @@ class Attention(BuildingSettings):
 
     @model_validator(mode="after")
     def _check_score(self) -> Self:
-        """Check that the settings fit the kind of score."""
         if self.score == "dot" and self.heads is None:
             raise ValueError("heads: expected the number of heads; 1 for a single one")
         if self.score == "dot" and self.normalise:
@@ -155,7 +154,6 @@ class Attention(BuildingSettings):
         return project(site, f"{name}.output", context, features, role, bias=bias)
 
     def _rotate(self, site: Site, name: str, x: LayerOutput, depth: int) -> LayerOutput:
-        """Normalise and rotate queries or keys, if the settings say so."""
         if self.normalise_heads:  # all heads share its weights
             passage = Passage(x.tensor, x.tensor, counts=Counts(weights=depth, biases=0))
             x = site.add(f"{name}.norm", "rmsnorm", passage, x)
@@ -240,7 +238,6 @@ class LatentAttention(BuildingSettings):
         return project(site, f"{name}.output", context, features, role, bias=False)
 
     def _build_queries(self, name: str, x: LayerOutput, depth: int, site: Site) -> LayerOutput:
-        """Build the rotated queries of all heads."""
         if self.query_rank is not None:
             x = project(site, f"{name}.query_latent", x, self.query_rank, bias=False)
             x = site.add(f"{name}.query_norm", "rmsnorm", replace(keep_sizes(x), role=UP), x)

@@ -5,7 +5,6 @@ Names are looked up from the innermost step outwards. `sample` is the network's 
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from paradl.grids.models.flow import SAMPLE
@@ -44,23 +43,11 @@ def infer_layers(
     walk = _Walk(targets, outputs={"sample": sample})
     with add_place(model):
         walk.follow("", steps, sample)
-        _refuse_twins(walk.layers)
+        names = Counter(layer.name for layer in walk.layers)
+        # Messages refer to layers by name.
+        if twin := next((name for name, count in names.items() if count > 1), None):
+            raise InputError(f"two layers are called {shorten(twin)}", advice="rename one")
         return LayerTable.from_layers(walk.layers)
-
-
-def _refuse_twins(layers: list[Layer]) -> None:
-    """Raise InputError if two layers share a name, since messages refer to layers by name."""
-    twins = [name for name, count in Counter(layer.name for layer in layers).items() if count > 1]
-    if twins:
-        raise InputError(f"two layers are called {shorten(twins[0])}", advice="rename one")
-
-
-def _name_steps(scope: str, steps: Steps) -> Iterator[tuple[str, Step]]:
-    """Yield steps with full names: the given name, or the word and its number in the sequence."""
-    numbers = Counter[str]()
-    for step in steps:
-        numbers[step.word] += 1  # named steps count, so naming one renames no other
-        yield scope + (step.settings.name or f"{step.word}{numbers[step.word]}"), step
 
 
 @dataclass
@@ -78,7 +65,10 @@ class _Walk:
         self.steps += 1 + len(steps)
         if self.steps > MOST_STEPS:
             raise InputError(f"expected at most {MOST_STEPS:,} steps, repetitions counted")
-        for name, step in _name_steps(scope, steps):
+        numbers = Counter[str]()
+        for step in steps:
+            numbers[step.word] += 1  # named steps count, so naming one renames no other
+            name = scope + (step.settings.name or f"{step.word}{numbers[step.word]}")
             x = self.outputs[name] = self._take(name, step, x)
         return x
 
@@ -97,12 +87,15 @@ class _Walk:
         )
 
     def _take(self, name: str, step: Step, x: LayerOutput) -> LayerOutput:
-        """Return the output of one step."""
         settings = step.settings
         match settings:
             case LayerSettings():
-                if step.kind.windowed:
-                    _expect_image(name, x.tensor)
+                if step.kind.windowed and x.tensor.is_sequence:
+                    raise InputError(
+                        f"expected an image, got {x.tensor}",
+                        where=f"layer {name}",
+                        advice="for each position of a sequence use 'linear'",
+                    )
                 passage = settings.infer(name, x.tensor, self.targets)
                 return self.add(name, step.kind.name, passage, x)
             case BuildingSettings():
@@ -142,7 +135,13 @@ class _Walk:
         """Multiply body and gate; channels or extents of 1 are broadcast."""
         gate = self.follow(f"{name}.", product.gate, x)
         body = self.follow(f"{name}.body.", product.body, x)
-        y = _broadcast(f"{name}.multiply", body.tensor, gate.tensor)
+        sizes = list(zip(body.tensor.sizes, gate.tensor.sizes, strict=True))
+        if any(1 not in pair and len({*pair}) > 1 for pair in sizes):
+            raise ShapeError(
+                f"{name}.multiply: the body gives {body.tensor}, the gate {gate.tensor}"
+            )
+        channels, *extents = map(max, sizes)
+        y = Shape(channels, tuple(extents))
         counts = Counts(inputs=body.tensor.items + gate.tensor.items)
         return self.add(f"{name}.multiply", "multiply", Passage(y, y, counts=counts), body, gate)
 
@@ -154,7 +153,7 @@ class _Walk:
         ]
         tensors = [end.tensor for end in ends]
         if len({tensor.extents for tensor in tensors}) > 1:
-            extents = ", ".join(str(tensor) for tensor in tensors)
+            extents = ", ".join(map(str, tensors))
             raise ShapeError(f"{name}.concat: the branches give extents that differ: {extents}")
         y = Shape(sum(tensor.channels for tensor in tensors), tensors[0].extents)
         # A copy: it reads what it writes.
@@ -209,25 +208,6 @@ def _multiply(layer: Layer, experts: Experts) -> Layer:
         active=layer.active * experts.active / experts.count,
         role=replace(layer.role, experts=experts.count),
     )
-
-
-def _expect_image(name: str, x: Shape) -> None:
-    """Raise InputError for a sequence, since windows slide over images."""
-    if x.is_sequence:
-        raise InputError(
-            f"expected an image, got {x}",
-            where=f"layer {name}",
-            advice="windows need images; for each position of a sequence use 'linear'",
-        )
-
-
-def _broadcast(name: str, body: Shape, gate: Shape) -> Shape:
-    """Return the sizes of a product; ShapeError if they differ and neither is 1."""
-    sizes = list(zip(body.sizes, gate.sizes, strict=True))
-    if any(1 not in pair and len(set(pair)) > 1 for pair in sizes):
-        raise ShapeError(f"{name}: the body gives {body}, the gate {gate}")
-    channels, *extents = map(max, sizes)
-    return Shape(channels, tuple(extents))
 
 
 def _make_layer(name: str, kind: LayerKind, passage: Passage, makers: tuple[int, ...]) -> Layer:

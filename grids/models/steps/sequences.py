@@ -1,14 +1,5 @@
 """Steps of sequences: samples of positions with features.
 
-    layers:
-      - to_sequence                 # pixels of an image become positions; a view
-      - class_token                 # a learned position in front
-      - positions                   # adds a learned vector to each position
-      - linear: 768                 # a matrix for the features of each position
-      - gated: {hidden: 14336, bias: false}  # two, one times the other's activation, and one back
-      - layernorm                   # and the other element-wise words
-      - lstm: {hidden: 8192, projection: 1024, layers: 2, biases: 1, bidirectional: true}
-      - first_token                 # the first position alone, for classifiers; a view
 
 A data set of sequences has the shape [C, length]: C features per position, such as the one number
 of a word. Steps that read several positions: attention.py, and `Lstm`; look-up of
@@ -146,16 +137,14 @@ class Lstm(BuildingSettings):
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         expect_sequence(name, x.tensor)
         for number in range(1, self.layers + 1):
-            x = self._build_layer(name if self.layers == 1 else f"{name}.{number}", x, site)
+            layer = name if self.layers == 1 else f"{name}.{number}"
+            if not self.bidirectional:
+                x = self._build_direction(layer, x, site)
+                continue
+            ways = [self._build_direction(f"{layer}.{w}", x, site) for w in ("forward", "backward")]
+            y = make_sequence(x.tensor.extents[0], 2 * ways[0].tensor.channels)
+            x = site.add(f"{layer}.concat", "concat", Passage(y, y), *ways)
         return x
-
-    def _build_layer(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
-        """Build one direction, or both side by side."""
-        if not self.bidirectional:
-            return self._build_direction(name, x, site)
-        ways = [self._build_direction(f"{name}.{way}", x, site) for way in ("forward", "backward")]
-        y = make_sequence(x.tensor.extents[0], 2 * ways[0].tensor.channels)
-        return site.add(f"{name}.concat", "concat", Passage(y, y), *ways)
 
     def _build_direction(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         length, sums, units = x.tensor.extents[0], GATES * self.hidden, self.hidden

@@ -20,8 +20,6 @@ from paradl.grids.entries.entry import Count, Name, Record, refuse_bool
 from paradl.grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Reading, Role, Shape
 from paradl.grids.reading.errors import InputError, ShapeError, format_count
 
-MOST_APART = 1000  # heads of a number that is wrong and of one that fits, to name it
-
 
 def _list_one(value: object) -> object:
     """Return a single size as a tuple of one."""
@@ -50,7 +48,6 @@ Paddings = Annotated[
 
 
 def _name_form(value: object) -> str:
-    """Return the form of a value: a word, a list or a number."""
     if isinstance(value, str):
         return WORD
     return LIST if isinstance(value, list | tuple) else NUMBER
@@ -226,11 +223,8 @@ def split_heads(name: str, features: int, heads: int) -> int:
 
 
 def describe_heads(features: int, heads: int) -> str:
-    """Say that heads do not divide features, and which numbers near them do."""
-    near = [n for n in range(max(1, heads - MOST_APART), heads + MOST_APART) if features % n == 0]
-    fitting = [*[n for n in near if n < heads][-1:], *[n for n in near if n > heads][:1]]
-    advice = " or ".join(f"{n:,}" for n in fitting) or "a divisor of the features"
+    """Say that heads do not divide features."""
     return (
         f"{format_count(heads, 'head')} cannot share {format_count(features, 'feature')} "
-        f"evenly; write {advice}"
+        "evenly; write a divisor of the features"
     )

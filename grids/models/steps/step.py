@@ -1,36 +1,20 @@
 """The steps of an architecture, in YAML and in Python.
 
-A step is a word, or a mapping of one word to its settings; a bare value sets the first setting:
+A step is a word, or a mapping of one word to its settings; a bare value sets the first setting
+(docs/your-model.md has all of them):
 
     layers:
       - conv: {filters: 64, kernel: 7, stride: 2, padding: 3, bias: false}
-      - batchnorm
       - relu
-      - maxpool: {kernel: 3, stride: 2, padding: 1, ceil: false}   # or maxpool: 2
+      - maxpool: 2
       - residual:                   # ends in an addition; without shortcut, of the input itself
           body: [{conv: {filters: 64, kernel: 3, padding: same}}, relu]
           shortcut: [{conv: {filters: 64, kernel: 1}}]
-      - multiply:                   # the input times the branch's result
-          - adaptive_avgpool: 1
-          - conv: {filters: 64, kernel: 1}
-          - sigmoid
-      - concat:                     # branches, concatenated along the channels
-          - [{conv: {filters: 32, kernel: 1}}]
-          - [{avgpool: {kernel: [3, 1], stride: 1, padding: [1, 0]}}]
-      - side: [{fc: targets}]       # a separate head; the trunk continues from its input
-      - adaptive_avgpool: 1         # to this extent, from any input
-      - experts: {count: 8, active: 2, layers: [{gated: {hidden: 14336, bias: false}}]}
       - repeat: {times: 3, layers: [relu]}  # with new weights each time
       - read: sample                # continues from the sample or an earlier step's output
-      - conv: {filters: 64, kernel: 3, dilation: 2, padding: same}
-      - conv: {filters: 64, kernel: 3, groups: channels, padding: same}    # depthwise
-      - transposed_conv: {filters: 32, kernel: 2, stride: 2}
       - free: {flops: 2e6, weights: 4096, outputs: [32, 112, 112]}
-      - dropout                     # and the other words of grids/models/kinds.py
-      - fc: {outputs: 4096, bias: true, name: fc6}
-      - fc: targets                 # one output per target of the data set
+      - fc: {outputs: 4096, name: fc6}
 
-Sequences have further words: grids/models/steps/sequences.py, attention.py, vocabularies.py.
 Kernel, stride and padding are a number for all dimensions, or a list in the order [d,] h, w.
 Padding is per side; "same" pads by kernel - 1 in total, so the extent is divided by the stride and
 rounded up. Any step takes a `name`; by default it is its word and a number. A layer without a step
@@ -203,7 +187,6 @@ class Experts(StepSettings):
 
     @model_validator(mode="after")
     def _check_active(self) -> Self:
-        """Check that no more experts are active than exist."""
         if self.active > self.count:
             raise ValueError(f"active: expected at most the {self.count} experts")
         return self
@@ -229,12 +212,6 @@ def _add_plain_words(form: type[AnyStep]) -> type[AnyStep]:
     return create_model(
         form.__name__, __base__=form, __module__=form.__module__, __doc__=form.__doc__, **plain
     )
-
-
-def _drop_default(word: JsonSchemaValue) -> JsonSchemaValue:
-    """Return the schema of a word's settings without None, which stands for an absent word."""
-    settings, _ = word["anyOf"]
-    return dict(settings)
 
 
 def _has_required(word: FieldInfo) -> bool:
@@ -283,12 +260,9 @@ class Step(Record):
         """Return the schema: a word whose settings all have defaults, or a mapping of one word."""
         reference = handler(schema)
         step = handler.resolve_ref_schema(reference)
-        mapping = {
-            **step,
-            "properties": {word: _drop_default(form) for word, form in step["properties"].items()},
-            "minProperties": 1,
-            "maxProperties": 1,
-        }
+        # Without None, which stands for an absent word.
+        words = {word: dict(form["anyOf"][0]) for word, form in step["properties"].items()}
+        mapping = {**step, "properties": words, "minProperties": 1, "maxProperties": 1}
         alone = [word for word in step["properties"] if not _has_required(cls.model_fields[word])]
         step.clear()
         step["anyOf"] = [{"enum": alone}, mapping]

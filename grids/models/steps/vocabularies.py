@@ -46,7 +46,12 @@ class EmbeddingSettings(BuildingSettings):
 
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         length, numbers = expect_sequence(name, x.tensor)
-        self._choose_row(name, numbers)
+        if not (self.row or 1) <= numbers or (self.row is None and numbers > 1):
+            raise InputError(
+                f"row: expected which of {numbers} numbers of a position to look up, "
+                f"got {self.row or 'none'}",
+                where=f"layer {name}",
+            )
         vocabulary = count_outputs(name, self.vocabulary, site.targets)
         weights = _fill_shards(vocabulary, self.shards) * self.features
         if self.shares is not None:
@@ -59,16 +64,6 @@ class EmbeddingSettings(BuildingSettings):
         role = Role("rows", "vocabulary", vocabulary)
         passage = Passage(x.tensor, y, counts=counts, role=role)
         return site.add(name, "embedding", passage, x)
-
-    def _choose_row(self, name: str, numbers: int) -> None:
-        """Raise InputError if it is unclear which number is looked up, or it does not exist."""
-        if (self.row or 1) <= numbers and (self.row is not None or numbers == 1):
-            return
-        raise InputError(
-            f"row: expected 1 to {numbers}, got {self.row or 'none'}",
-            where=f"layer {name}",
-            advice=f"each position has {numbers}: state which one to look up",
-        )
 
 
 class Logits(BuildingSettings):

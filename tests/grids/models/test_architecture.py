@@ -20,7 +20,7 @@ def test_the_example_of_the_docstring_is_one() -> None:
     assert step.__doc__
     example = step.__doc__.split("\n\n")[2]
     layers = yaml.safe_load(example)["layers"]
-    assert architecture(*layers).steps[3].word == "maxpool"
+    assert architecture(*layers).steps[2].word == "maxpool"
 
 
 @pytest.mark.parametrize(
