@@ -112,15 +112,15 @@ class AxisOf:
     ) -> CoreSchema:
         # Axes that were read before pass unchanged.
         return core_schema.no_info_plain_validator_function(
-            lambda form: form if isinstance(form, Axis | Range) else self._read(form),
+            self._read,
             serialization=core_schema.plain_serializer_function_ser_schema(lambda axis: axis.form),
         )
 
     def _read(self, form: object) -> Axis | Range:
-        """Read a user's list, or a range to draw values from."""
-        if is_range(form):
-            return read_range(form, self.parameter)
-        return expand_axis(form, self.parameter)
+        if isinstance(form, Axis | Range):
+            return form
+        read = read_range if is_range(form) else expand_axis
+        return read(form, self.parameter)
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -202,22 +202,16 @@ def _expand_item(item: object, parameter: Parameter) -> Floats:
         _refuse_slips(item)
         return np.array([parameter.read(item)])
     if len(item) != 1 or next(iter(item)) not in GENERATORS:
-        name = str(next(iter(item), ""))
-        if name in LAWS:
-            raise InputError(
-                f"{name}: a range cannot be listed among values, got {shorten(item)}",
-                advice="write it without the brackets",
-            )
         raise InputError(
             f"expected a value or one generator, got {shorten(item)}",
-            advice=suggest_name(name, GENERATORS),
+            advice=suggest_name(str(next(iter(item), "")), GENERATORS),
         )
     (name, arguments), *_ = item.items()
     generator = GENERATORS[name]
     listed = isinstance(arguments, list | tuple)
     if not listed or not generator.fewest <= len(arguments) <= generator.most:
         raise InputError(
-            f"expected {name}: {generator.usage}, got {shorten(arguments)}",
+            f"expected {generator.fewest} values of {name}, got {shorten(arguments)}",
             advice=f"write it like '{generator.example}'",
         )
     values = generator.make(list(arguments), parameter)
@@ -286,7 +280,6 @@ def _read_step(value: object, parameter: Parameter) -> float:
 
 
 def _make_linspace(arguments: list[object], parameter: Parameter) -> Floats:
-    """Return `count` values with equal differences."""
     first, last = _read_ends(arguments, parameter)
     count = _read_count(arguments[2], first, last)
     # More values would coincide after rounding, and the axis would be shorter than requested.
@@ -299,7 +292,6 @@ def _make_linspace(arguments: list[object], parameter: Parameter) -> Floats:
 
 
 def _make_geomspace(arguments: list[object], parameter: Parameter) -> Floats:
-    """Return `count` values with equal ratios."""
     first, last = _read_positive_ends(arguments, parameter)
     # Small counts may coincide: geomspace: [1, 8, 20] is 1 to 8, as is customary.
     return np.geomspace(first, last, _read_count(arguments[2], first, last))
@@ -352,22 +344,17 @@ def check_count(count: int) -> int:
 
 @dataclass(frozen=True)
 class Generator:
-    """A way to write many values: its function, its number of arguments, and how to write it."""
+    """A way to write many values: its function, its number of arguments, and an example."""
 
     make: Callable[[list[object], Parameter], Floats]
     fewest: int
     most: int
-    usage: str
     example: str
 
 
 GENERATORS = {
-    "pow2": Generator(_make_powers_of_two, 2, 2, "[first, last]", "{pow2: [1, 1024]}"),
-    "range": Generator(
-        _make_range, 2, 3, "[first, last] or [first, last, step]", "{range: [1, 1024]}"
-    ),
-    "linspace": Generator(_make_linspace, 3, 3, "[first, last, count]", "{linspace: [1, 100, 12]}"),
-    "geomspace": Generator(
-        _make_geomspace, 3, 3, "[first, last, count]", "{geomspace: [1e9, 1e12, 50]}"
-    ),
+    "pow2": Generator(_make_powers_of_two, 2, 2, "{pow2: [1, 1024]}"),
+    "range": Generator(_make_range, 2, 3, "{range: [1, 1024]}"),
+    "linspace": Generator(_make_linspace, 3, 3, "{linspace: [1, 100, 12]}"),
+    "geomspace": Generator(_make_geomspace, 3, 3, "{geomspace: [1e9, 1e12, 50]}"),
 }

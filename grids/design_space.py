@@ -14,7 +14,7 @@ from typing import Any
 from paradl.grids.axes import expand_axis
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.strategies import Strategy, parse_strategy
-from paradl.grids.entries.strategy_names import TABLE_III
+from paradl.grids.entries.strategy_words import TABLE_III
 from paradl.grids.grid import Grid, Index
 from paradl.grids.library import look_up
 from paradl.grids.outputs import MAIN_OUTPUTS

@@ -15,7 +15,7 @@ from typing import Any, Literal, overload
 
 from pydantic import ValidationError
 
-from paradl.grids.convergence.catalogue import explain_missing, find_convergence
+from paradl.grids.convergence.catalogue import find_convergence
 from paradl.grids.convergence.entry import Convergence, Pair
 from paradl.grids.convergence.fit import fit
 from paradl.grids.convergence.points import is_same_data, pick_series, read_points
@@ -261,20 +261,12 @@ def look_up_convergences(
     for reference in references:
         laws |= _find_laws(reference, target, pairs, base)
     if not laws:
+        names = ", ".join(f"{model} on {data.name}" for model, data in pairs)
         raise InputError(
-            _explain_missing_laws(pairs, references),
+            f"no law of epochs is known of {shorten(names)}",
             advice="give measured ones, 'convergence: ./mine.csv' (docs/convergence.md), or 'none'",
         )
     return laws
-
-
-def _explain_missing_laws(pairs: list[tuple[str, Dataset]], references: References) -> str:
-    """Say why no pair has epochs; for a single pair, the catalogue's reason."""
-    if len(pairs) == 1 and references == ("auto",):
-        [(model, data)] = pairs
-        return explain_missing(model, data.name)
-    names = ", ".join(f"{model} on {data.name}" for model, data in pairs)
-    return f"the epochs of {shorten(names)} are not known"
 
 
 def _find_laws(

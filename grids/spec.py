@@ -24,7 +24,7 @@ from paradl.grids.entries.choices import REFUSED, REFUSED_CHOICES, Choices
 from paradl.grids.entries.entry import Name, Record
 from paradl.grids.entries.parameters import PARAMETERS, read_parameters
 from paradl.grids.entries.strategies import parse_strategy
-from paradl.grids.entries.strategy_names import TABLE_III
+from paradl.grids.entries.strategy_words import TABLE_III
 from paradl.grids.outputs import INTERVALS, MAIN_OUTPUTS, check_outputs, list_trained, list_unknown
 from paradl.grids.placing.group import Placements
 from paradl.grids.reading.errors import shorten
@@ -33,7 +33,6 @@ from paradl.grids.rows import Rows, RowsForm
 
 
 def _list_one(value: object) -> object:
-    """Return a single value as a list of one."""
     return value if isinstance(value, list | tuple) else [value]
 
 
@@ -45,14 +44,12 @@ def _expect_some(value: object) -> object:
 
 
 def _expect_reference(value: object) -> object:
-    """Return the value if it can refer to an entry."""
     if not isinstance(value, str | dict):
         raise ValueError(f"expected a name, a file or a definition, got {shorten(value)}")
     return value
 
 
 def _check_strategy(text: str) -> str:
-    """Return the text if it is a strategy."""
     parse_strategy(text)
     return text
 
@@ -180,28 +177,16 @@ class Spec(Choices, _Space):
 
     @field_validator("outputs")
     @classmethod
-    def _check_training(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        """Check that times to the target have a law of epochs."""
+    def _check_outputs(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        """Check that epochs, and the oracle, are such that these outputs exist."""
         trained = list_trained(names)
         if trained and info.data.get("convergence") == ("none",):
             raise ValueError(f"{trained[0]!r} needs epochs to a target; write 'convergence: auto'")
-        return names
-
-    @field_validator("outputs")
-    @classmethod
-    def _check_intervals(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        """Check that percentiles are of the machine oracle."""
-        # `oracle` is an earlier field, so it has been validated.
+        # An earlier field, so it has been validated; None if it is invalid itself.
+        oracle = info.data.get("oracle")
         percentiles = [name for name in names if name in INTERVALS]
-        if percentiles and info.data.get("oracle") == "paper":
+        if percentiles and oracle == "paper":
             raise ValueError(f"{percentiles[0]!r} is not in Table III; write 'oracle: machine'")
-        return names
-
-    @field_validator("outputs")
-    @classmethod
-    def _check_elasticities(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        """Check that the oracle has the parameters of elasticities."""
-        oracle = info.data.get("oracle")  # None if it is invalid itself
         unknown = list_unknown(names, oracle) if oracle else []
         if unknown:
             name, parameter = unknown[0]
@@ -218,11 +203,10 @@ class Spec(Choices, _Space):
                     name, f"write 'oracle: {owner}', which has it, or leave it out"
                 )
                 raise ValueError(f"{name!r} is no parameter of 'oracle: {self.oracle}'; {reason}")
-        # A keyword beside entries would contradict them; str, since a definition is a mapping.
-        if {"auto", "none"} & set(map(str, self.calibration)) and len(self.calibration) > 1:
-            raise ValueError("calibration: expected auto, none, or calibrations, got several")
-        if {"auto", "none"} & set(map(str, self.convergence)) and len(self.convergence) > 1:
-            raise ValueError("convergence: expected auto, none, or laws of epochs, got several")
+        for name, listed in (("calibration", self.calibration), ("convergence", self.convergence)):
+            # A keyword beside entries would contradict them; str, since a definition is a mapping.
+            if {"auto", "none"} & set(map(str, listed)) and len(listed) > 1:
+                raise ValueError(f"{name}: expected auto, none, or files, got several")
         if self.target is not None and self.convergence == ("none",):
             raise ValueError("target: not used without epochs; write 'convergence: auto'")
         for name, value, advice in REFUSED_CHOICES[self.oracle]:

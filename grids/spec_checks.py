@@ -57,23 +57,18 @@ def settle_rows(spec: Spec, base: Path, where: Where) -> Spec:
     for name, rows in spec.axes.rows.items():
         place = f"{where(('axes', name))}: {name}"
         with add_place(place):
-            _check_axis_name(name)
+            taken = name in (*OUTPUTS, *RESERVED) or PARTS.fullmatch(name)
+            if taken or not AXIS_NAME.fullmatch(name):
+                raise InputError(
+                    f"{shorten(name)} cannot name rows of parameters",
+                    advice="use a word of small letters that names nothing in a cube",
+                )
             if rows.file:
                 rows = read_file(base / rows.file)
             for column in rows.columns:
                 _check_column(spec, column, settled)
             settled[name] = rows = rows if rows.condition is None else _keep_dividing(spec, rows)
     return spec.model_copy(update={"axes": spec.axes.model_copy(update=settled)})
-
-
-def _check_axis_name(name: str) -> None:
-    """InputError: a name that no dimension may have, as a variable of the cube has it."""
-    taken = name in (*OUTPUTS, *RESERVED) or PARTS.fullmatch(name)
-    if taken or not AXIS_NAME.fullmatch(name):
-        raise InputError(
-            f"{shorten(name)} cannot name rows of parameters",
-            advice="use a word of small letters, such as 'layout', that names nothing in a cube",
-        )
 
 
 def _check_column(spec: Spec, name: str, others: Mapping[str, Rows]) -> None:
@@ -160,22 +155,19 @@ def check_self_contained(spec: Spec) -> None:
     for key in ("calibration", "convergence"):
         if (entries := getattr(spec, key)) != ("none",):
             references[key] = entries
-    for key, listed in references.items():
-        for reference in listed:
-            if isinstance(reference, str) or _names_file(reference):
-                raise InputError(
-                    f"expected a whole definition, as sweeps write it, got {shorten(reference)}",
-                    where=f"the store's spec: {key}",
-                    advice="do not trust this store",
-                )
-
-    for name, rows in axes.rows.items():
-        if isinstance(rows.form, Mapping) and "csv" in rows.form:
-            raise InputError(
-                "expected rows spelled out, as sweeps write them, got a file",
-                where=f"the store's spec: {name}",
-                advice="do not trust this store",
-            )
+    found = [
+        (key, reference)
+        for key, listed in references.items()
+        for reference in listed
+        if isinstance(reference, str) or _names_file(reference)
+    ]
+    found += [(name, rows.file) for name, rows in axes.rows.items() if rows.file]
+    for key, reference in found[:1]:
+        raise InputError(
+            f"expected a whole definition, as sweeps write it, got {shorten(reference)}",
+            where=f"the store's spec: {key}",
+            advice="do not trust this store",
+        )
 
 
 def _names_file(reference: Mapping[str, object]) -> bool:

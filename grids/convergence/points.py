@@ -139,10 +139,12 @@ def pick_series(
     if target is not None:
         ours = _pick("target", target, ours, path)
     if len(ours) > 1:
+        pairs = dict.fromkeys((one.target, one.dataset) for one in ours)
+        listed = ", ".join(f"{shorten(target)} on {shorten(data)}" for target, data in [*pairs][:5])
         raise InputError(
             f"{len(ours)} series of {shorten(model)}: expected one",
             where=str(path),
-            advice=_advise_choice(ours),
+            advice=f"choose a target and a data set: {listed}; or keep the rows of one source",
         )
     return ours[0]
 
@@ -155,12 +157,3 @@ def _pick(kind: str, name: str, series: Iterable[Series], path: Path) -> tuple[S
         names = {str(getattr(candidate, kind)) for candidate in listed}
         raise InputError.unknown(kind, name, names, where=str(path))
     return matches
-
-
-def _advise_choice(series: tuple[Series, ...]) -> str:
-    """Advise on the first label by which the series differ."""
-    for kind, option in (("target", "target"), ("dataset", "data set")):
-        names = sorted({getattr(candidate, kind) for candidate in series})
-        if len(names) > 1:
-            return f"choose a {option}: {', '.join(map(shorten, names[:5]))}"
-    return "keep the rows of one source and optimizer"

@@ -103,17 +103,11 @@ class Mesh(Record):
                         f"links.{pe}.{peer}: expected {self.links[peer][pe]}, as many as the other "
                         f"way, got {row[peer]}"
                     )
-        apart = {*range(count)} - self._reach()
-        if apart:
-            raise ValueError(f"links: expected a path from PE 0 to all, got none to {min(apart)}")
-        return self
-
-    def _reach(self) -> set[int]:
-        """Return the PEs that are connected with the first one."""
         reached, edge = {0}, [0]
         while edge:
-            row = self.links[edge.pop()]
-            new = {pe for pe, links in enumerate(row) if links} - reached
+            new = {pe for pe, links in enumerate(self.links[edge.pop()]) if links} - reached
             reached |= new
             edge += new
-        return reached
+        if apart := {*range(count)} - reached:
+            raise ValueError(f"links: expected a path from PE 0 to all, got none to {min(apart)}")
+        return self

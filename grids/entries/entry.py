@@ -46,7 +46,6 @@ def list_text(value: object) -> object:
 
 
 def _expect_one_line(name: str) -> str:
-    """Return the name if it fits on one line of tables and messages."""
     if not name.isprintable():
         raise ValueError(f"expected a name on one line, got {shorten(name)}")
     return name

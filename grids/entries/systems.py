@@ -211,17 +211,12 @@ class System(Entry):
     def measured_shares(self) -> frozenset[str]:
         """Parameters that measured collectives settle: what is reached of a bandwidth is all."""
         node, *others = [level.collectives or Collectives() for level in self.levels]
-        return frozenset(
-            [
-                *(["node_reduce"] if node.all_reduce else []),
-                *(["node_collective"] if node.all_gather or node.reduce_scatter else []),
-                *(
-                    ["rail", "flow", "startup"]
-                    if others and all(o.all_reduce for o in others)
-                    else []
-                ),
-            ]
-        )
+        shares = {"node_reduce"} if node.all_reduce else set[str]()
+        if node.all_gather or node.reduce_scatter:
+            shares.add("node_collective")
+        if others and all(level.all_reduce for level in others):
+            shares |= {"rail", "flow", "startup"}
+        return frozenset(shares)
 
     @property
     def machine(self) -> str:
@@ -265,7 +260,7 @@ class System(Entry):
 
     @model_validator(mode="after")
     def _check_nesting(self) -> Self:
-        """Check that each level holds more PEs than the one inside it."""
+        """Check that levels hold more PEs than those inside them, and the last one all."""
         if self.levels[0].pes != self.pes_per_node:
             raise ValueError(
                 f"levels: expected {shorten(self.levels[0].name)}, the first, to be the node and "
@@ -285,16 +280,11 @@ class System(Entry):
                     f"{inner.pes} of {shorten(inner.name)} inside it, got {outer.pes}; "
                     "order levels from the node up"
                 )
-        return self
-
-    @model_validator(mode="after")
-    def _check_size(self) -> Self:
-        """Check that the last level spans the whole system."""
         last = self.levels[-1]
         if self.most_pes > last.pes:
             raise ValueError(
                 f"size: expected at most the {last.pes} PEs of {shorten(last.name)}, the last "
-                f"level, got {self.size}; the last level spans the whole machine"
+                f"level, which spans the whole machine, got {self.size}"
             )
         return self
 

@@ -149,11 +149,8 @@ def _number_operators(operators: Sequence[Operator], where: str) -> dict[str, in
         )
     ((commonest, count),) = Counter(operator.name for operator in operators).most_common(1)
     if count > 1:
-        raise InputError(
-            f"two operators are called {shorten(commonest)}",
-            where=where,
-            advice="rename one",
-        )
+        what = f"two operators are called {shorten(commonest)}"
+        raise InputError(what, where=where, advice="rename one")
     return {operator.name: position for position, operator in enumerate(operators)}
 
 
@@ -163,16 +160,9 @@ def _link_tensor(tensor: NamedTensor, positions: dict[str, int], where: str) -> 
     for name in (tensor.maker, *tensor.takers):
         if name not in positions:
             raise InputError.unknown("operator", name, positions, where=location)
-    if not tensor.takers:
+    if not tensor.takers or len({*tensor.takers}) < len(tensor.takers):
         raise InputError(
-            f"the tensor of {shorten(tensor.maker)} has no takers",
-            where=location,
-            advice="name its takers, or leave it out",
-        )
-    ((commonest, count),) = Counter(tensor.takers).most_common(1)
-    if count > 1:
-        raise InputError(
-            f"the tensor of {shorten(tensor.maker)} goes to {shorten(commonest)} twice",
+            f"the tensor of {shorten(tensor.maker)} has no takers, or one twice",
             where=location,
             advice="name each taker once",
         )
@@ -226,19 +216,15 @@ def make_graph(
     columns = weights.tolist(), kept.tolist()
     operators = map(Operator, table.names, _round(forward), _round(backward), *columns)
     sizes = (batch * item_bytes * table.y).tolist()
-    return Graph(name, tuple(operators), _list_tensors(table, sizes), batch)
-
-
-def _round(seconds: Floats) -> list[float]:
-    """Round to six digits, so that rounding errors of sums do not decide between placements."""
-    return [float(f"{time:.5e}") for time in seconds.tolist()]
-
-
-def _list_tensors(table: LayerTable, sizes: list[float]) -> tuple[GraphTensor, ...]:
-    """List the outputs that other layers take."""
     takers: dict[int, list[int]] = {}
     # A set of makers, since a layer may read one tensor twice.
     for taker, makers in enumerate(table.inputs):
         for maker in {*makers} - {SAMPLE}:  # hosts feed the sample to every device
             takers.setdefault(maker, []).append(taker)
-    return tuple(GraphTensor(maker, tuple(takers[maker]), sizes[maker]) for maker in sorted(takers))
+    tensors = (GraphTensor(maker, tuple(takers[maker]), sizes[maker]) for maker in sorted(takers))
+    return Graph(name, tuple(operators), tuple(tensors), batch)
+
+
+def _round(seconds: Floats) -> list[float]:
+    """Round to six digits, so that rounding errors of sums do not decide between placements."""
+    return [float(f"{time:.5e}") for time in seconds.tolist()]

@@ -11,7 +11,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from paradl.grids.entries.strategy_settings import Which
+from paradl.grids.entries.strategy_words import Which
 from paradl.grids.inputs.factors import DividedLayers, Storage, find_factors
 from paradl.grids.inputs.layers import split_layers, spread_layers
 from paradl.grids.inputs.partition import stage_ends

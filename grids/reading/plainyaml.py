@@ -65,7 +65,11 @@ class _Loader(yaml.SafeLoader):
         if self._nodes > MOST_NODES:
             raise _make_error(f"more than {MOST_NODES:,} values", event.start_mark)
         self._sizes.setdefault(node, self._nodes - before)
-        _expect_text(node)
+        if isinstance(node, yaml.ScalarNode):
+            if odd := NO_TEXT.search(node.value):
+                raise _make_error(f"not a text character: {shorten(odd[0])}", node.start_mark)
+            if node.tag in NUMBERS and len(node.value) > MOST_DIGITS:
+                raise _make_error(f"a number of {len(node.value):,} characters", node.start_mark)
         if node.tag in NUMBERS and OTHER_BASES.fullmatch(node.value):
             node.tag = TEXT
         return node
@@ -106,16 +110,6 @@ def write_flow(value: object) -> str:
     # In a list, since YAML ends a plain value by itself with an end-of-document mark. Uncut, since
     # readers do not join lines.
     return write_plain([value], default_flow_style=True, width=10**9).strip()[1:-1]
-
-
-def _expect_text(node: yaml.Node) -> None:
-    """Raise an error for a scalar that no person would write."""
-    if not isinstance(node, yaml.ScalarNode):
-        return
-    if odd := NO_TEXT.search(node.value):
-        raise _make_error(f"not a text character: {shorten(odd[0])}", node.start_mark)
-    if node.tag in NUMBERS and len(node.value) > MOST_DIGITS:
-        raise _make_error(f"a number of {len(node.value):,} characters", node.start_mark)
 
 
 def _make_error(problem: str, mark: Any) -> yaml.YAMLError:

@@ -16,7 +16,6 @@ from paradl.grids.reading.errors import (
     MOST_TEXT,
     ErrorPage,
     InputError,
-    find_meant,
     format_text,
     shorten,
     suggest_name,
@@ -118,12 +117,11 @@ def load(path: Path) -> Document:
 
 def _explain_syntax(path: Path, error: yaml.YAMLError) -> InputError:
     """Return the error of a text that is not YAML, with its line."""
-    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
-    problem = (
-        error.problem if isinstance(error, yaml.MarkedYAMLError) else str(error).splitlines()[0]
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return InputError(f"YAML syntax: {str(error).splitlines()[0]}", where=str(path))
+    return InputError(
+        f"YAML syntax: {error.problem}", where=f"{path}:{error.problem_mark.line + 1}"
     )
-    where = str(path) if mark is None else f"{path}:{mark.line + 1}"
-    return InputError(f"YAML syntax: {problem}", where=where)
 
 
 WRONG_KEYS = ("missing", "extra_forbidden")  # types of pydantic's errors
@@ -204,19 +202,14 @@ def _write_message(error: Mapping[str, Any], model: type[pydantic.BaseModel] | N
 
 
 def _advise_on_key(keypath: KeyPath, model: type[pydantic.BaseModel] | None) -> str:
-    """Advise on an unknown key: a similar one beside it, below it, or at the top."""
+    """Advise on an unknown key: a similar one beside it, or where it belongs."""
     key, names = str(keypath[-1]), _list_fields(model, keypath[:-1])
-    if not names:
-        return ""
     if key in _list_fields(model, ()):
         return f"{key!r} belongs at the top of the file"
-    if find_meant(key, names) is None:
-        for above in names:
-            inner = _list_fields(model, (*keypath[:-1], above))
-            below = key if key in inner else find_meant(key, inner)
-            if below is not None:
-                return f"did you mean {below!r} under {above!r}?"
-    return suggest_name(key, names)
+    above = (name for name in names if key in _list_fields(model, (*keypath[:-1], name)))
+    if below := next(above, None):
+        return f"{key!r} belongs under {below!r}"
+    return suggest_name(key, names) if names else ""
 
 
 def _list_fields(model: type[pydantic.BaseModel] | None, keypath: KeyPath) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from paradl.grids.entries.choices import Choices
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.quantity import Parameter
-from paradl.grids.entries.strategy_names import TABLE_III
+from paradl.grids.entries.strategy_words import TABLE_III
 from paradl.grids.outputs import MAIN_OUTPUTS
 from paradl.grids.reading.errors import InputError
 from paradl.grids.spec import Spec, read_spec, validate_spec

@@ -3,7 +3,7 @@
 import pytest
 
 from paradl.grids.entries.strategies import Strategy, parse_strategy
-from paradl.grids.entries.strategy_names import LIMIT, MEANING, TABLE_III
+from paradl.grids.entries.strategy_words import LIMIT, MEANING, TABLE_III
 from paradl.grids.reading.errors import InputError
 
 

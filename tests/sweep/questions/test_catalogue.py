@@ -1,6 +1,6 @@
 import pytest
 
-from paradl.grids.entries.strategy_names import MEANING
+from paradl.grids.entries.strategy_words import MEANING
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.questions import catalogue
 
