@@ -34,12 +34,7 @@ from paradl.grids.entries.names import (
 from paradl.grids.entries.systems import System
 from paradl.grids.models.architecture import Architecture, read_architecture
 from paradl.grids.models.files.huggingface import read_config
-from paradl.grids.reading.errors import (
-    InputError,
-    add_place,
-    format_text,
-    shorten,
-)
+from paradl.grids.reading.errors import InputError, add_place, format_text, shorten
 from paradl.grids.reading.yamlfile import Source, Where, explain_error, load, validate
 from paradl.kernels.options import OracleName
 
@@ -159,10 +154,7 @@ def look_up(kind: Kind, references: References, base: Path, where: Where) -> tup
 
 
 def look_up_calibrations(
-    references: References,
-    oracle: OracleName,
-    systems: tuple[System, ...],
-    base: Path,
+    references: References, oracle: OracleName, systems: tuple[System, ...], base: Path
 ) -> dict[str, CalibrationFile]:
     """Return the calibration of each system that has one, by the system's label.
 

@@ -241,9 +241,7 @@ def expect_rates(
 
 
 def expect_blocks(
-    strategies: Iterable[Strategy],
-    models: Iterable[Architecture],
-    datasets: Iterable[Dataset],
+    strategies: Iterable[Strategy], models: Iterable[Architecture], datasets: Iterable[Dataset]
 ) -> None:
     """Raise InputError if a strategy is a layout, and a network has no blocks."""
     layout = next((strategy for strategy in strategies if strategy.needs_blocks), None)
@@ -268,7 +266,7 @@ def _expect_degrees(strategy: Strategy, spec: Spec) -> None:
     if strategy.several and spec.oracle == "paper":
         raise InputError(
             f"{shorten(strategy.label)} is no strategy of Table III, which divides a replica in "
-            "one way; write 'oracle: machine'",
+            "one way; write 'oracle: machine'"
         )
     stated, given = dict(strategy.degrees), {*spec.parameters, *spec.axes.swept}
     missing = [name for name in strategy.parts if name not in {*stated, *given}]

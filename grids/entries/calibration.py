@@ -205,8 +205,7 @@ class CalibrationFile(Entry):
         "so, and how far these scatter, over what was expected.",
     )
     series: tuple[FittedSeries, ...] = Field(
-        default=(),
-        description="The fitted runs; beyond them a prediction is an extrapolation.",
+        default=(), description="The fitted runs; beyond them a prediction is an extrapolation."
     )
     layers: tuple[Name, ...] = Field(
         default=(), description="Kinds of multiplying layers in the fitted networks."

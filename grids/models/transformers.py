@@ -104,15 +104,6 @@ def _describe_other(model: Architecture) -> InputError:
     )
 
 
-def _name_block(layer: str) -> str:
-    """Return the name of the block of a layer: the turns of a `repeat` are blocks of their own."""
-    parts = layer.split(".")
-    place = 0
-    while parts[place + 1 : place + 2] and parts[place + 1].isdecimal():
-        place += 2
-    return ".".join(parts[: max(place, 1)])
-
-
 class _Network:
     """The layers of a network, as blocks see them."""
 
@@ -155,29 +146,27 @@ class _Network:
             memory=next(map(self._make_tensor, self._memory), None),
         )
 
-    def list_parts(
-        self, of: str, of_experts: bool = False, rows: slice = slice(None)
-    ) -> tuple[int, ...]:
-        """List the numbers of heads, ... of the network's matrices, or of those in some rows."""
-        return tuple(
-            sorted(
-                {
-                    role.parts
-                    for role in self.roles[rows]
-                    if role.of == of and (role.experts > 0) == of_experts
-                }
-            )
-        )
+    def list_parts(self, of: str, of_experts: bool = False) -> tuple[int, ...]:
+        """List the numbers of heads, ... of the network's matrices."""
+        roles = [role for role in self.roles if role.of == of]
+        return tuple(sorted({role.parts for role in roles if (role.experts > 0) == of_experts}))
 
     def _list_blocks(self) -> Iterator[tuple[int, int]]:
         """Yield the first row of each block, and the row behind its last."""
         end = None
         numbers = range(len(self.kinds))
-        for _, group in groupby(numbers, lambda row: _name_block(self.table.names[row])):
+        for _, group in groupby(numbers, lambda row: self._name_block(row)):
             rows = [*group]
             if any(self.kinds[row].name == "add" for row in rows):
                 yield rows[0] if end is None else end, rows[-1] + 1
                 end = rows[-1] + 1
+
+    def _name_block(self, row: int) -> str:
+        """Return the name of a layer's block: the turns of a `repeat` are blocks of their own."""
+        parts, place = self.table.names[row].split("."), 0
+        while parts[place + 1 : place + 2] and parts[place + 1].isdecimal():
+            place += 2
+        return ".".join(parts[: max(place, 1)])
 
     @property
     def has_other_products(self) -> bool:

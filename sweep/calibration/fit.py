@@ -262,10 +262,7 @@ def _subtract_machine(spreads: Floats) -> Floats:
 
 
 def calibrate_machine(
-    observations: Observations,
-    train: Mask,
-    error: ModelError,
-    starts: int = STARTS,
+    observations: Observations, train: Mask, error: ModelError, starts: int = STARTS
 ) -> CalibrationFile:
     """Calibrate with the runs in `train`; starts: as for `fit`."""
     posterior = fit(observations, train, starts)

@@ -46,7 +46,6 @@ def find_layer_work(run: MeasuredRun, conditions: Conditions) -> LayerWork:
 
 
 def _reduce_roofline(run: MeasuredRun, conditions: Conditions) -> GroupWork:
-    """Return the work of the run's group, with times by the roofline."""
     configuration = conditions.make_case(run)
     settings = {**(configuration.settings or {}), "times": "roofline"}
     case = replace(configuration, settings=settings).grid().case(ONLY)
@@ -98,8 +97,7 @@ class Observations:
         """Seconds [part, run] in the order of PARTS; NaN if unmeasured, or nothing is sent."""
         # A time of 0 s has no logarithm, and counts as unmeasured.
         seconds = np.array(
-            [[getattr(run.measured, part) or np.nan for run in self.runs] for part in PARTS],
-            float,
+            [[getattr(run.measured, part) or np.nan for run in self.runs] for part in PARTS], float
         )
         # One PE sends nothing, whatever was logged as communication.
         seconds[PARTS.index("comm"), np.equal(self.case.run.p, 1)] = np.nan

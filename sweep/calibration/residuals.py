@@ -1,8 +1,8 @@
 """Residuals: how far off predictions of runs are, and how far off they were expected to be.
 
-Model error: how far off unseen runs are, beyond the uncertainty of the parameters, which alone
-would be overconfident, since formulas are wrong too. The scales of `ModelError` are those that make
-left-out series, models, strategies and largest scales most probable (Student's t, as in the fit).
+Model error: how far off unseen runs are, beyond the uncertainty of the parameters. The scales of
+`ModelError` are those that make left-out series, models, strategies and largest scales most
+probable (Student's t, as in the fit).
 Runs whose neighbours were fitted do not count, since they say little about runs without neighbours.
 Priors are wide, because left-out runs are few. Then the errors are widened until, for every way of
 leaving runs out, LEVEL of the times lie within the 80 % intervals: those for unseen series and
@@ -170,11 +170,7 @@ WIDER, STEPS = 1.05, 30
 COMPUTING = 0.25  # squared share of compute from which a time tells of it
 MOST = 10.0  # the largest spread of a file: unknown
 # The errors to widen if the intervals of a part hold too few times.
-SCALES_OF = {
-    "total": SCALES,
-    "comp": ("serial", "group"),
-    "comm": ("reduce", "exchange"),
-}
+SCALES_OF = {"total": SCALES, "comp": ("serial", "group"), "comm": ("reduce", "exchange")}
 # The errors to widen if the intervals of a scheme do, by what its runs were left out for.
 WIDENED = {
     "series": ("unseen",),

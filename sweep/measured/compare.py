@@ -167,7 +167,6 @@ def average_rows(rows: Sequence[Row]) -> Row:
 
 
 def _average_values(values: Iterable[float | None]) -> dict[str, float | int | None]:
-    """Return number, mean and median of the known values; None if there are none."""
     numbers = [value for value in values if value is not None]
     return {
         "n": len(numbers),

@@ -8,13 +8,7 @@ import json
 from functools import cache, lru_cache
 from typing import Any, Self
 
-from pydantic import (
-    ConfigDict,
-    GetJsonSchemaHandler,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
+from pydantic import ConfigDict, GetJsonSchemaHandler, TypeAdapter, ValidationError, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 

@@ -135,15 +135,13 @@ class LineFitter:
         return fitted
 
     def _predict(self, lines: tuple[Connection, ...]) -> Floats:
-        """Predict the seconds of each row."""
         system = with_lines(self.system, self.level, self.name, lines)
         return np.concatenate([predict(system, run) for run in self.runs])
 
     def _shows(self, fitted: Fitted, key: str) -> bool:
         """Return whether the lines' latencies, or bandwidths, take a part of any row's time."""
         without = tuple(line.model_copy(update={key: NOTHING[key]}) for line in fitted.lines)
-        shown = self._predict(without) < (1 - SHOWN) * self._predict(fitted.lines)
-        return bool(shown.any())
+        return bool((self._predict(without) < (1 - SHOWN) * self._predict(fitted.lines)).any())
 
     def _expect_fit(self, errors: Floats) -> None:
         """Raise InputError if the lines are none of these rows'."""

@@ -24,6 +24,7 @@ from paradl.sweep.importing.machines.measurements import (
     find_collective,
     parse_figure,
     read_lines,
+    report_cut,
 )
 
 HOST = re.compile(r"#?\s*Rank\s+\d+ .*\bon\s+(\S+)\s+device\s+\d+\s*(?:\[[^\]]*\])?\s*(.*)")
@@ -82,7 +83,6 @@ def read_nccl(path: Path, pes: int | None) -> Iterator[Measurement]:
 
 
 def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[LoggedRun]:
-    """Return the runs of a text."""
     run = LoggedRun("")
     for where, text in lines:
         line = match[0] if (match := COMMENT.search(text)) else text
@@ -110,7 +110,10 @@ def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[LoggedRun]:
         elif row := ROW.search(line):
             words = row[0].split()
             if not run.columns:
-                run.where, run.columns = where, _find_layout(words)
+                # Two words more are a timestamp; one set of figures less was not run in place.
+                less = (0, 2, -len(FIGURES))
+                fits = (names for names in LAYOUTS if len(words) - len(names) in less)
+                run.where, run.columns = where, next(fits, LAYOUTS[0])
                 figures = _find_figures(run.columns)
                 run.units = {n: 1e-6 if run.columns[n] == "time" else 1e9 for n in figures}
             if run.units:
@@ -118,15 +121,7 @@ def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[LoggedRun]:
     yield run
 
 
-def _find_layout(words: list[str]) -> list[str]:
-    """Return the columns of a row without a header, by their number; the usual ones if unclear."""
-    # Two words more are a timestamp; one set of figures less was not run in place.
-    fits = (names for names in LAYOUTS if len(words) - len(names) in (0, 2, -len(FIGURES)))
-    return next(fits, LAYOUTS[0])
-
-
 def _find_figures(columns: list[str]) -> list[int]:
-    """Return positions of columns with units."""
     return [n for n, name in enumerate(columns) if name in ("time", "algbw", "busbw")]
 
 
@@ -151,11 +146,7 @@ def _read_row(run: LoggedRun, words: list[str], where: str) -> None:
     short = len(times) == 2 and len(words) == times[1]
     # A timestamp is two words more.
     if not short and (len(words) < len(columns) or len(words) > len(columns) + 2):
-        raise InputError(
-            f"the row is cut off: expected {len(columns)} columns, got {len(words)}",
-            where=where,
-            advice="delete it, or run the benchmark again",
-        )
+        raise report_cut(len(columns), len(words), where)
     size = parse_figure(words[0], where)
     if "redop" in columns:
         run.redops.add(words[columns.index("redop")])
@@ -193,11 +184,8 @@ def finish(run: LoggedRun, path: Path, pes: int | None) -> Measurement:
         )
     count = len(run.hosts) or run.pes or count_ranks(collective, factor) or pes
     if not count:
-        raise InputError(
-            f"the log does not state how many PEs ran {collective}",
-            where=run.where,
-            advice="state them with --pe",
-        )
+        what = f"the log does not state how many PEs ran {collective}"
+        raise InputError(what, where=run.where, advice="state them with --pe")
     expected = find_bus_factor(collective, count)
     if factor and abs(factor - expected) > 0.02 * expected:
         raise InputError(

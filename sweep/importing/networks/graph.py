@@ -184,17 +184,15 @@ class TracedGraph:
 
     def refuse_unknown(self) -> None:
         """Raise InputError if there are unknown operators, with their share of the items."""
-        if not self.unknown:
-            return
-        most = ", ".join(
-            f"{name} ({100 * items / max(sum(self.made.values()), 1):.2g} % of the bytes)"
-            for name, items in self.unknown.most_common(8)
-        )
-        more = f" and {len(self.unknown) - 8} more" if len(self.unknown) > 8 else ""
-        raise InputError(
-            f"unknown operators: {most}{more}",
-            advice="--allow-unknown counts them as memory traffic",
-        )
+        if self.unknown:
+            made = max(sum(self.made.values()), 1)
+            most = self.unknown.most_common(8)
+            named = (f"{name} ({100 * items / made:.2g} % of the bytes)" for name, items in most)
+            more = f" and {len(self.unknown) - 8} more" if len(self.unknown) > 8 else ""
+            raise InputError(
+                f"unknown operators: {', '.join(named)}{more}",
+                advice="--allow-unknown counts them as memory traffic",
+            )
 
     def read(self, tensor: TracedTensor) -> None:
         """Go on from a tensor."""
@@ -262,7 +260,6 @@ def finish(
 
 
 def _write(data: Mapping[str, Any], graph: TracedGraph, table: LayerTable) -> str:
-    """Write the file as text, with a line for each step."""
     shape = ", ".join(map(str, graph.sample))
     lines = [
         f"# Imported for samples of [{shape}]: {format_count(table.parameters, 'parameter')}, "

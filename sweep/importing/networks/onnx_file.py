@@ -95,15 +95,12 @@ class Window:
             return self.before
         if self._both == tuple(size - 1 for size in self._span):
             return "same"
-        halves = [self._halve(dimension, rows) for dimension, rows in enumerate(self._both)]
-        return None if None in halves else halves
-
-    def _halve(self, dimension: int, rows: int) -> int | None:
-        room = self.x[dimension] - self._span[dimension]
-        for half in (rows - rows // 2, rows // 2):
-            if (room + 2 * half) // self.stride[dimension] + 1 == self.y[dimension]:
-                return half
-        return None
+        halves: list[int] = []
+        sizes = zip(self.x, self.y, self._span, self.stride, self._both, strict=True)
+        for x, y, span, stride, rows in sizes:
+            tried = (rows - rows // 2, rows // 2)
+            halves += [half for half in tried if (x - span + 2 * half) // stride + 1 == y][:1]
+        return halves if len(halves) == len(self.x) else None
 
     @property
     def _both(self) -> Sizes:
@@ -144,24 +141,19 @@ def read_onnx(
 
     InputError: operators that are not known, or no ONNX.
     """
-    onnx = _import_onnx()
+    try:
+        onnx: Any = import_module("onnx")
+        for part in ("shape_inference", "inliner", "reference"):
+            import_module(f"onnx.{part}")
+    except ImportError:
+        raise InputError("onnx is not installed", advice="pip install 'paradl[onnx]'") from None
     model = load_model(path, onnx)
     with add_place(str(path)):
         reader = _Reader(onnx, model, sample)
         reader.run()
     label = name or path.stem
-    title = f"{label}, imported from ONNX"
-    return finish(reader.graph, label, title, path.name, None, allow_unknown)
-
-
-def _import_onnx() -> Any:
-    try:
-        onnx = import_module("onnx")
-        for part in ("shape_inference", "inliner", "reference"):
-            import_module(f"onnx.{part}")
-        return onnx
-    except ImportError:
-        raise InputError("onnx is not installed", advice="pip install 'paradl[onnx]'") from None
+    origin = label, f"{label}, imported from ONNX", path.name
+    return finish(reader.graph, *origin, None, allow_unknown)
 
 
 class _Reader(OperatorSteps):

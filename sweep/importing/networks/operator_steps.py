@@ -119,10 +119,6 @@ class OperatorSteps:
         self.tables |= {name: str(y.step) for name, _ in table.weights}
         return y
 
-    def add_class_token(self, site: OperatorSite, x: TracedTensor) -> TracedTensor:
-        """Add a learnt position in front of a sequence."""
-        return self.step(site, "class_token", x, (x.sizes[0], x.sizes[1] + 1), -1)
-
     def pool_all(self, site: OperatorSite, x: TracedTensor) -> TracedTensor:
         """Add the mean of all places of an image."""
         return self.step(site, "adaptive_avgpool", x, (x.sizes[0], *ones(x)), extent=1)

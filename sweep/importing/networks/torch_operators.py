@@ -107,25 +107,21 @@ class TorchOperators(OperatorSteps):
         return self.word(site, "dropout") if site.args[1] > 0 else view(site.live[0], site.shape)
 
     def take_max_pool2d(self, site: OperatorSite) -> TracedTensor:
-        kernel, stride, padding, _, ceil = site.fill(1, None, [], [0], [1], False)
-        return self._pool("maxpool", site, kernel, stride, padding, ceil)
-
-    take_max_pool3d = take_max_pool2d
-
-    def take_avg_pool2d(self, site: OperatorSite) -> TracedTensor:
-        return self._pool("avgpool", site, *site.fill(1, None, [], [0], False)[:4])
-
-    take_avg_pool3d = take_avg_pool2d
-
-    def _pool(
-        self, word: str, site: OperatorSite, kernel: Any, stride: Any, padding: Any, ceil: Any
-    ) -> TracedTensor:
+        """Add a pooling: stride, padding, dilation of a maximum alone, and whether it rounds up."""
+        word = "maxpool" if "max" in site.kind else "avgpool"
+        kernel, stride, padding, *_, ceil = (
+            site.fill(1, None, [], [0], [1], False)
+            if word == "maxpool"
+            else site.fill(1, None, [], [0], False)[:4]
+        )
         x = self.fit_image(site.live[0], site)
         settings: dict[str, Any] = {"kernel": short(kernel)}
         if stride and short(stride) != short(kernel):
             settings["stride"] = short(stride)
         settings |= unusual(padding=padding) | ({"ceil": True} if ceil else {})
         return self.step(site, word, x, site.shape[1:], **settings)
+
+    take_max_pool3d = take_avg_pool2d = take_avg_pool3d = take_max_pool2d
 
     def take_adaptive_avg_pool2d(self, site: OperatorSite) -> TracedTensor:
         x = self.fit_image(site.live[0], site)
@@ -178,7 +174,7 @@ class TorchOperators(OperatorSteps):
             x = self.fit(x, site, site.shape[2])
             if len(x.sizes) == 2:
                 self.graph.take_weights(weights)
-                return self.add_class_token(site, x)
+                return self.step(site, "class_token", x, (x.sizes[0], x.sizes[1] + 1), -1)
         dim = site.args[1] if len(site.args) > 1 else 0
         same = len({t.sizes[1:] for t in site.live}) == 1 and not weights
         if same and _is_whole(site) and dim % len(site.shape) == x.channel % len(site.shape):
@@ -186,17 +182,8 @@ class TorchOperators(OperatorSteps):
         return self.count(site, weights=self.graph.take_weights(weights))
 
     def take_add(self, site: OperatorSite) -> TracedTensor:
-        return self._combine(site, "residual")
-
-    take_sub = take_add
-
-    def take_mul(self, site: OperatorSite) -> TracedTensor:
-        return self._combine(site, "multiply")
-
-    take_div = take_mul
-
-    def _combine(self, site: OperatorSite, word: str) -> TracedTensor:
         """Combine two tensors item by item, or one with parameters."""
+        word = "residual" if site.kind in ("add", "sub") else "multiply"
         if len(site.live) < 2:
             return self._combine_weights(site, word)
         one, other = site.live[:2]
@@ -211,6 +198,8 @@ class TorchOperators(OperatorSteps):
         if _is_whole(site) and (one.sizes == other.sizes or (gates and word == "multiply")):
             return self.graph.join(word, site.name, [one, other], site.shape)
         return self.count(site)
+
+    take_sub = take_mul = take_div = take_add
 
     def _combine_weights(self, site: OperatorSite, word: str) -> TracedTensor:
         """Add positions or a scale to a tensor; other parameters are counted."""
