@@ -40,7 +40,7 @@ from paradl.grids.models.steps.settings import (
     split_heads,
     weigh,
 )
-from paradl.grids.models.tensors import Counts, LayerOutput, Passage, Reading, Role
+from paradl.grids.models.tensors import LayerOutput, Passage, Reading, Role
 from paradl.grids.reading.errors import format_count
 
 
@@ -155,7 +155,7 @@ class Attention(BuildingSettings):
 
     def _rotate(self, site: Site, name: str, x: LayerOutput, depth: int) -> LayerOutput:
         if self.normalise_heads:  # all heads share its weights
-            passage = Passage(x.tensor, x.tensor, counts=Counts(weights=depth, biases=0))
+            passage = Passage(x.tensor, x.tensor, weights=depth, biases=0)
             x = site.add(f"{name}.norm", "rmsnorm", passage, x)
         return site.add(f"{name}.rotary", "rotary", keep_sizes(x), x) if self.rotary else x
 
@@ -164,7 +164,7 @@ class Attention(BuildingSettings):
         assert self.heads is not None
         assert self.distances is not None
         weights = self.distances * self.heads if self.learns_distances else 0
-        passage = Passage(scores.tensor, scores.tensor, counts=Counts(weights=weights))
+        passage = Passage(scores.tensor, scores.tensor, weights=weights)
         return site.add(f"{name}.distances", "positions", passage, scores)
 
     def _build_additive(
@@ -176,18 +176,18 @@ class Attention(BuildingSettings):
         queries, keys = x.tensor.extents[0], memory.tensor.extents[0]
         # Each query is added to every key, so that a position has the sums of all its pairs.
         pairs = make_sequence(queries, keys * width)
-        counts = Counts(biases=width if self.normalise else 0, besides=key.tensor.items)
-        total = site.add(
-            f"{name}.sum", "add", Passage(query.tensor, pairs, counts=counts), query, key
-        )
+        biases = width if self.normalise else 0
+        passage = Passage(query.tensor, pairs, biases=biases, besides=key.tensor.items)
+        total = site.add(f"{name}.sum", "add", passage, query, key)
         hidden = site.add(f"{name}.tanh", "tanh", keep_sizes(total), total)
-        counts = Counts(
+        passage = Passage(
+            pairs,
+            make_sequence(queries, keys),
             weights=width,
             biases=int(self.normalise),  # the length of v
             flops=2 * pairs.items,
             width=(width, 1),
         )
-        passage = Passage(pairs, make_sequence(queries, keys), counts=counts)
         scores = site.add(f"{name}.scores", "matmul", passage, hidden)
         weights = site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
         return collect(site, f"{name}.context", weights, memory, Reading(1, 1))

@@ -28,7 +28,7 @@ from paradl.grids.models.steps.step import (
     Step,
     Steps,
 )
-from paradl.grids.models.tensors import Counts, LayerOutput, Passage, Role, Shape
+from paradl.grids.models.tensors import LayerOutput, Passage, Role, Shape
 from paradl.grids.reading.errors import InputError, ShapeError, add_place, shorten, suggest_name
 
 # Nested repetitions can exceed any time limit, even of views, which make no layers.
@@ -142,8 +142,8 @@ class _Walk:
             )
         channels, *extents = map(max, sizes)
         y = Shape(channels, tuple(extents))
-        counts = Counts(inputs=body.tensor.items + gate.tensor.items)
-        return self.add(f"{name}.multiply", "multiply", Passage(y, y, counts=counts), body, gate)
+        passage = Passage(y, y, items=body.tensor.items + gate.tensor.items)
+        return self.add(f"{name}.multiply", "multiply", passage, body, gate)
 
     def _take_concat(self, name: str, concat: Concat, x: LayerOutput) -> LayerOutput:
         """Concatenate branches, which may differ in channels only."""
@@ -167,9 +167,9 @@ class _Walk:
         """
         positions, features = expect_sequence(name, x.tensor)
         scores = make_sequence(positions, experts.count)
-        counts = Counts(biases=experts.count if experts.corrects else 0)
+        biases = experts.count if experts.corrects else 0
         # Megatron recomputes the router with its experts, as one module.
-        routing = Passage(x.tensor, scores, counts=counts, role=Role(module="moe"))
+        routing = Passage(x.tensor, scores, biases=biases, role=Role(module="moe"))
         scored = self.add(f"{name}.router", "linear", routing, x)
         passage = Passage(scores, scores, role=Role(module="moe"))
         chosen = self.add(f"{name}.softmax", "softmax", passage, scored)
@@ -182,7 +182,7 @@ class _Walk:
             raise ShapeError(f"{name}: experts give {y.tensor}, expected {scattered}")
         # So far they are the layers of one expert, which takes all copies.
         self.layers[first:] = [_multiply(layer, experts) for layer in self.layers[first:]]
-        passage = Passage(scattered, x.tensor, counts=Counts(besides=chosen.tensor.items))
+        passage = Passage(scattered, x.tensor, besides=chosen.tensor.items)
         return self.add(f"{name}.combine", "combine", passage, y, chosen)
 
     def find_table(self, x: LayerOutput) -> tuple[str | None, int]:
@@ -214,13 +214,23 @@ def _make_layer(name: str, kind: LayerKind, passage: Passage, makers: tuple[int,
     """Build the row of the table for a layer that reads the outputs of `makers`."""
     # The rows of an opaque layer are unknown, so all items count as channels.
     x, y = (tensor.flat if kind.opaque else tensor for tensor in (passage.x, passage.y))
-    counts = passage.counts or Counts()
-    inputs, weights, biases, flops = _count(kind, passage, counts)
-    channels, filters = counts.width or (x.channels, y.channels)
+    items, weights, biases, flops = passage.items, passage.weights, passage.biases, passage.flops
+    if items is None:
+        items = passage.inputs * passage.x.items + passage.besides
+    if weights is None:
+        # A filter only has weights for the channels of its group.
+        per_filter = passage.x.channels // passage.groups
+        weights = kind.count_weights(per_filter, passage.y.channels, passage.kernel)
+    if biases is None:
+        biases = kind.count_biases(passage.y.channels) if passage.bias else 0
+    if flops is None:
+        places = passage.x if kind.spreads else passage.y
+        flops = kind.count_operations(weights, places.sizes, passage.kernel)
+    channels, filters = passage.width or (x.channels, y.channels)
     return Layer(
         name=name,
         kind=kind.name,
-        x=inputs,
+        x=items,
         y=y.items,
         w=weights,
         bias=biases,
@@ -233,26 +243,9 @@ def _make_layer(name: str, kind: LayerKind, passage: Passage, makers: tuple[int,
         stride=pad_dimensions(passage.stride),
         groups=passage.groups,
         inputs=makers,
-        steps=counts.steps,
-        reads=counts.reads,
-        looked_up=counts.looked_up,
-        drawn=counts.drawn,
+        steps=passage.steps,
+        reads=passage.reads,
+        looked_up=passage.looked_up,
+        drawn=passage.drawn,
         role=passage.role,
     )
-
-
-def _count(kind: LayerKind, passage: Passage, counts: Counts) -> tuple[float, float, float, float]:
-    """Return items in, weights, biases and operations, from the layer's own counts or its kind."""
-    x, y, kernel = passage.x, passage.y, passage.kernel
-    inputs, weights, biases, flops = counts.inputs, counts.weights, counts.biases, counts.flops
-    if inputs is None:
-        inputs = passage.inputs * x.items + counts.besides
-    if weights is None:
-        # A filter only has weights for the channels of its group.
-        weights = kind.count_weights(x.channels // passage.groups, y.channels, kernel)
-    if biases is None:
-        biases = kind.count_biases(y.channels) if passage.bias else 0
-    if flops is None:
-        places = x if kind.spreads else y
-        flops = kind.count_operations(weights, places.sizes, kernel)
-    return inputs, weights, biases, flops

@@ -21,7 +21,7 @@ from paradl.grids.models.steps.settings import (
     make_sequence,
     project,
 )
-from paradl.grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Role, Shape
+from paradl.grids.models.tensors import NO_ROLE, LayerOutput, Passage, Role, Shape
 from paradl.grids.reading.errors import ShapeError
 
 
@@ -51,7 +51,7 @@ class ClassToken(LayerSettings):
 
     def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         positions, features = expect_sequence(layer, x)
-        return Passage(x, make_sequence(positions + 1, features), counts=Counts(weights=features))
+        return Passage(x, make_sequence(positions + 1, features), weights=features)
 
 
 class Positions(LayerSettings):
@@ -66,7 +66,7 @@ class Positions(LayerSettings):
             raise ShapeError(
                 f"{layer}: has vectors for {length:,} positions, got a sequence of {positions:,}"
             )
-        return Passage(x, x, counts=Counts(weights=length * features))
+        return Passage(x, x, weights=length * features)
 
 
 class ToSequence(BuildingSettings):
@@ -153,23 +153,23 @@ class Lstm(BuildingSettings):
         passage = Passage(x.tensor, gates, bias=self.biases > 0)
         y = site.add(f"{name}.input", "linear", passage, x)
         biases = sums if self.biases == 2 else 0
-        counts = _step_through(length, (fed_back, sums), biases)
         # Its products are added to the sums, so it makes no tensor of another size.
-        y = site.add(f"{name}.recurrent", "recurrent", Passage(gates, gates, counts=counts), y)
+        passage = _step_through(gates, gates, (fed_back, sums), biases)
+        y = site.add(f"{name}.recurrent", "recurrent", passage, y)
         cell = make_sequence(length, units)
-        passage = Passage(gates, cell, counts=Counts(steps=length))
-        y = site.add(f"{name}.gates", "gates", passage, y)
+        y = site.add(f"{name}.gates", "gates", Passage(gates, cell, steps=length), y)
         if self.projection is None:
             return y
-        counts = _step_through(length, (units, fed_back), biases=0)
-        passage = Passage(cell, make_sequence(length, fed_back), counts=counts)
+        passage = _step_through(cell, make_sequence(length, fed_back), (units, fed_back), biases=0)
         return site.add(f"{name}.projection", "recurrent", passage, y)
 
 
-def _step_through(length: int, width: tuple[int, int], biases: int) -> Counts:
-    """Return the counts of a matrix that multiplies one position after another."""
-    weights = width[0] * width[1]
-    return Counts(
+def _step_through(x: Shape, y: Shape, width: tuple[int, int], biases: int) -> Passage:
+    """Return the passage through a matrix that multiplies one position after another."""
+    (length,), weights = x.extents, width[0] * width[1]
+    return Passage(
+        x,
+        y,
         weights=weights,
         biases=biases,
         flops=2 * weights * length,

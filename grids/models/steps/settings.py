@@ -17,7 +17,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from paradl.grids.entries.entry import Count, Name, Record, refuse_bool
-from paradl.grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Reading, Role, Shape
+from paradl.grids.models.tensors import NO_ROLE, LayerOutput, Passage, Reading, Role, Shape
 from paradl.grids.reading.errors import InputError, ShapeError, format_count
 
 
@@ -182,11 +182,15 @@ def compare(
     if features * reading.kv_heads != others * reading.heads:
         raise ShapeError(f"{name}: {x.tensor} do not match {other.tensor}: features differ")
     depth, keys = split_heads(name, features, reading.heads), reading.count_keys(positions)
-    counts = Counts(
-        flops=2 * queries * keys * features, width=(depth, keys), besides=other.tensor.items
+    passage = Passage(
+        x.tensor,
+        make_sequence(queries, reading.heads * keys),
+        role=Role(reading=reading),
+        flops=2 * queries * keys * features,
+        width=(depth, keys),
+        besides=other.tensor.items,
     )
-    y, role = make_sequence(queries, reading.heads * keys), Role(reading=reading)
-    return site.add(name, "matmul", Passage(x.tensor, y, counts=counts, role=role), x, other)
+    return site.add(name, "matmul", passage, x, other)
 
 
 def collect(
@@ -207,10 +211,13 @@ def collect(
     if scores != heads * keys:
         raise ShapeError(f"{name}: {x.tensor} do not match {other.tensor} in {heads} heads")
     depth = depth or split_heads(name, features, heads)
-    counts = Counts(
-        flops=2 * queries * keys * heads * depth, width=(keys, depth), besides=other.tensor.items
+    passage = Passage(
+        x.tensor,
+        make_sequence(queries, heads * depth),
+        flops=2 * queries * keys * heads * depth,
+        width=(keys, depth),
+        besides=other.tensor.items,
     )
-    passage = Passage(x.tensor, make_sequence(queries, heads * depth), counts=counts)
     return site.add(name, "matmul", passage, x, other)
 
 

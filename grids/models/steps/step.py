@@ -58,7 +58,7 @@ from paradl.grids.models.steps.settings import (
 )
 from paradl.grids.models.steps.vocabularies import EmbeddingSettings, Logits, SampledSoftmaxSettings
 from paradl.grids.models.steps.windows import AdaptivePool, Conv, Pool, TransposedConv
-from paradl.grids.models.tensors import Counts, Passage, Shape
+from paradl.grids.models.tensors import Passage, Shape
 from paradl.grids.reading.errors import InputError, shorten
 
 # The bound of a layer table; more is a typo.
@@ -81,9 +81,10 @@ class Free(LayerSettings):
 
     def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         y = self._find_output(layer, x, targets)
-        inputs = float(x.items) if self.inputs is None else self.inputs
-        counts = Counts(inputs=inputs, weights=self.weights, biases=self.biases, flops=self.flops)
-        return Passage(x, y, counts=counts)
+        items = float(x.items) if self.inputs is None else self.inputs
+        return Passage(
+            *(x, y), items=items, weights=self.weights, biases=self.biases, flops=self.flops
+        )
 
     def _find_output(self, layer: str, x: Shape, targets: int | None) -> Shape:
         """Return the output, of the input's rank unless a sequence becomes an image."""

@@ -22,7 +22,7 @@ from paradl.grids.models.steps.settings import (
     keep_sizes,
     make_sequence,
 )
-from paradl.grids.models.tensors import Counts, LayerOutput, Passage, Role
+from paradl.grids.models.tensors import LayerOutput, Passage, Role
 from paradl.grids.reading.errors import InputError, shorten
 
 # Of the three times that a pass reads or writes weights, only the gradient's.
@@ -57,12 +57,14 @@ class EmbeddingSettings(BuildingSettings):
         if self.shares is not None:
             _expect_table(name, self.shares, weights, site)
             weights = 0  # counted with the first embedding
-        y = make_sequence(length, self.features)
-        counts = Counts(weights=weights, reads=GRADIENT)
-        if self.sparse:
-            counts = Counts(weights=weights, reads=0.0, looked_up=length * self.features)
-        role = Role("rows", "vocabulary", vocabulary)
-        passage = Passage(x.tensor, y, counts=counts, role=role)
+        passage = Passage(
+            x.tensor,
+            make_sequence(length, self.features),
+            role=Role("rows", "vocabulary", vocabulary),
+            weights=weights,
+            reads=0.0 if self.sparse else GRADIENT,
+            looked_up=length * self.features if self.sparse else 0,
+        )
         return site.add(name, "embedding", passage, x)
 
 
@@ -81,13 +83,16 @@ class Logits(BuildingSettings):
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         length, features = expect_sequence(name, x.tensor)
         weights = self.vocabulary * features
-        counts = Counts(flops=2 * length * weights)
         if self.shares is not None:
             _expect_table(name, self.shares, weights, site)
-            counts = Counts(weights=0, flops=2 * length * weights)
-        y = make_sequence(length, self.vocabulary)
-        role = Role("columns", "vocabulary", self.vocabulary)
-        passage = Passage(x.tensor, y, bias=self.bias, counts=counts, role=role)
+        passage = Passage(
+            x.tensor,
+            make_sequence(length, self.vocabulary),
+            bias=self.bias,
+            role=Role("columns", "vocabulary", self.vocabulary),
+            weights=None if self.shares is None else 0,
+            flops=2 * length * weights,
+        )
         scores = site.add(name, "linear", passage, x)
         return site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
 
@@ -116,7 +121,9 @@ class SampledSoftmaxSettings(BuildingSettings):
             )
         rows = _fill_shards(classes, self.shards)
         scored = self.samples + 1  # plus the right one
-        counts = Counts(
+        passage = Passage(
+            x.tensor,
+            make_sequence(length, scored),
             weights=rows * features,
             biases=classes if self.bias else 0,
             flops=2 * length * features * scored,
@@ -127,7 +134,6 @@ class SampledSoftmaxSettings(BuildingSettings):
             looked_up=length * features if self.sparse else 0,
             drawn=self.samples * features if self.sparse else 0,
         )
-        passage = Passage(x.tensor, make_sequence(length, scored), counts=counts)
         scores = site.add(f"{name}.scores", "sampled_softmax", passage, x)
         return site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
 
