@@ -142,15 +142,11 @@ def read_range(form: object, parameter: Parameter) -> Range:
     assert isinstance(form, dict)
     (law, ends), *_ = form.items()
     if not isinstance(ends, list | tuple) or len(ends) != 2:
-        raise InputError(
-            f"expected {law}: [first, last], got {shorten(ends)}",
-            advice=f"write it like '{{{law}: [1e9, 1e11]}}'",
-        )
+        what = f"expected {law}: [first, last], such as [1e9, 1e11], got {shorten(ends)}"
+        raise InputError(what)
     if parameter.layered and parameter.whole:
-        raise InputError(
-            f"{parameter.name} decides how layers are laid out and cannot be a range",
-            advice=f"list its values, such as {{pow2: {shorten(ends)}}}",
-        )
+        what = f"{parameter.name} decides how layers are laid out and cannot be a range"
+        raise InputError(what, advice="list its values")
     read_ends = _read_positive_ends if law == "loguniform" else _read_ends
     low, high = read_ends(list(ends), parameter)
     _expect_two(low, high)
@@ -254,16 +250,10 @@ def _make_range(arguments: list[object], parameter: Parameter) -> Floats:
     step = _read_step(arguments[2], parameter) if len(arguments) > 2 else 1.0
     # {range: [1, 64, 10000]} would silently be just 1.
     if last > first and step > (last - first) * (1 + SLACK):
-        raise InputError(
-            f"range: a step of {step:g} exceeds the last value, {last:g}",
-            advice="write a smaller step, or only the first value",
-        )
+        raise InputError(f"range: a step of {step:g} exceeds the last value, {last:g}")
     # A tiny step would make the count infinite, which is no integer.
     if (last - first) / step > 1e15:
-        raise InputError(
-            f"range: a step of {step:g} is too small from {first:g} to {last:g}",
-            advice=f"an axis has at most {MOST_VALUES:,} values",
-        )
+        raise InputError(f"range: a step of {step:g} is too small from {first:g} to {last:g}")
     count = int((last - first) / step + SLACK) + 1
     # Rounding may put a value that the slack admits above the last.
     return np.minimum(first + step * np.arange(check_count(count), dtype=float), last)
@@ -284,10 +274,8 @@ def _make_linspace(arguments: list[object], parameter: Parameter) -> Floats:
     count = _read_count(arguments[2], first, last)
     # More values would coincide after rounding, and the axis would be shorter than requested.
     if parameter.whole and count > last - first + 1:
-        raise InputError(
-            f"linspace: there are only {last - first + 1:g} whole numbers in {first:g} to {last:g}",
-            advice=f"write {{range: [{first:g}, {last:g}]}}",
-        )
+        whole = f"{last - first + 1:g} whole numbers"
+        raise InputError(f"linspace: there are only {whole} in {first:g} to {last:g}")
     return np.linspace(first, last, count)
 
 
@@ -301,10 +289,7 @@ def _read_ends(arguments: list[object], parameter: Parameter) -> tuple[float, fl
     """Parse the first and the last value, which must not be below the first."""
     first, last = parameter.read(arguments[0]), parameter.read(arguments[1])
     if first > last:
-        raise InputError(
-            f"expected the first value not above the last, got {shorten(arguments)}",
-            advice="swap them",
-        )
+        raise InputError(f"expected the first value not above the last, got {shorten(arguments)}")
     return first, last
 
 
@@ -312,10 +297,7 @@ def _read_positive_ends(arguments: list[object], parameter: Parameter) -> tuple[
     """Parse ends above 0, as ratios and powers need them."""
     first, last = _read_ends(arguments, parameter)
     if first <= 0:
-        raise InputError(
-            f"expected a first value above 0, got {shorten(arguments[0])}",
-            advice="write a small one, or list 0 beside a generator",
-        )
+        raise InputError(f"expected a first value above 0, got {shorten(arguments[0])}")
     return first, last
 
 
@@ -329,10 +311,7 @@ def _read_count(value: object, first: float, last: float) -> int:
 def _expect_two(first: float, last: float) -> None:
     """Raise InputError for ends with nothing between them."""
     if first == last:
-        raise InputError(
-            f"expected a last value above the first, got {first:g} twice",
-            advice=f"write {first:g} alone",
-        )
+        raise InputError(f"expected a last value above the first, got {first:g} twice")
 
 
 def check_count(count: int) -> int:

@@ -235,11 +235,11 @@ class Configuration(Shorthands):
         single = {"pe": self.pe, batch: split_values(axes["batch"]), **parameters, **several}
         for name, value in single.items():
             if isinstance(value, list | tuple | dict):
-                raise InputError(
+                what, advice = (
                     f"expected one value, got {reprlib.repr(value)}",
-                    where=name,
-                    advice="sweep over several, as an axis of a spec",
+                    "sweep over several",
                 )
+                raise InputError(what, where=name, advice=advice)
         # Settings are merged into the spec, and would replace these keys without a word.
         for name in ("axes", "parameters"):
             if name in settings:

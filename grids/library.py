@@ -167,10 +167,7 @@ def look_up_calibrations(
         return _match(_list_shipped(), systems)
     calibrations = tuple(find("calibration", reference, base) for reference in references)
     if oracle == "paper":
-        raise InputError(
-            "Table III takes no calibration",
-            advice="write 'oracle: machine', or 'calibration: none'",
-        )
+        raise InputError("Table III takes no calibration", advice="write 'calibration: none'")
     for calibration in calibrations:
         _expect_machine(calibration, systems)
     _refuse_rivals(calibrations)
@@ -200,11 +197,8 @@ def _expect_machine(calibration: CalibrationFile, systems: tuple[System, ...]) -
         f"{system.machine}:precision={system.precision},software={system.software}"
         for system in systems
     )
-    raise InputError(
-        f"{shorten(calibration.name)} calibrates {calibration.machine}, got {shorten(got)}",
-        advice="another machine's factors make predictions worse than none: "
-        "write 'calibration: auto', or 'none'",
-    )
+    what = f"{shorten(calibration.name)} calibrates {calibration.machine}, got {shorten(got)}"
+    raise InputError(what, advice="write 'calibration: auto', or 'none'")
 
 
 def _refuse_rivals(calibrations: Iterable[CalibrationFile]) -> None:
@@ -213,11 +207,8 @@ def _refuse_rivals(calibrations: Iterable[CalibrationFile]) -> None:
     for calibration in calibrations:
         owner = (calibration.system, calibration.precision, calibration.software)
         if owner in owners:
-            raise InputError(
-                f"{shorten(owners[owner])} and {shorten(calibration.name)} calibrate the same "
-                f"machine, {calibration.machine}",
-                advice="keep one",
-            )
+            both = f"{shorten(owners[owner])} and {shorten(calibration.name)}"
+            raise InputError(f"{both} calibrate the same machine, {calibration.machine}")
         owners[owner] = calibration.name
 
 
@@ -254,10 +245,8 @@ def look_up_convergences(
         laws |= _find_laws(reference, target, pairs, base)
     if not laws:
         names = ", ".join(f"{model} on {data.name}" for model, data in pairs)
-        raise InputError(
-            f"no law of epochs is known of {shorten(names)}",
-            advice="give measured ones, 'convergence: ./mine.csv' (docs/convergence.md), or 'none'",
-        )
+        advice = "give measured ones, 'convergence: ./mine.csv' (docs/convergence.md), or 'none'"
+        raise InputError(f"no law of epochs is known of {shorten(names)}", advice=advice)
     return laws
 
 
@@ -274,10 +263,8 @@ def _find_laws(
         return _fit_laws(base / os.path.expanduser(reference), target, pairs)
     entry = find("convergence", reference, base)
     if target is not None and target != entry.target:
-        raise InputError(
-            f"{shorten(entry.name)} is of target {shorten(entry.target)}, got {shorten(target)}",
-            advice="leave the target out",
-        )
+        what = f"{shorten(entry.name)} is of target {shorten(entry.target)}, got {shorten(target)}"
+        raise InputError(what)
     return {
         (model, data.name): entry
         for model, data in pairs

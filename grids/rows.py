@@ -227,11 +227,8 @@ def _read_columns(columns: Mapping[str, object]) -> dict[str, Floats]:
             lists[key] = [*listed]
             first, size = next((name, len(values)) for name, values in lists.items())
             if len(listed) != size:
-                raise InputError(
-                    f"expected {format_count(size, 'value')}, as many as {first!r} has, "
-                    f"got {len(listed)}",
-                    advice="a row takes one value of each column",
-                )
+                expected = f"{format_count(size, 'value')}, as many as {first!r} has"
+                raise InputError(f"expected {expected}, got {len(listed)}")
     rows = enumerate(zip(*lists.values(), strict=True))
     return _stack_rows((_at("columns", n), dict(zip(lists, row, strict=True))) for n, row in rows)
 
@@ -255,10 +252,8 @@ def _stack_rows(rows: Iterable[tuple[Place, Mapping[str, object]]]) -> dict[str,
             names = names or tuple(read)
             if not read or {*read} != {*names}:
                 other = next(iter({*read} ^ {*names}), "a parameter")
-                raise InputError(
-                    f"{other!r} is {'not in the rows before' if other in read else 'missing here'}",
-                    advice="give each row a value of each parameter",
-                )
+                what = "not in the rows before" if other in read else "missing here"
+                raise InputError(f"{other!r} is {what}")
             key = tuple(read[name] for name in names)
             if key in values:
                 raise InputError("this row stands twice", advice="keep one")

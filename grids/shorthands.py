@@ -42,11 +42,8 @@ class Words(TypedDict, total=False):
 def expect_system(system: Values | None) -> Values:
     """Return the machine of a question, which is not guessed. InputError: none is named."""
     if system is None:
-        raise InputError(
-            "no machine is named",
-            where="system",
-            advice="such as dgx-h100; paradl list systems has those of the catalogue",
-        )
+        advice = "such as dgx-h100; paradl list systems has those of the catalogue"
+        raise InputError("no machine is named", where="system", advice=advice)
     return system
 
 

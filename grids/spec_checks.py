@@ -59,10 +59,8 @@ def settle_rows(spec: Spec, base: Path, where: Where) -> Spec:
         with add_place(place):
             taken = name in (*OUTPUTS, *RESERVED) or PARTS.fullmatch(name)
             if taken or not AXIS_NAME.fullmatch(name):
-                raise InputError(
-                    f"{shorten(name)} cannot name rows of parameters",
-                    advice="use a word of small letters that names nothing in a cube",
-                )
+                what = f"{shorten(name)} cannot name rows of parameters"
+                raise InputError(what, advice="use a word of small letters, such as 'layout'")
             if rows.file:
                 rows = read_file(base / rows.file)
             for column in rows.columns:
@@ -104,20 +102,14 @@ def _keep_dividing(spec: Spec, rows: Rows) -> Rows:
     if "micro" in columns:
         divisors["batch"].append(columns["micro"])
     if not any(divisors.values()):
-        raise InputError(
-            "'divides' compares group, degrees, segments or micro, and none is in the rows",
-            advice="leave 'where' out",
-        )
+        raise InputError("'divides' compares group, degrees, segments or micro, which no row has")
     # Where a row that stays does not divide, its cells are marked.
     kept = np.ones(len(rows), bool)
     for name, listed in divisors.items():
         for column in listed:
             kept &= _divides_any(column, axes[name].values)
     if not kept.any():
-        raise InputError(
-            "no row is left: none divides both a PE count and a batch",
-            advice="change 'product', or the values of pe and batch",
-        )
+        raise InputError("no row is left: none divides both a PE count and a batch")
     return rows.take(kept)
 
 
@@ -132,11 +124,9 @@ def _divides_any(divisors: Floats, values: Floats) -> Flags:
 def refuse_ranges(spec: Spec, where: Where) -> None:
     """Raise InputError for an axis that is a range: a grid has listed values."""
     for name, drawn in spec.axes.ranges.items():
-        raise InputError(
-            f"expected listed values, got the range {shorten(drawn.form)}, which is for samples",
-            where=where(("axes", name)),
-            advice="draw from it with 'paradl sample', or list values, as {geomspace: [..., 50]}",
-        )
+        what = f"expected listed values, got the range {shorten(drawn.form)}"
+        advice = "draw from it with 'paradl sample', or list values, as {geomspace: [..., 50]}"
+        raise InputError(what, where=where(("axes", name)), advice=advice)
 
 
 def refuse_twins(labels: tuple[str, ...]) -> None:
@@ -208,20 +198,16 @@ def refuse_zero_axis(strategies: Iterable[Strategy], spec: Spec) -> None:
     layered = (strategy.undo_layout() for strategy in strategies)
     takers = (one for one in layered if one.takes_zero and one.zero is None)
     if "zero" in spec.axes.swept and (taker := next(takers, None)):
-        raise InputError(
-            f"{shorten(taker.label)} of a network without blocks takes one stage of ZeRO",
-            advice=f"write it with each stage, such as '{taker.base}:zero=1', or set a parameter",
-        )
+        what = f"{shorten(taker.label)} of a network without blocks takes one stage of ZeRO"
+        raise InputError(what, advice=f"write each, such as '{taker.base}:zero=1'")
 
 
 def expect_slopes(layouts: Sequence[Strategy], outputs: Sequence[str]) -> None:
     """Raise InputError if an elasticity is in a parameter that layouts do not have."""
     unknown = [name for name in list_sloped(outputs) if name not in SLOPED]
     if unknown and layouts:
-        raise InputError(
-            f"no elasticity in {unknown[0]} is computed of {shorten(layouts[0].label)}",
-            advice=f"leave it out; there are those in {', '.join(SLOPED)}",
-        )
+        what = f"no elasticity in {unknown[0]} is computed of {shorten(layouts[0].label)}"
+        raise InputError(what, advice=f"known: {', '.join(SLOPED)}")
 
 
 def expect_rates(
@@ -233,10 +219,9 @@ def expect_rates(
         if layouts:
             find_peaks(system, find_recipe(system))
         if other and system.precision in NARROW:
+            what = f"only layouts of transformers compute in {system.precision}, not {other.label}"
             raise InputError(
-                f"{system.name}: only layouts of transformers compute in {system.precision}, and "
-                f"{other.label} is none",
-                advice="write 'precision=bf16' behind the system's name",
+                f"{system.name}: {what}", advice="write 'precision=bf16' behind its name"
             )
 
 
@@ -295,8 +280,7 @@ def expect_divisible(strategies: Iterable[Strategy], table: LayerTable) -> None:
     layers = zip(table.names, table.kinds, strict=True)
     for strategy, (name, kind) in product(by_weights, layers):
         if KINDS[kind].whole:
+            what = f"layer {shorten(name)} cannot be split: {KINDS[kind].whole}"
             raise InputError(
-                f"layer {shorten(name)} cannot be split: {KINDS[kind].whole}",
-                where=f"strategy {strategy.label}",
-                advice="leave out 'split=all', to split only the layers that can be split",
+                what, where=f"strategy {strategy.label}", advice="leave out 'split=all'"
             )

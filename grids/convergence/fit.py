@@ -77,12 +77,9 @@ def fit(series: Series, samples: int | None = None) -> Convergence:
     """Fit the entry of a series. samples: per epoch; None if unknown."""
     for point in series.points:
         if samples is not None and point.global_batch > samples:
-            raise InputError(
-                f"global_batch: expected at most {samples:,}, the samples of an epoch of "
-                f"{shorten(series.dataset)}, got {point.global_batch:,}",
-                where=point.where,
-                advice="is it the right data set?",
-            )
+            what = f"global_batch: expected at most {samples:,}, the samples of an epoch"
+            what += f", got {point.global_batch:,}"
+            raise InputError(what, where=point.where, advice="is it the right data set?")
     points = tuple(
         Point(global_batch=point.global_batch, epochs=_find_epochs(point, series, samples))
         for point in series.points
@@ -121,24 +118,16 @@ def _find_epochs(point: MeasuredPoint, series: Series, samples: int | None) -> f
         return point.epochs
     assert point.steps is not None  # since it converged
     if samples is None:
-        raise InputError(
-            f"epochs: expected a number, got steps alone, and the samples of an epoch of "
-            f"{shorten(series.dataset)} are not known",
-            where=point.where,
-            advice="give epochs, which are steps x global_batch / samples",
-        )
+        what = f"epochs: expected a number: samples of {shorten(series.dataset)} are not known"
+        raise InputError(what, where=point.where, advice="give steps x global_batch / samples")
     return point.steps * point.global_batch / samples
 
 
 def _check_count(points: Sequence[Point], series: Series) -> None:
     """Raise InputError if there are too few points for a law."""
     if len(points) < 2:
-        raise InputError(
-            f"expected two global batches or more that reach {shorten(series.target)}, got "
-            f"{len(points)}: no law follows",
-            where=series.points[0].where,
-            advice="add a row of another global batch",
-        )
+        what = f"expected two global batches that reach {shorten(series.target)}, got {len(points)}"
+        raise InputError(what, where=series.points[0].where, advice="add a row of another batch")
 
 
 def _find_limit(series: Series) -> int | None:
@@ -148,12 +137,8 @@ def _find_limit(series: Series) -> int | None:
         return None
     below = [point for point in series.points if point.global_batch < failed[0].global_batch]
     if not below:
-        raise InputError(
-            f"epochs: expected a smaller batch that reaches {shorten(series.target)} than "
-            f"{failed[0].global_batch:,}, which never does",
-            where=failed[0].where,
-            advice="add one, or remove this row",
-        )
+        what = f"epochs: no batch below {failed[0].global_batch:,} reaches {shorten(series.target)}"
+        raise InputError(what, where=failed[0].where, advice="add one, or remove this row")
     return below[-1].global_batch
 
 

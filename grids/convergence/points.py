@@ -80,11 +80,7 @@ def read_points(path: Path) -> tuple[Series, ...]:
         labels = point.source, point.model, point.dataset, point.target, point.optimizer
         groups[labels].append(point)
     if not groups:
-        raise InputError(
-            "expected a row for each global batch, got none",
-            where=str(path),
-            advice="is it the right file?",
-        )
+        raise InputError("expected a row for each global batch, got none", where=str(path))
     return tuple(Series(*labels, _order_points(points)) for labels, points in groups.items())
 
 
@@ -115,10 +111,8 @@ def _order_points(points: Sequence[MeasuredPoint]) -> tuple[MeasuredPoint, ...]:
                 advice="keep one row, such as their mean; name other sources or optimizers",
             )
     if len(by_batch) > MOST_POINTS:
-        raise InputError(
-            f"expected at most {MOST_POINTS:,} batches of a series, got {len(by_batch):,}",
-            where=points[0].where,
-        )
+        what = f"expected at most {MOST_POINTS:,} batches of a series, got {len(by_batch):,}"
+        raise InputError(what, where=points[0].where)
     return tuple(by_batch[batch] for batch in sorted(by_batch))
 
 

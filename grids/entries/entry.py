@@ -94,11 +94,8 @@ def split_settings(text: str, where: str, example: str) -> dict[str, str]:
     for item in filter(None, text.split(",")):
         key, equals, value = (part.strip() for part in item.partition("="))
         if not equals or key in settings:
-            raise InputError(
-                f"expected key=value once each, got {shorten(item)}",
-                where=where,
-                advice=f"write it like {example!r}",
-            )
+            what = f"expected key=value once each, got {shorten(item)}"
+            raise InputError(what, where=where, advice=f"write it like {example!r}")
         settings[key] = value
     return settings
 

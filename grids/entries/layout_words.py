@@ -177,8 +177,6 @@ def _refuse_idle_words(given: Mapping[str, int], where: str) -> None:
     for name, (need, none) in NEEDS.items():
         if given.get(name) and given.get(need, none) == none:
             needed = LAYOUT_COLUMNS[need].word
-            raise InputError(
-                f"{LAYOUT_COLUMNS[name].word} has no effect with {needed}{none}",
-                where=where,
-                advice=f"write {needed}{none + 1}, or leave it out",
-            )
+            what = f"{LAYOUT_COLUMNS[name].word} has no effect with {needed}{none}"
+            advice = f"write {needed}{none + 1}, or leave it out"
+            raise InputError(what, where=where, advice=advice)

@@ -331,11 +331,8 @@ def _make_layout(base: str, settings: dict[str, str], where: str) -> Strategy:
         settings = {bare.parts[0]: settings["group"]} | settings
         del settings["group"]
     if "segments" in settings:
-        raise InputError(
-            f"strategy {shorten(base)} has no setting 'segments' in words of layouts",
-            where=where,
-            advice="write 'micro=1' in its place, the samples of a segment",
-        )
+        what = f"strategy {shorten(base)} has no setting 'segments' in words of layouts"
+        raise InputError(what, where=where, advice="write 'micro=1' in its place")
     expect_settings(base, settings, (*bare.settings, *staged), where)
     sizes = {name: read_choice(name, settings.get(name), where) for name in bare.settings}
     return replace(
@@ -376,11 +373,8 @@ def _expect_segments(strategy: Strategy, where: str) -> None:
     """InputError: a placement in more segments than are searched."""
     most, segments = strategy.most_segments, strategy.segments
     if isinstance(segments, int) and segments > most:
-        raise InputError(
-            f"segments: expected at most {most}, got {segments:,}",
-            where=where,
-            advice="operators are not placed for more; write 'segments=best' for the fastest",
-        )
+        what = f"segments: expected at most {most}, got {segments:,}"
+        raise InputError(what, where=where, advice="write 'segments=best' for the fastest")
 
 
 def _list_settings(strategy: Strategy) -> list[str]:

@@ -74,11 +74,8 @@ def _advise(base: str) -> str:
 def expect_replicas(base: str, where: str) -> None:
     """InputError: a layout without data parallelism, whose degree is what others leave of PEs."""
     if base.partition("+")[0] != DATA:
-        raise InputError(
-            f"{shorten(base)} is no layout without 'data'",
-            where=where,
-            advice=f"write 'data+{base}': replicas are the PEs that its degrees leave",
-        )
+        what, advice = f"{shorten(base)} is no layout without 'data'", f"write 'data+{base}'"
+        raise InputError(what, where=where, advice=advice)
 
 
 # By word, the default first.
@@ -105,12 +102,8 @@ def read_dims(value: str | None, where: str) -> str | None:
     if value is None or value == "auto":
         return None
     if not value or set(value) - set(DIMENSIONS) or len(set(value)) != len(value):
-        raise InputError(
-            f"split: expected dimensions out of {DIMENSIONS!r}, or 'all' layers, "
-            f"got {shorten(value)}",
-            where=where,
-            advice="write it like 'spatial:split=hw'",
-        )
+        what = f"split: expected some of {DIMENSIONS!r}, such as hw, or all, got {shorten(value)}"
+        raise InputError(what, where=where)
     return "".join(sorted(value))  # "wh" and "hw" are one strategy, and one label
 
 

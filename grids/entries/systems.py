@@ -313,10 +313,7 @@ def _rewrite_memory(text: str) -> str:
     number = CAPACITY.read(text, "memory")
     if not has_unit(text):
         raise InputError(
-            f"expected a unit, got {shorten(text)}",
-            where="memory",
-            advice="write it like '32 GB'",
-            page="wrong-value",
+            "expected a unit", where="memory", advice="write it like '32 GB'", page="wrong-value"
         )
     return write_exactly(number, "B")
 

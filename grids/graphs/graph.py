@@ -161,11 +161,8 @@ def _link_tensor(tensor: NamedTensor, positions: dict[str, int], where: str) -> 
         if name not in positions:
             raise InputError.unknown("operator", name, positions, where=location)
     if not tensor.takers or len({*tensor.takers}) < len(tensor.takers):
-        raise InputError(
-            f"the tensor of {shorten(tensor.maker)} has no takers, or one twice",
-            where=location,
-            advice="name each taker once",
-        )
+        what = f"the tensor of {shorten(tensor.maker)} has no takers, or one twice"
+        raise InputError(what, where=location, advice="name each taker once")
     takers = tuple(positions[taker] for taker in tensor.takers)
     return GraphTensor(positions[tensor.maker], takers, tensor.bytes)
 

@@ -292,8 +292,5 @@ def _expect_countable(layers: Sequence[Layer]) -> None:
     for layer in layers:
         for name in ("x", "y", "w", "flops"):
             if not getattr(layer, name) <= MOST_COUNT:  # which NaN fails, too
-                raise InputError(
-                    f"expected at most {MOST_COUNT:g} of {COUNTED[name]}",
-                    where=f"layer {shorten(layer.name)}",
-                    advice="check its sizes, and those before it",
-                )
+                what = f"expected at most {MOST_COUNT:g} of {COUNTED[name]}"
+                raise InputError(what, where=f"layer {shorten(layer.name)}")

@@ -180,10 +180,8 @@ def spread(name: str, x: Shape, span: Sizes, stride: Sizes, padding: Sizes, more
         for n, s, k, p, a in zip(x.extents, stride, span, cut, added, strict=True)
     )
     if any(a >= max(s, k) for a, s, k in zip(added, stride, span, strict=True)):
-        raise InputError(
-            f"output_padding: expected less than the stride, got {format_sizes(added)}",
-            where=f"layer {name}",
-        )
+        what = f"output_padding: expected less than the stride, got {format_sizes(added)}"
+        raise InputError(what, where=f"layer {name}")
     if min(extents) < 1:
         raise ShapeError(f"{name}: an input of {x} with a padding of {padding} leaves nothing")
     return extents

@@ -35,12 +35,8 @@ def read_records(
     _check_header(names, where, required, optional)
     for where, fields in rows:
         if len(fields) != len(names):
-            raise InputError(
-                f"expected {format_count(len(names), 'field')}, as many as columns, "
-                f"got {len(fields)}",
-                where=where,
-                advice="quote a field that has a comma in it",
-            )
+            what = f"expected {format_count(len(names), 'field')}, got {len(fields)}"
+            raise InputError(what, where=where, advice="quote a field that has a comma in it")
         yield where, dict(zip(names, fields, strict=True))
 
 
@@ -66,11 +62,8 @@ def _check_header(
     """Raise InputError if a column is unknown, repeated or missing."""
     separator = next((mark for mark in ";\t" if len(names) == 1 and mark in names[0]), None)
     if separator is not None:
-        raise InputError(
-            f"expected columns separated by commas, got {separator!r}",
-            where=where,
-            advice="save the table with commas",
-        )
+        what = f"expected columns separated by commas, got {separator!r}"
+        raise InputError(what, where=where)
     for column in names if optional is not None else ():
         if column not in (*required, *(optional or ())):
             raise InputError.unknown("column", column, (*required, *(optional or ())), where=where)

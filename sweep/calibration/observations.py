@@ -175,23 +175,16 @@ def expect_one_system(runs: Sequence[MeasuredRun], systems: Sequence[str]) -> No
     """Raise InputError if a run's system, by its name, is another than the first's."""
     for run, system in zip(runs, systems, strict=True):
         if system != systems[0]:
-            raise InputError(
-                f"expected a run on {shorten(systems[0])}, as the first, "
-                f"got one on {shorten(system)}",
-                where=run.where,
-                advice="calibrate each system from a file of its own runs",
-            )
+            what = f"expected a run on {shorten(systems[0])}, as the first, got {shorten(system)}"
+            raise InputError(what, where=run.where)
 
 
 def _expect_one_network(runs: Sequence[MeasuredRun], models: Sequence[Architecture]) -> None:
     fingerprints: dict[str, str] = {}
     for run, model in zip(runs, models, strict=True):
         if fingerprints.setdefault(model.name, model.fingerprint) != model.fingerprint:
-            raise InputError(
-                f"not the network that is named {shorten(model.name)} in a row above",
-                where=f"{run.where}: model",
-                advice="give every network its own name",
-            )
+            what = f"not the network that is named {shorten(model.name)} in a row above"
+            raise InputError(what, where=f"{run.where}: model")
 
 
 def _evaluate_run(run: MeasuredRun, conditions: Conditions) -> _Configuration:
@@ -240,11 +233,8 @@ def _level_cases(cases: Sequence[Case]) -> list[Case]:
 
 def _expect_possible(run: MeasuredRun, case: Case) -> None:
     if case.choices:
-        raise InputError(
-            f"expected the {' and '.join(case.choices)} that ran, got {shorten(run.strategy)}",
-            where=run.where,
-            advice=f"write a number, such as {case.choices[0]}=4",
-        )
+        what = f"expected the {' and '.join(case.choices)} that ran, got {shorten(run.strategy)}"
+        raise InputError(what, where=run.where)
     replicas, group = float(np.max(case.run.replicas)), float(np.max(case.run.group))
     if replicas * group != run.p:
         raise InputError(

@@ -54,11 +54,8 @@ def read_folder(folder: Path) -> Iterator[tuple[str, Row]]:
     mapping = _read_mapping(folder / NAME)
     paths = _find_files(folder, mapping.files)
     if not paths or len(paths) > MOST_FILES:
-        raise InputError(
-            f"expected 1 to {MOST_FILES} files {shorten(mapping.files)}, got {len(paths)}",
-            where=str(folder),
-            advice=f"write a pattern of their names as 'files' of {NAME}",
-        )
+        what = f"expected 1 to {MOST_FILES} files {shorten(mapping.files)}, got {len(paths)}"
+        raise InputError(what, where=str(folder), advice=f"see 'files' of {NAME}")
     names = {path.name for path in paths}
     for name in mapping.per_file:
         # `files` may leave a file out for a while.
@@ -90,27 +87,18 @@ def _find_files(folder: Path, pattern: str) -> list[Path]:
 
 def _read_mapping(path: Path) -> RunMapping:
     if not path.is_file():
-        raise InputError(
-            f"a folder of runs needs a file {NAME}",
-            where=str(path.parent),
-            advice="docs/your-runs.md has one to copy",
-        )
+        what, advice = f"a folder of runs needs a file {NAME}", "docs/your-runs.md has one to copy"
+        raise InputError(what, where=str(path.parent), advice=advice)
     document = load(path)
     mapping = validate(RunMapping, document.data, document)
     named = [*mapping.columns, *mapping.units, *mapping.values]
     for name in (*named, *(name for values in mapping.per_file.values() for name in values)):
         if name not in COLUMNS:
-            raise InputError(
-                f"unknown column {shorten(name)}",
-                where=str(path),
-                advice=suggest_name(name, COLUMNS),
-            )
+            raise InputError.unknown("column", name, COLUMNS, where=str(path))
     for name, unit in mapping.units.items():
         if name not in MEASURED:
             raise InputError(
-                f"units: {name} has no unit",
-                where=str(path),
-                advice=f"units are of {', '.join(MEASURED)}",
+                f"units: {name} has no unit; {', '.join(MEASURED)} have", where=str(path)
             )
         parse_quantity(f"1 {unit}", MEASURED[name], f"{path}: units: {name}")
     return mapping
@@ -138,11 +126,8 @@ def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Row]]:
     # A batch that ramps up has short-lived configurations, which end before they are warm.
     long = [steps for steps in runs.values() if len(steps) > mapping.skip]
     if not long:
-        raise InputError(
-            f"every step is skipped: no configuration has more than {mapping.skip}",
-            where=str(path),
-            advice="lower 'skip'",
-        )
+        what = f"no configuration has more steps than the {mapping.skip} of 'skip'"
+        raise InputError(what, where=str(path))
     for steps in long:
         warm = steps[mapping.skip :]
         medians = _find_medians(warm, path)
@@ -184,11 +169,8 @@ def _read_table(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
             run = record.get("run_id", "")
             first_run = run if first_run is None else first_run
             if run != first_run:
-                raise InputError(
-                    f"expected one run, got {shorten(first_run)} and {shorten(run)}",
-                    where=where,
-                    advice="write a file for each run",
-                )
+                what = f"expected one run, got {shorten(first_run)} and {shorten(run)}"
+                raise InputError(what, where=where, advice="write a file for each run")
             yield number, {"total_s": _convert(record["value"], "total_s", mapping, where)}
             continue
         row = Row()
@@ -235,11 +217,8 @@ def _complete(row: Row, where: str) -> Row:
             for name in ("global_batch", "replicas")
         )
         if replicas < 1 or batch % replicas:
-            raise InputError(
-                f"a global batch of {batch:g} is not divisible by {replicas:g} replicas",
-                where=where,
-                advice="replicas are the copies of the model: the PEs, over those of a group",
-            )
+            what = f"a global batch of {batch:g} is not divisible by {replicas:g} replicas"
+            raise InputError(what, where=where)
         samples = f"{batch / replicas:.0f}"
         stated = row.setdefault("samples_per_replica", samples)
         if parse_quantity(stated, "1", f"{where}: samples_per_replica") != float(samples):

@@ -102,11 +102,8 @@ def _read_step(line: str, where: str, tokens: float | None) -> Row:
 def _find_seconds(rate: str, where: str, tokens: float | None) -> float:
     """Return seconds per step from tokens per second of one PE."""
     if tokens is None:
-        raise InputError(
-            "a rate of tokens needs 'tokens_per_pe' to become seconds",
-            where=where,
-            advice="write the tokens of one PE per step into the mapping file",
-        )
+        what = f"a rate of tokens needs 'tokens_per_pe' of {'mapping.yaml'!r} to become seconds"
+        raise InputError(what, where=where)
     per_second = float(rate.replace(",", ""))
     if per_second <= 0:
         raise InputError("expected tokens per second above 0", where=where)
@@ -195,11 +192,8 @@ def _parse_trace(path: Path, keep: Callable[[Event], bool]) -> None:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
     if len(text) > most:
-        raise InputError(
-            f"{'unpacks to ' if is_packed else ''}more than {most:,} bytes",
-            where=str(path),
-            advice="is it the right file?",
-        )
+        what = f"{'unpacks to ' if is_packed else ''}more than {most:,} bytes"
+        raise InputError(what, where=str(path))
     try:
         # Objects become flags as they are read: events with their arguments take ten times the
         # room of their text.

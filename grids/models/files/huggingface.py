@@ -85,15 +85,10 @@ def _read_layer_types(types: object, blocks: int, window: int | None) -> list[in
         raise InputError(f"layer_types: expected a list of {format_count(blocks, 'kind')}")
     for number, name in enumerate(types):
         if not isinstance(name, str) or name not in windows:
-            raise InputError(
-                f"layer_types.{number}: {shorten(name)} is not modelled",
-                advice=f"known: {', '.join(windows)}",
-            )
+            what = f"layer_types.{number}: {shorten(name)} is not modelled"
+            raise InputError(what, advice=f"known: {', '.join(windows)}")
         if name == "sliding_attention" and window is None:
-            raise InputError(
-                f"layer_types.{number}: 'sliding_attention' needs a sliding_window",
-                advice="state it, and for a Qwen 'use_sliding_window': true",
-            )
+            raise InputError(f"layer_types.{number}: 'sliding_attention' needs a sliding_window")
     return [windows[name] for name in types]
 
 
@@ -285,19 +280,11 @@ def _describe_source(config: Config) -> str:
 def _find_type(config: Config, where: str) -> ModelType:
     name = config.get("model_type")
     if not isinstance(name, str):
-        raise InputError(
-            "model_type: this key is missing",
-            where=where,
-            advice="expected a config.json of Hugging Face",
-        )
+        raise InputError("no config.json of Hugging Face: model_type is missing", where=where)
     if name not in TYPES:
         # Without a hint: close names are other networks, as llama4 is no llama.
-        raise InputError(
-            f"unknown model_type {shorten(name)}",
-            where=where,
-            advice=f"known: {', '.join(sorted(TYPES))}; write other networks as YAML "
-            "(docs/your-model.md)",
-        )
+        advice = f"known: {', '.join(sorted(TYPES))}; write others as YAML (docs/your-model.md)"
+        raise InputError(f"unknown model_type {shorten(name)}", where=where, advice=advice)
     return TYPES[name]
 
 

@@ -212,11 +212,8 @@ class _Writer:
         holds = self._write(choice["if"], spot.read("if"))
         # Numbers and lists are refused: as conditions they are probably mistakes.
         if not isinstance(holds, bool):
-            raise InputError(
-                f"expected true or false, got {shorten(holds)}",
-                where=self.where(spot.read("if").source),
-                advice="compare, such as $(stage > 0)",
-            )
+            what = f"expected true or false, as of $(stage > 0), got {shorten(holds)}"
+            raise InputError(what, where=self.where(spot.read("if").source))
         branch = "then" if holds else "else"
         self._extend_from(written, choice.get(branch, []), spot.read(branch))
 

@@ -80,22 +80,19 @@ class _Walk:
             stream = self.outputs.get(f"{scope}.{reference}" if scope else reference)
             if stream is not None:
                 return stream
-        raise InputError(
+        what, advice = (
             f"no step {shorten(reference)} before it",
-            where=f"layer {name}",
-            advice=suggest_name(reference, self.outputs),
+            suggest_name(reference, self.outputs),
         )
+        raise InputError(what, where=f"layer {name}", advice=advice)
 
     def _take(self, name: str, step: Step, x: LayerOutput) -> LayerOutput:
         settings = step.settings
         match settings:
             case LayerSettings():
                 if step.kind.windowed and x.tensor.is_sequence:
-                    raise InputError(
-                        f"expected an image, got {x.tensor}",
-                        where=f"layer {name}",
-                        advice="for each position of a sequence use 'linear'",
-                    )
+                    what = f"expected an image, got {x.tensor}; use 'linear'"
+                    raise InputError(what, where=f"layer {name}")
                 passage = settings.infer(name, x.tensor, self.targets)
                 return self.add(name, step.kind.name, passage, x)
             case BuildingSettings():

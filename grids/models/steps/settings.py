@@ -136,11 +136,8 @@ class BuildingSettings(StepSettings):
 def expect_sequence(name: str, x: Shape) -> tuple[int, int]:
     """Return positions and features of a sequence; InputError for an image."""
     if not x.is_sequence:
-        raise InputError(
-            f"expected a sequence, got an image of {x}",
-            where=f"layer {name}",
-            advice="write 'to_sequence' before it, which turns pixels into positions",
-        )
+        what = f"expected a sequence, got an image of {x}; write 'to_sequence' before it"
+        raise InputError(what, where=f"layer {name}")
     return x.extents[0], x.channels
 
 

@@ -95,11 +95,8 @@ class Free(LayerSettings):
             return Shape(channels, x.flat.extents)
         is_folded = len(x.extents) == 1 and len(self.outputs) > len(x.sizes)
         if len(self.outputs) != len(x.sizes) and not is_folded:
-            raise InputError(
-                f"outputs: expected a number, or C and {len(x.extents)} extents, "
-                f"got {len(self.outputs)} numbers",
-                where=f"layer {layer}",
-            )
+            what = f"outputs: expected a number, or C and {len(x.extents)} extents"
+            raise InputError(f"{what}, got {len(self.outputs)} numbers", where=f"layer {layer}")
         return Shape(self.outputs[0], self.outputs[1:])
 
 

@@ -47,11 +47,8 @@ class EmbeddingSettings(BuildingSettings):
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         length, numbers = expect_sequence(name, x.tensor)
         if not (self.row or 1) <= numbers or (self.row is None and numbers > 1):
-            raise InputError(
-                f"row: expected which of {numbers} numbers of a position to look up, "
-                f"got {self.row or 'none'}",
-                where=f"layer {name}",
-            )
+            what = f"row: expected 1 to {numbers}, got {self.row or 'none'}"
+            raise InputError(what, where=f"layer {name}")
         vocabulary = count_outputs(name, self.vocabulary, site.targets)
         weights = _fill_shards(vocabulary, self.shards) * self.features
         if self.shares is not None:
@@ -114,11 +111,8 @@ class SampledSoftmaxSettings(BuildingSettings):
         length, features = expect_sequence(name, x.tensor)
         classes = count_outputs(name, self.classes, site.targets)
         if self.samples > classes:
-            raise InputError(
-                f"samples: expected at most the {classes} classes, got {self.samples}",
-                where=f"layer {name}",
-                advice="for all classes write 'linear' and 'softmax'",
-            )
+            what = f"samples: expected at most the {classes} classes, got {self.samples}"
+            raise InputError(what, where=f"layer {name}")
         rows = _fill_shards(classes, self.shards)
         scored = self.samples + 1  # plus the right one
         passage = Passage(

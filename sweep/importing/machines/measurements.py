@@ -147,11 +147,8 @@ def read_lines(path: Path, words: tuple[bytes, ...] = (b"",)) -> Iterator[tuple[
 
 def _decode(line: bytes, where: str) -> str:
     if len(line) > MOST_LINE or b"\0" in line:
-        raise InputError(
-            f"expected lines of text, at most {MOST_LINE:,} bytes each",
-            where=where,
-            advice="is it the right file?",
-        )
+        what = f"expected lines of text, at most {MOST_LINE:,} bytes each"
+        raise InputError(what, where=where)
     # Programs that run beside a benchmark may write anything; figures are ASCII.
     text = line.decode("utf-8", errors="replace").removeprefix("\ufeff").rstrip()
     text = remove_escapes(text).rpartition("\r")[2]

@@ -131,10 +131,8 @@ def _read_units(run: LoggedRun, line: str, where: str) -> dict[int, float]:
     figures = _find_figures(run.columns)
     factors = [UNITS.get(unit.lower()) for unit in units if unit not in ("B", "elements")]
     if len(factors) != len(figures) or None in factors:
-        raise InputError(
-            f"expected the units of {len(figures)} columns, got {shorten(line.strip())}",
-            where=where,
-        )
+        what = f"expected the units of {len(figures)} columns, got {shorten(line.strip())}"
+        raise InputError(what, where=where)
     return {n: factor for n, factor in zip(figures, factors, strict=True) if factor is not None}
 
 

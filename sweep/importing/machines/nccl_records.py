@@ -92,11 +92,8 @@ def _split_rows(
     for where, line in lines:
         fields = [text.strip() for text in next(csv.reader([line], delimiter=separator), [])]
         if fields and len(fields) != len(columns):
-            raise InputError(
-                f"expected {len(columns)} fields, got {len(fields)}",
-                where=where,
-                advice="is the row cut off, or has it decimal commas?",
-            )
+            what = f"expected {len(columns)} fields, got {len(fields)}"
+            raise InputError(what, where=where, advice="is it cut off, or has it decimal commas?")
         if fields:
             yield where, dict(zip(columns, fields, strict=True))
 

@@ -240,16 +240,13 @@ def finish(
     # A wrong stride or padding shows in the sizes, a wrong kernel, group or bias in the parameters.
     for layer, items in zip(table.names, table.y.tolist(), strict=True):
         if items != graph.made.get(layer, items):
+            made = format_count(graph.made[layer], "item")
             raise InputError(
-                f"{layer}: {format_count(graph.made[layer], 'item')} per sample in the source, but "
-                f"{items:,.0f} in its layer",
-                advice="report it with the network's code",
+                f"{layer}: {made} per sample in the source, but {items:,.0f} in its layer"
             )
     if parameters is not None and table.parameters != parameters:
         raise InputError(
-            f"{format_count(parameters, 'parameter')} in the source, but {table.parameters:,} in "
-            "its layers",
-            advice="report it with the network's code",
+            f"{parameters:,} parameters in the source, but {table.parameters:,} in its layers"
         )
     listed = (
         *notes,
@@ -275,8 +272,6 @@ def _write(data: Mapping[str, Any], graph: TracedGraph, table: LayerTable) -> st
 def expect_sizes(sizes: Sequence[int], kind: str) -> Sizes:
     """Return the sizes of a sample; InputError if they are not C and one to three extents."""
     if not 2 <= len(sizes) <= 4 or min(sizes) < 1:
-        raise InputError(
-            f"expected C and one to three extents, such as 3,224,224, got {shorten([*sizes])}",
-            where=kind,
-        )
+        what = f"expected C and one to three extents, such as 3,224,224, got {shorten([*sizes])}"
+        raise InputError(what, where=kind)
     return tuple(sizes)

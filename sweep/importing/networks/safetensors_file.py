@@ -40,10 +40,8 @@ def _read_shapes(path: Path) -> dict[str, list[int]]:
         length = int.from_bytes(file.read(8), "little")
         text = file.read(min(length, MOST_HEADER))
     if not 2 <= len(text) == length:
-        raise InputError(
-            f"no safetensors file, or cut off, or its header has more than {MOST_HEADER:,} bytes",
-            where=str(path),
-        )
+        what = f"no safetensors file, cut off, or a header of more than {MOST_HEADER:,} bytes"
+        raise InputError(what, where=str(path))
     header = parse_json(text, path)
     try:
         shapes = {n: entry["shape"] for n, entry in header.items() if n != "__metadata__"}

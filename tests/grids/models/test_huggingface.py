@@ -146,7 +146,7 @@ MISTAKES = [
     ({**LLAMA, "model_type": "lama"}, "known: deepseek_v3, gpt2"),
     ({**LLAMA, "model_type": "mamba"}, "docs/your-model.md"),
     ({**LLAMA, "model_type": ["llama"]}, "model_type"),
-    ({"hidden_size": 8}, "model_type: this key is missing"),
+    ({"hidden_size": 8}, "model_type is missing"),
     ({key: value for key, value in LLAMA.items() if key != "vocab_size"}, "vocab_size"),
     ({**LLAMA, "hidden_size": "4k"}, "hidden_size: expected a whole number"),
     ({**LLAMA, "hidden_size": -8}, "hidden_size"),
