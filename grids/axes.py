@@ -41,7 +41,6 @@ SCALAR = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 
 
 def _describe_generator(name: str, fewest: int, most: int) -> JsonSchemaValue:
-    """Return the JSON schema of a generator and its arguments."""
     numbers = {"type": "array", "items": SCALAR, "minItems": fewest, "maxItems": most}
     return {
         "type": "object",
@@ -192,7 +191,6 @@ def read_item(item: object) -> object:
 
 
 def _expand_item(item: object, parameter: Parameter) -> Floats:
-    """Return the values of one entry, a quantity or a generator."""
     item = read_item(item)
     if not isinstance(item, dict):
         _refuse_slips(item)
@@ -260,7 +258,6 @@ def _make_range(arguments: list[object], parameter: Parameter) -> Floats:
 
 
 def _read_step(value: object, parameter: Parameter) -> float:
-    """Parse the step of a range, which must be above 0."""
     # A step is a difference: the parameter's bounds and usual size do not apply.
     step = parse_quantity(value, parameter.unit, "")
     if step <= 0 or (parameter.whole and step != round(step)):
@@ -309,7 +306,6 @@ def _read_count(value: object, first: float, last: float) -> int:
 
 
 def _expect_two(first: float, last: float) -> None:
-    """Raise InputError for ends with nothing between them."""
     if first == last:
         raise InputError(f"expected a last value above the first, got {first:g} twice")
 

@@ -165,7 +165,6 @@ def is_unbounded(options: SpaceValues) -> bool:
 
 
 def _change(grid: Grid, name: str, form: object) -> Grid:
-    """Replace an axis of the grid."""
     axes = grid.spec.axes.model_copy(update={name: expand_axis(form, PARAMETERS[name])})
     return replace(grid, spec=grid.spec.model_copy(update={"axes": axes}))
 

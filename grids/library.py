@@ -101,12 +101,10 @@ def find_catalogued(kind: Kind, name: str) -> Entry | None:
 
 @cache
 def _load_catalogued(kind: Kind, name: str) -> Entry:
-    """Load a catalogued entry, once per process."""
     return _load(kind, CATALOGUE / f"{kind}s" / f"{name}.yaml")
 
 
 def _load(kind: Kind, path: Path) -> Entry:
-    """Load the entry in a YAML file."""
     document = load(path)
     keys = document.data.keys()
     # A file of another kind is named as such: a list of its wrong keys would not help.
@@ -125,7 +123,6 @@ def _has_required(kind: Kind, keys: Collection[str]) -> bool:
 
 
 def _validate(kind: Kind, data: dict[str, object], source: Source, base: Path) -> Entry:
-    """Return the entry of plain data; InputError begins with the place in `source`."""
     if kind == "model":
         return read_architecture(data, source, base)
     return validate(ENTRIES[kind], data, source)
@@ -176,7 +173,6 @@ def look_up_calibrations(
 
 @cache
 def _list_shipped() -> tuple[CalibrationFile, ...]:
-    """Return the catalogue's calibrations."""
     return tuple(find("calibration", name, Path()) for name in list_names("calibration"))
 
 
@@ -202,7 +198,6 @@ def _expect_machine(calibration: CalibrationFile, systems: tuple[System, ...]) -
 
 
 def _refuse_rivals(calibrations: Iterable[CalibrationFile]) -> None:
-    """Raise InputError for two calibrations of one machine, precision and software."""
     owners: dict[tuple[str, ...], str] = {}
     for calibration in calibrations:
         owner = (calibration.system, calibration.precision, calibration.software)

@@ -159,7 +159,6 @@ def list_labels(given: Values) -> list[Any]:
 
 
 def _add_setting(label: Any, key: str, value: object) -> Any:
-    """Add a setting to a name, or a key to a definition."""
     if isinstance(label, Mapping):
         return {**label, key: value}
     return f"{label}{',' if ':' in label else ':'}{key}={value}"

@@ -1,11 +1,13 @@
 """Spec: the user's description of a design space, validated.
 
 Its form is checked, its units are read and its axes expanded. What it names (models, systems ...)
-is looked up when the grid is made.
+is looked up when the grid is made. The oracle `paper` is Table III of ParaDL verbatim; `machine`
+models machines in detail (docs/machine.md).
 """
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -20,7 +22,6 @@ from pydantic import (
 )
 
 from paradl.grids.axes import Axis, AxisOf, Range
-from paradl.grids.entries.choices import REFUSED, REFUSED_CHOICES, Choices
 from paradl.grids.entries.entry import Name, Record
 from paradl.grids.entries.parameters import PARAMETERS, read_parameters
 from paradl.grids.entries.strategies import parse_strategy
@@ -30,6 +31,7 @@ from paradl.grids.placing.group import Placements
 from paradl.grids.reading.errors import shorten
 from paradl.grids.reading.yamlfile import Document, load, validate
 from paradl.grids.rows import Rows, RowsForm
+from paradl.kernels.options import Attention, ContextExchange, LossLogits, Optimizer, OracleName
 
 
 def _list_one(value: object) -> object:
@@ -74,7 +76,6 @@ AnyAxes = TypeVar("AnyAxes", bound=Record)
 
 
 def _add_numeric_axes(form: type[AnyAxes]) -> type[AnyAxes]:
-    """Add an axis for each oracle parameter, required if the parameter cannot be fixed."""
     # A decorator, so that type checkers see the class as written below.
     numeric: dict[str, Any] = {
         name: (Annotated[Axis | Range | None, AxisOf(parameter)], None)
@@ -128,8 +129,69 @@ class Axes(Record):
 
 
 def _write_parameters(parameters: dict[str, float]) -> dict[str, float | str]:
-    """Write fixed parameters so that `read_parameters` accepts them."""
     return {name: PARAMETERS[name].write(value) for name, value in parameters.items()}
+
+
+class Choices(Record):
+    """The keys of a spec that choose formulas."""
+
+    # Table III verbatim, or a detailed machine.
+    oracle: OracleName = "machine"
+    # Whether `batch` is samples per replica (b) or per global batch (B).
+    scaling: Literal["weak", "strong"] = "weak"
+    # Measured compute times where a model has them for the device, or the roofline for all.
+    times: Literal["measured", "roofline"] = "measured"
+    # The algorithm of all-reduce and all-gather. auto: the machine's fastest by message size,
+    # Table III's ring; best (Table III only): the cheaper of ring and tree.
+    collectives: Literal["auto", "ring", "tree", "two-level", "best"] = "auto"
+    # Table III only, for gradients whose weights a group replicates: one ring of p, or inside
+    # groups first.
+    allreduce: Literal["ring", "hierarchical"] = "ring"
+    # Table III only. table: sums, halos and bounds as printed; authors: the layers that the
+    # authors' tool and experiments split and count (docs/oracle.md).
+    conventions: Literal["table", "authors"] = "table"
+    # I = D/B per epoch, or rounded up, as by loaders that keep a smaller last batch.
+    iterations: Literal["exact", "ceil"] = "exact"
+    # The optimizer, whose update takes time and whose states take memory.
+    optimizer: Optimizer = "sgd"
+    # Whether layers run forward again in the backward pass, to keep less memory. Not in Table III.
+    recompute: Literal["none", "full"] = "none"
+    # Of networks with blocks: whether the attention of a block keeps its scores in memory; how PEs
+    # that share a sequence exchange keys and values; what the loss keeps of logits: all of them
+    # (whole: fp32 alone, as Megatron-LM; plain: as PyTorch), an eighth at a time, or none. auto: as
+    # the system's software does.
+    attention: Attention = "fused"
+    context: ContextExchange = "ring"
+    loss: LossLogits = "auto"
+
+
+# Why one oracle does not have a parameter of the other, and what to write instead.
+REFUSED: dict[str, str] = {
+    "gamma": "memory is counted tensor by tensor, without a reuse factor; leave it out, or write "
+    "'oracle: paper'",
+    "delta": "it follows from the precision: write 'system: \"NAME:precision=amp\"', or "
+    "'oracle: paper'",
+}
+
+# Choices that an oracle does not have, and what to write instead.
+REFUSED_CHOICES: dict[OracleName, tuple[tuple[str, str, str], ...]] = {
+    "paper": (
+        ("recompute", "full", "write 'oracle: machine'"),
+        ("collectives", "two-level", "write 'allreduce: hierarchical', or 'oracle: machine'"),
+    ),
+    "machine": (
+        ("collectives", "best", "write 'collectives: auto', or 'oracle: paper'"),
+        ("allreduce", "hierarchical", "write 'collectives: two-level', or 'oracle: paper'"),
+        ("conventions", "authors", "leave it out, or write 'oracle: paper'"),
+    ),
+}
+
+
+def add_former_choices(definition: Mapping[str, object]) -> dict[str, object]:
+    """Add to a store's definition what was implied before a choice existed."""
+    # Definitions without oracle and calibration are from the time of Table III alone.
+    written = {"oracle": "paper", "calibration": "none", **definition}
+    return written if written["oracle"] == "machine" else {"conventions": "authors", **written}
 
 
 # A base of its own: pydantic puts the fields of the last base first, and so name and axes.
@@ -148,7 +210,6 @@ class _Space(Record):
     @field_validator("parameters")
     @classmethod
     def _refuse_fixed_axes(cls, fixed: dict[str, float], info: ValidationInfo) -> dict[str, float]:
-        """Check that no fixed parameter is also an axis."""
         axes = info.data.get("axes")  # None if the axes are invalid themselves
         both = sorted(set(fixed) & {*axes.numeric, *axes.ranges}) if axes else []
         if both:
@@ -195,7 +256,6 @@ class Spec(Choices, _Space):
 
     @model_validator(mode="after")
     def _check_oracle(self) -> Self:
-        """Check that the oracle has the parameters and choices of the spec."""
         for name in (*self.parameters, *self.axes.numeric, *self.axes.ranges):
             owner = PARAMETERS[name].oracle
             if owner not in (None, self.oracle):
@@ -218,7 +278,6 @@ class Spec(Choices, _Space):
 
     @model_validator(mode="after")
     def _check_placement(self) -> Self:
-        """Check that the choices fit the strategies."""
         strategies = {name: parse_strategy(name) for name in self.axes.strategy}
         placements = [name for name, strategy in strategies.items() if strategy.placed]
         others = [name for name, strategy in strategies.items() if not strategy.in_table_iii]

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from paradl.grids.entries.choices import REFUSED
 from paradl.grids.entries.datasets import Dataset
 from paradl.grids.entries.layout_words import expect_pes
 from paradl.grids.entries.names import is_path
@@ -28,7 +27,7 @@ from paradl.grids.outputs import OUTPUTS, list_sloped
 from paradl.grids.reading.errors import InputError, ShapeError, add_place, shorten
 from paradl.grids.reading.yamlfile import Where
 from paradl.grids.rows import Rows, read_file
-from paradl.grids.spec import Spec
+from paradl.grids.spec import REFUSED, Spec
 from paradl.kernels.names.arrays import Flags, Floats
 from paradl.kernels.names.parallelisms import DATA, LAYOUT_DEGREES, NEEDS, TRANSFORMERS, WRITTEN
 
@@ -161,7 +160,6 @@ def check_self_contained(spec: Spec) -> None:
 
 
 def _names_file(reference: Mapping[str, object]) -> bool:
-    """True if a model's family is a file."""
     family = reference.get("family")
     return isinstance(family, Mapping) and is_path(str(family.get("name")))
 

@@ -122,7 +122,6 @@ def _list_cuts(strategy: Strategy, batch: float) -> tuple[int, ...]:
 
 
 def _expect_layers(groups: Iterable[PlacedGroup], layers: int, model: str) -> None:
-    """Raise InputError for a group of a network with another number of layers."""
     for group in groups:
         if len(group.device) != layers:
             what = f"expected devices of {format_count(layers, 'layer')}, got {len(group.device)}"

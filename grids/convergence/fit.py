@@ -124,7 +124,6 @@ def _find_epochs(point: MeasuredPoint, series: Series, samples: int | None) -> f
 
 
 def _check_count(points: Sequence[Point], series: Series) -> None:
-    """Raise InputError if there are too few points for a law."""
     if len(points) < 2:
         what = f"expected two global batches that reach {shorten(series.target)}, got {len(points)}"
         raise InputError(what, where=series.points[0].where, advice="add a row of another batch")

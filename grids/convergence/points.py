@@ -85,7 +85,6 @@ def read_points(path: Path) -> tuple[Series, ...]:
 
 
 def _read_point(where: str, record: Mapping[str, str]) -> MeasuredPoint:
-    """Return the point of a row at `where`."""
     given = {column: text for column, text in record.items() if text}
     if not {"epochs", "steps"} & {*given}:
         raise InputError(

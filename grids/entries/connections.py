@@ -23,7 +23,6 @@ MOST_PES = 64  # per node
 
 
 def _serialise_with(scale: Scale) -> PlainSerializer:
-    """Return the serialiser that writes a quantity in JSON as `scale` reads it."""
     return PlainSerializer(scale.write, when_used="json")
 
 
@@ -88,7 +87,6 @@ class Mesh(Record):
 
     @model_validator(mode="after")
     def _check_links(self) -> Self:
-        """Check that links are symmetric and connect all PEs."""
         count = len(self.links)
         for pe, row in enumerate(self.links):
             if len(row) != count:

@@ -370,7 +370,6 @@ def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
 
 
 def _expect_segments(strategy: Strategy, where: str) -> None:
-    """InputError: a placement in more segments than are searched."""
     most, segments = strategy.most_segments, strategy.segments
     if isinstance(segments, int) and segments > most:
         what = f"segments: expected at most {most}, got {segments:,}"

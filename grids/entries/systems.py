@@ -251,7 +251,6 @@ class System(Entry):
         return self.from_definition(self.definition() | changes)
 
     def _split_name(self) -> tuple[str, dict[str, str]]:
-        """Split the name into machine and stated settings."""
         machine, colon, label = self.name.rpartition(":")
         settings = [part.partition("=") for part in label.split(",")]
         if not colon or any(key not in self.SETTINGS for key, _, _ in settings):
@@ -290,7 +289,6 @@ class System(Entry):
 
     @model_validator(mode="after")
     def _check_precision(self) -> Self:
-        """Check that PEs have a peak in the precision, and the name states the settings."""
         wanted, stated = self.precision, self._split_name()[1]
         if _find_peak(self.pe, wanted) is None:
             raise ValueError(

@@ -10,8 +10,8 @@ from pydantic.fields import FieldInfo
 
 from paradl.grids.entries.entry import Entry, Record
 from paradl.grids.entries.quantity import Scale
-from paradl.grids.reading.plainyaml import write_flow
 from paradl.grids.reading.units import PREFIXES
+from paradl.grids.reading.yamlfile import write_flow
 
 WIDTH = 100  # characters of a line of comment
 
@@ -56,7 +56,6 @@ def _list_keys(form: type[Record]) -> list[str]:
 
 
 def _explain_field(field: FieldInfo) -> list[str]:
-    """Return the meaning of a key, and of its parts if it is a record on one line."""
     form = None if _fills_lines(field) else _find_part(field, _is_record)
     parts = {key: form.model_fields[key].description for key in _list_keys(form)} if form else {}
     explained = [f"  {key}: {text}" for key, text in parts.items() if text]
@@ -122,7 +121,6 @@ def _find_part(field: FieldInfo, is_wanted: Callable[[object], bool]) -> Any:
 
 
 def _walk(annotation: object) -> Iterator[object]:
-    """Yield a type and the types inside it, such as in `tuple[Level, ...] | None`."""
     yield annotation
     for part in get_args(annotation):
         yield from _walk(part)

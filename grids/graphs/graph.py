@@ -140,7 +140,6 @@ def link_operators(
 
 
 def _number_operators(operators: Sequence[Operator], where: str) -> dict[str, int]:
-    """Map each operator's name to its position."""
     if not operators:
         raise InputError("no operators", where=where, advice="give the graph one that takes time")
     if len(operators) > MOST_OPERATORS:
@@ -155,7 +154,6 @@ def _number_operators(operators: Sequence[Operator], where: str) -> dict[str, in
 
 
 def _link_tensor(tensor: NamedTensor, positions: dict[str, int], where: str) -> GraphTensor:
-    """Return the tensor with positions instead of names."""
     location = tensor.where or where
     for name in (tensor.maker, *tensor.takers):
         if name not in positions:

@@ -112,5 +112,4 @@ def find_graph(reference: str, base: Path) -> Graph | None:
 
 @cache
 def _read_catalogued(name: str) -> Graph:
-    """Return a catalogued graph, read once per process."""
     return link_plain(load(GRAPHS / f"{name}.yaml"))

@@ -1,14 +1,7 @@
 """Architecture: a network for samples of any size.
 
-It has either `layers`, a list of steps (grids/models/steps/step.py shows all), or a `family` with
-settings, which produces such steps:
-    name: resnet50
-    title: ResNet-50 v1.5
-    source: He et al., CVPR 2016
-    rank: 2
-    family: {name: resnet, stages: [3, 4, 6, 3]}
-    profiles:                                   # measured FW + BW per sample, if known
-      - {device: v100, shape: [3, 226, 226], seconds: 3.119502e-3, source: the authors}
+It has either `layers`, a list of steps (grids/models/steps/step.py), or a `family` with settings,
+which produces such steps: `family: {name: resnet, stages: [3, 4, 6, 3]}`.
 
 ParaDL (Kahira et al., HPDC 2021), section 4: FW + BW per sample is measured once per network and
 device, on one PE; the oracle spreads it over the layers by their FLOPs.

@@ -284,7 +284,6 @@ def pad_dimensions(sizes: tuple[float, ...]) -> tuple[float, float, float]:
 
 
 def _expect_countable(layers: Sequence[Layer]) -> None:
-    """Raise InputError for no layers, too many, or one that no memory holds."""
     if not layers:
         raise InputError("no layers", advice="give the network at least one that computes")
     if len(layers) > MOST_LAYERS:

@@ -59,7 +59,6 @@ def read_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
 def _check_header(
     names: Sequence[str], where: str, required: Sequence[str], optional: Sequence[str] | None
 ) -> None:
-    """Raise InputError if a column is unknown, repeated or missing."""
     separator = next((mark for mark in ";\t" if len(names) == 1 and mark in names[0]), None)
     if separator is not None:
         what = f"expected columns separated by commas, got {separator!r}"

@@ -208,7 +208,6 @@ def _read_sum(text: str) -> float | None:
 
 
 def _multiply(number: str, factor: Decimal) -> float:
-    """Multiply in decimal arithmetic; infinite if too large."""
     try:
         return float(Decimal(number) * factor)
     except DecimalException:  # an exponent of a million
@@ -235,7 +234,6 @@ def _find_factor(suffix: str, unit: str) -> Decimal | None:
 
 @cache
 def _load_registry() -> "pint.UnitRegistry[Decimal]":
-    """Load pint with our units alone, at the first suffix."""
     import pint
 
     registry: pint.UnitRegistry[Decimal] = pint.UnitRegistry(None, non_int_type=Decimal)

@@ -229,7 +229,6 @@ def _is_far(run: PredictedRun, deviation: Deviation) -> bool:
 
 
 def _select_terms(run: PredictedRun, part: str) -> dict[str, float]:
-    """Return the terms [s per epoch] that make up a part."""
     return {
         name: value or 0.0
         for name, value in run.answer["terms"].items()
@@ -245,7 +244,6 @@ def _find_dominant_term(run: PredictedRun, part: str) -> tuple[str, float]:
 
 
 def _suspect_cause(run: PredictedRun, deviation: Deviation, evidence: RunEvidence) -> str:
-    """Describe the likeliest cause of a deviation."""
     # If another run of the configuration took the predicted time, no term is to blame.
     usual = evidence.usual.get(identify_case(run.row))
     if usual is not None:

@@ -95,7 +95,6 @@ def _parse_count(record: Record, column: str, parameter: str, where: str) -> int
 
 
 def _parse_times(record: Record, prefix: str, where: str) -> RunTimes:
-    """Parse the columns total_s, comp_s and comm_s with a prefix; total_s is required."""
     total, comp, comm = (
         _parse_seconds(record.get(column, ""), f"{where}: {column}", required=column in REQUIRED)
         for column in (f"{prefix}{part}_s" for part in PARTS)

@@ -87,7 +87,6 @@ class Family(Record):
 
 @lru_cache(maxsize=256)  # steps are read for every sample shape
 def _write_once(name: str, settings: str) -> Steps:
-    """Return the steps of a catalogued family for settings as JSON."""
     written = load_family(name).write(json.loads(settings), join_keys)
     try:
         return _STEPS.validate_python(written.layers)

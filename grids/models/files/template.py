@@ -35,8 +35,7 @@ from pydantic import Field
 from paradl.grids.entries.entry import Record
 from paradl.grids.models.files.expressions import fill_in
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
-from paradl.grids.reading.plainyaml import DEEPEST
-from paradl.grids.reading.yamlfile import KeyPath, Where
+from paradl.grids.reading.yamlfile import DEEPEST, KeyPath, Where
 
 REQUIRED = "required"
 
@@ -205,7 +204,6 @@ class _Writer:
                     written.append(self._write(item, step))
 
     def _choose(self, written: list[object], choice: Mapping[str, object], spot: _Spot) -> None:
-        """Expand the steps of `then` or of `else`."""
         refuse_unknown(
             choice, {"if": None, "then": None, "else": None}, go_below(self.where, *spot.source)
         )

@@ -1,13 +1,5 @@
 """Attention: each position reads all positions of a sequence, weighted by how they match.
 
-    layers:
-      - attention: {heads: 12}                       # self-attention
-      - attention: {heads: 8, keys: encoder}         # cross-attention to an earlier step's output
-      - attention: {heads: 32, kv_heads: 8, head_features: 128, rotary: true, bias: false}
-      - attention: {score: additive, keys: encoder, normalise: true}
-      - matmul: {by: keys, transpose: true, heads: 8}  # just a product of two tensors
-      - latent_attention:
-          {heads: 128, query_rank: 1536, rank: 512, content: 128, rotary: 64, value: 128}
 
 Dot-product attention is Vaswani et al. 2017, equation 1: softmax(Q K^T / sqrt(d)) V, with
 projections of Q, K, V and of the result. Additive attention is Bahdanau et al. 2015,

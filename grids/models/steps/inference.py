@@ -119,7 +119,6 @@ class _Walk:
         return replace(x, tensor=x.tensor.flat)
 
     def _take_residual(self, name: str, residual: Residual, x: LayerOutput) -> LayerOutput:
-        """Add body and shortcut, which must have the same sizes."""
         body = self.follow(f"{name}.", residual.body, x)
         # Without steps the shortcut is the input itself and adds no layer.
         shortcut = self.follow(f"{name}.shortcut.", residual.shortcut, x)
@@ -143,7 +142,6 @@ class _Walk:
         return self.add(f"{name}.multiply", "multiply", passage, body, gate)
 
     def _take_concat(self, name: str, concat: Concat, x: LayerOutput) -> LayerOutput:
-        """Concatenate branches, which may differ in channels only."""
         ends = [
             self.follow(f"{name}.branch{number}.", branch, x)
             for number, branch in enumerate(concat.branches, start=1)

@@ -22,7 +22,6 @@ from paradl.grids.reading.errors import InputError, ShapeError, format_count
 
 
 def _list_one(value: object) -> object:
-    """Return a single size as a tuple of one."""
     return (value,) if isinstance(value, int) else value
 
 

@@ -213,7 +213,6 @@ def _add_plain_words(form: type[AnyStep]) -> type[AnyStep]:
 
 
 def _has_required(word: FieldInfo) -> bool:
-    """True if the word has a required setting."""
     (settings, _) = get_args(word.annotation)
     return any(field.is_required() for field in settings.model_fields.values())
 

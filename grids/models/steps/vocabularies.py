@@ -1,10 +1,5 @@
 """Tables of words: looked up by number, or used as the output layer.
 
-    layers:
-      - embedding: {vocabulary: 32320, features: 1024, name: source}
-      - embedding: {vocabulary: 32320, features: 1024, row: 2, shares: source}
-      - sampled_softmax: {classes: targets, samples: 8192}
-      - logits: {vocabulary: 128256}            # or shares: source, an embedding's table
 
 A pass reads only the rows that it looks up. By default the gradient is as large as the table and
 fully written, as in PyTorch; with `sparse: true` it has only the rows in use, as in TensorFlow.
@@ -133,7 +128,6 @@ class SampledSoftmaxSettings(BuildingSettings):
 
 
 def _fill_shards(rows: int, shards: int) -> int:
-    """Round rows up to equal shards."""
     return math.ceil(rows / shards) * shards
 
 

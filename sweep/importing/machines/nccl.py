@@ -137,7 +137,6 @@ def _read_units(run: LoggedRun, line: str, where: str) -> dict[int, float]:
 
 
 def _read_row(run: LoggedRun, words: list[str], where: str) -> None:
-    """Add the samples of a row, out of place and in place."""
     columns = [name for name in run.columns if name != "timestamp"]  # which has a blank in it
     times = [n for n, name in enumerate(columns) if name == "time"]
     # Some collectives have no figures in place.

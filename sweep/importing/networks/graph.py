@@ -18,8 +18,7 @@ from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.reading.errors import InputError, ShapeError, format_count, shorten
-from paradl.grids.reading.plainyaml import write_flow
-from paradl.grids.reading.yamlfile import validate
+from paradl.grids.reading.yamlfile import validate, write_flow
 
 Sizes = tuple[int, ...]
 SAMPLE = "sample"
