@@ -181,7 +181,7 @@ def make_product(
     """
     swept = {name: values for name, values in parameters.items() if has_several(values)}
     fixed = {name: value for name, value in parameters.items() if name not in swept}
-    plain: dict[str, Any] = {
+    plain: dict[str, object] = {
         "axes": {name: _list_values(values) for name, values in {**axes, **swept}.items()},
         "parameters": fixed,
         **settings,

@@ -178,7 +178,7 @@ def _read_form(form: object) -> Rows:
     raise PydanticKnownError("extra_forbidden")
 
 
-def _read_mapping(form: dict[str, Any]) -> dict[str, Floats]:
+def _read_mapping(form: Mapping[str, Any]) -> dict[str, Floats]:
     """Read columns or a product; none of a file."""
     kinds = [kind for kind in FORMS if kind in form]
     known = (*kinds[:1], *(["where"] if kinds == ["product"] else []))

@@ -77,7 +77,7 @@ AnyAxes = TypeVar("AnyAxes", bound=Record)
 
 def _add_numeric_axes(form: type[AnyAxes]) -> type[AnyAxes]:
     # A decorator, so that type checkers see the class as written below.
-    numeric: dict[str, Any] = {
+    numeric: Mapping[str, Any] = {
         name: (Annotated[Axis | Range | None, AxisOf(parameter)], None)
         if parameter.free
         else (Annotated[Axis | Range, AxisOf(parameter)], ...)

@@ -16,7 +16,6 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -115,7 +114,7 @@ MOST_TRACE = 2**29  # [B]
 MOST_RATIO, SMALL = 64, 2**22
 MOST_TIME = 1e18  # [us] 30,000 years
 
-Event = dict[str, Any]
+Event = dict[str, object]
 
 
 def read_trace(path: Path) -> Iterator[tuple[int, Row]]:
@@ -169,7 +168,7 @@ def _measure_within(steps: Floats, spans: Floats) -> Floats:
     return within
 
 
-def _read_span(event: dict[str, Any]) -> tuple[str, float, float, str] | None:
+def _read_span(event: Event) -> tuple[str, float, float, str] | None:
     """Return name, start and end [us], and category of an event with a duration; else None."""
     start, lasts = event.get("ts"), event.get("dur")
     if not isinstance(start, int | float) or not isinstance(lasts, int | float):

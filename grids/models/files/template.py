@@ -39,7 +39,7 @@ from paradl.grids.reading.yamlfile import DEEPEST, KeyPath, Where
 
 REQUIRED = "required"
 
-Form = dict[str, Any]
+Form = dict[str, object]
 Names = Mapping[str, object]
 
 

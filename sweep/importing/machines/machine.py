@@ -7,7 +7,6 @@ option), `data sheet` (a machine of the catalogue with the same GPU), or `assume
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,14 @@ from paradl.sweep.importing.machines.devices import (
     find_machine,
     with_memory,
 )
-from paradl.sweep.importing.machines.fit import MISFIT, Fitted, LineFitter, rate_run, with_lines
+from paradl.sweep.importing.machines.fit import (
+    MISFIT,
+    Fitted,
+    LineFitter,
+    RatedRun,
+    rate_run,
+    with_lines,
+)
 from paradl.sweep.importing.machines.measurements import STEPS, Measurement
 
 # Whose lines stand for messages from PE to PE, the first that there is. An all-reduce comes last:
@@ -73,7 +79,7 @@ class ImportedMachine:
 
     system: System
     tags: dict[str, str]
-    rows: list[dict[str, Any]]
+    rows: list[RatedRun]
     notes: list[str]
 
 

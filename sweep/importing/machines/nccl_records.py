@@ -10,7 +10,6 @@ GB/s, unless a table's header says otherwise: each row's figures confirm that.
 import csv
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.textfile import parse_json, read_text
@@ -34,7 +33,7 @@ SYNONYMS = {
 }
 IN_PLACE = "inplace"  # begins the names of figures in place
 
-Record = dict[str, Any]  # by plain names
+Record = dict[str, object]  # by plain names
 
 
 def read_json(path: Path, pes: int | None) -> Iterator[Measurement]:
@@ -140,8 +139,8 @@ def _find_run(runs: dict[tuple[str, int], LoggedRun], record: Record, where: str
     name = record.get("collective", "")
     collective = find_collective(str(name[0] if isinstance(name, list) and name else name)) or ""
     # nccl-tests lists the devices of all ranks.
-    listed = _name_plainly(record.get("config")).get("devices", [])
-    devices = [_name_plainly(device) for device in listed if isinstance(listed, list)]
+    listed = _name_plainly(record.get("config")).get("devices")
+    devices = [_name_plainly(device) for device in listed] if isinstance(listed, list) else []
     stated = record.get("ranks", "")
     count = len(devices) or (int(parse_figure(str(stated), where)) if stated else 0)
     if (collective, count) not in runs:

@@ -140,7 +140,7 @@ class TracedGraph:
         branches: list[list[Any]] = [[{"read": tensor.step}] for tensor in reads]
         # The larger of the sizes in each place.
         sizes = tuple(map(max, zip(*(tensor.sizes for tensor in reads), strict=True)))
-        settings: dict[str, Any] = {"branches": branches}
+        settings: dict[str, object] = {"branches": branches}
         if word == "concat":
             sizes = (sum(tensor.sizes[0] for tensor in reads), *reads[0].sizes[1:])
         elif word == "residual":
@@ -164,7 +164,7 @@ class TracedGraph:
     ) -> TracedTensor:
         """Add a step of which only counts are known."""
         # Operations are always written: a step that only moves memory says so.
-        settings: dict[str, Any] = {"flops": float(flops)}
+        settings: dict[str, object] = {"flops": float(flops)}
         if weights:
             settings["weights"] = float(weights)
         settings["inputs"] = float(sum(math.prod(tensor.sizes) for tensor in reads))

@@ -60,7 +60,7 @@ class Window:
         before, after = tuple(pads[:rank]), tuple(pads[rank:])
         return cls(x, y, tuple(kernel), tuple(stride), tuple(dilation), before, after, attributes)
 
-    def describe(self) -> tuple[dict[str, Any], Sizes]:
+    def describe(self) -> tuple[dict[str, object], Sizes]:
         """Return the settings of a step, and rows to add before it."""
         settings, padding = self._describe_kernel(), self._find_padding()
         if self.attributes.get("ceil_mode"):
@@ -69,7 +69,7 @@ class Window:
             return settings, self._both
         return settings | unusual(padding=padding), ()
 
-    def invert(self) -> tuple[dict[str, Any], Sizes]:
+    def invert(self) -> tuple[dict[str, object], Sizes]:
         """Return the settings of a transposed convolution, before which no rows are added."""
         more = self.attributes.get("output_padding") or (0,) * len(self.x)
         # Whatever says how many rows are cut off (pads, output_shape, auto_pad): extents tell.
@@ -83,7 +83,7 @@ class Window:
         added = [a + 2 * p - rows for a, p, rows in zip(more, padding, cut, strict=True)]
         return self._describe_kernel() | unusual(padding=padding, output_padding=added), ()
 
-    def _describe_kernel(self) -> dict[str, Any]:
+    def _describe_kernel(self) -> dict[str, object]:
         named = {"kernel": short(self.kernel), "stride": short(self.stride)}
         return named | unusual(dilation=self.dilation)
 
@@ -270,7 +270,7 @@ class _Reader(OperatorSteps):
             padded = (x.sizes[0], *(n + m for n, m in zip(x.sizes[1:], more, strict=True)))
             x = self.graph.count(f"{site.name}.pad", [x], (BATCH, *padded), padded)
         if is_pool:
-            return self.step(site, POOLS[site.kind], x, site.shape[1:], **settings)
+            return self.step(site, POOLS[site.kind], settings, x, site.shape[1:])
         weight, groups = site.reads[1].shape, attributes.get("group", 1)
         if math.prod(weight) * groups != x.sizes[0] * site.shape[1] * math.prod(kernel):
             raise InputError(
@@ -278,7 +278,7 @@ class _Reader(OperatorSteps):
             )
         self.graph.take_weights(site.weights)
         settings |= {"filters": site.shape[1], **unusual(groups=groups), **_read_bias(site)}
-        return self.step(site, CONVOLUTIONS[site.kind], x, site.shape[1:], **settings)
+        return self.step(site, CONVOLUTIONS[site.kind], settings, x, site.shape[1:])
 
     def connect(self, site: OperatorSite) -> TracedTensor:
         """Add a fully connected layer."""
@@ -287,8 +287,8 @@ class _Reader(OperatorSteps):
             items = f"{math.prod(x.sizes)} items"
             raise InputError(f"a matrix of {[*matrix.shape]} for {items}", advice=IMAGES)
         self.graph.take_weights(site.weights)
-        sizes = (site.items, *ones(x))
-        return self.step(site, "fc", x, sizes, outputs=site.items, **_read_bias(site))
+        settings = {"outputs": site.items, **_read_bias(site)}
+        return self.step(site, "fc", settings, x, (site.items, *ones(x)))
 
 
 def _read_bias(site: OperatorSite) -> dict[str, bool]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paradl.grids.models.layers import MOST_COUNT
 from paradl.grids.reading.errors import InputError, add_place, shorten
@@ -98,7 +99,7 @@ class GraphShapes:
         graph = model.graph
         self.declared = {value.name: value.type for value in (*graph.value_info, *graph.output)}
         self.types: dict[str, Any] = {}
-        self.values: dict[str, Any] = {}
+        self.values: dict[str, NDArray[Any]] = {}
         self.samples = 1
         for weight in graph.initializer:
             self._add(weight.name, weight.data_type, weight.dims[: MOST_DIMENSIONS + 1])
@@ -166,7 +167,7 @@ class GraphShapes:
             dims[0].dim_value = self.samples
         return stated
 
-    def _compute(self, node: Any) -> dict[str, Any]:
+    def _compute(self, node: Any) -> dict[str, NDArray[Any]]:
         """Return the values of a node's outputs, if they are few and those of its inputs known."""
         inputs = dict.fromkeys(name for name in node.input if name)
         outputs = [name for name in node.output if name]
