@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 
-from paradl.grids.models.flow import SAMPLE
-from paradl.grids.models.layers import LayerTable
+from paradl.grids.models.layers import SAMPLE, LayerTable
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.kernels.names.arrays import Floats
 

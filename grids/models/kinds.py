@@ -3,7 +3,7 @@
 Everything the oracle knows about a kind is in its class here. Words of steps and flags of the layer
 table follow from `KINDS`. An element-wise kind is one row of `KINDS`; one that computes differently
 also has a class; settings are in grids/models/steps/. A new fact is an attribute of `LayerKind`
-with the value of element-wise layers, overridden where it differs. grids/models/flow.py derives
+with the value of element-wise layers, overridden where it differs. grids/models/layers.py derives
 what is kept for the backward pass.
 
 To add one: a row of `_ALL` here, with a class if it computes differently. With settings of its own:

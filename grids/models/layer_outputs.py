@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from paradl.grids.models.flow import SAMPLE
 from paradl.grids.models.kinds import (
     KINDS,
     Activation,
@@ -13,7 +12,7 @@ from paradl.grids.models.kinds import (
     Normalisation,
     Product,
 )
-from paradl.grids.models.layers import LayerTable
+from paradl.grids.models.layers import SAMPLE, LayerTable
 from paradl.kernels.names.parallelisms import RECOMPUTE
 
 

@@ -4,29 +4,36 @@ Symbols of ParaDL (Kahira et al., HPDC 2021), section 3: layers l = 1..G with |x
 sample, |w_l| weights, |bi_l| biases, C_l channels, F_l filters, spatial extents X_l, kernels K_l.
 Items and operations are per sample. Extents and kernels are in the order d, h, w, with 1 for
 missing dimensions. float64 keeps every count exact up to 2^53.
+
+Layers are in an order in which a sample passes them, and read earlier layers: `inputs` has the
+positions of the layers that each reads, -1 for the sample.
+
+The backward pass reads some of the forward pass's tensors, which occupy memory until then. A tensor
+is kept, once, if a layer that reads it needs its input, or the layer that made it needs its output
+(grids/models/kinds.py). It is counted with the layer that made it; the sample with the first layer.
+Additions and concatenations need neither. But a concatenation copies: with a ReLU before it and a
+convolution after it, both the ReLU's output and the copy are kept.
+
+A ReLU runs in place if it alone reads a tensor that nobody keeps: its output, which is kept, takes
+that tensor's memory. If another layer reads the tensor too, or its maker needs it (a ReLU after a
+ReLU), the ReLU's output has memory of its own. One rule covers both cases: of two tensors that
+share memory, only the output is needed.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from paradl.grids.models.flow import (
-    SAMPLE,
-    count_crossing,
-    count_kept_items,
-    count_rerun,
-    find_depth,
-    find_kept,
-    find_rerun,
-)
 from paradl.grids.models.kinds import KINDS, LayerKind
 from paradl.grids.models.tensors import NO_ROLE, Role
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.kernels.names.arrays import Flags, Floats, Integers
 
 DIMENSIONS = 3  # d, h, w
+SAMPLE = -1  # the sample's position
 
 # In the catalogue: ResNet-152 has 514 layers, VGG-16 1.4e8 weights, CosmoFlow at 256^3 1.5e11
 # operations per sample. The pipeline partition looks at every pair of layers.
@@ -143,9 +150,24 @@ class LayerTable:
     # Derived columns are cached: kernel inputs are made from a table for every group size in a
     # search of spatial factors, and for every machine in a data set of samples.
     @cached_property
+    def _kept(self) -> Flags:
+        """Outputs that the backward pass reads [G + 1]; the sample comes last, where -1 points."""
+        kept = np.array([*(kind.keeps_output for kind in self._kinds), False])
+        for kind, positions in zip(self._kinds, self.inputs, strict=True):
+            if kind.keeps_input:
+                kept[list(positions)] = True
+        return kept
+
+    @cached_property
     def kept_items(self) -> Floats:
-        """Items per sample that the backward pass reads, by layer [G]."""
-        return count_kept_items(self._kinds, self.inputs, self._sample, self.y)
+        """Items per sample [G] that the backward pass reads of each layer's output.
+
+        The sample counts with the first. States carried from one position to the next are included.
+        """
+        carried = np.array([kind.carried for kind in self._kinds])
+        items = np.where(self._kept[:SAMPLE], self.y, 0.0) + carried * self.y
+        items[0] += self._sample * self._kept[SAMPLE]
+        return items
 
     @cached_property
     def kept_bytes(self) -> Floats:
@@ -154,18 +176,38 @@ class LayerTable:
 
     @cached_property
     def rerun(self) -> Flags:
-        """Layers that run again in the backward pass if no output of a cheap layer is kept [G]."""
-        return find_rerun(self._kinds, self.inputs)
+        """Cheap layers that run again in the backward pass if it keeps no cheap output [G].
+
+        They follow from outputs that are kept anyway, and the backward pass reads what they make or
+        what follows from it. A ReLU that works in place on a convolution's output is kept in its
+        stead.
+        """
+        kinds, kept, again = self._kinds, self._kept, np.zeros(len(self) + 1, bool)
+        for layer, (kind, positions) in enumerate(zip(kinds, self.inputs, strict=True)):
+            again[layer] = kind.cheap and all(again[p] or kept[p] for p in positions)
+        needed = kept | np.array([*(kind.remembered > 0 for kind in kinds), False])
+        for layer in reversed(range(len(self))):
+            again[layer] &= needed[layer]
+            if again[layer]:
+                needed[list(self.inputs[layer])] = True
+        return again[:SAMPLE]
 
     @cached_property
     def rerun_items(self) -> Floats:
         """Items per sample [G] that layers that run again would otherwise keep."""
-        kept = find_kept(self._kinds, self.inputs)[:SAMPLE]
-        return np.where(self.rerun & kept, self.y, 0.0)
+        return np.where(self.rerun & self._kept[:SAMPLE], self.y, 0.0)
 
     def count_rerun(self, sizes: Floats) -> Floats:
-        """Sum sizes [G] of what runs again for the backward pass of each layer, at once."""
-        return count_rerun(self._kinds, self.inputs, self.rerun, sizes)
+        """Sum sizes of what runs again for the backward pass of each layer, all there at once [G].
+
+        sizes: of what layers that run again would otherwise keep [G].
+        """
+        there = np.zeros(len(self) + 1)
+        for layer, (kind, positions) in enumerate(zip(self._kinds, self.inputs, strict=True)):
+            if self.rerun[layer] or kind.keeps_input:
+                before = (there[p] for p in {*positions} - {SAMPLE} if self.rerun[p])
+                there[layer] = sizes[layer] + sum(before)
+        return there[:SAMPLE]
 
     @cached_property
     def crossing(self) -> Floats:
@@ -275,6 +317,36 @@ class LayerTable:
         convolution = "conv3d" if self.volumetric else "conv2d"
         kinds = (kind for kind in self._kinds if kind.multiplies)
         return tuple(sorted({convolution if kind.convolves else "matmul" for kind in kinds}))
+
+
+def count_crossing(inputs: Sequence[Sequence[int]], sample: Any, y: Floats) -> Floats:
+    """Count items per sample [G, ...] that cross a cut behind each layer; 0 behind the last.
+
+    A tensor made at or before the cut crosses it, once, if a later layer reads it, as a shortcut in
+    a residual block does. sample, y: items of the sample [...], and of each output [G, ...].
+    """
+    # A tensor that nobody reads ends at its own layer. The sample comes last, where position -1
+    # points, and exists before the first layer.
+    last_reader = [*range(len(inputs)), 0]
+    for reader, positions in enumerate(inputs):
+        for position in positions:
+            last_reader[position] = max(last_reader[position], reader)
+    change = y.copy()
+    change[0] += sample
+    np.subtract.at(change, last_reader, [*y, sample])
+    return np.cumsum(change, axis=0)
+
+
+def find_depth(inputs: Sequence[Sequence[int]], multiplying: Flags) -> int:
+    """Count multiplying layers on the longest path through the network: 50 of ResNet-50's 54.
+
+    Layers beside that path, such as projections on shortcuts, do not count.
+    """
+    depths = [0] * (len(inputs) + 1)  # the sample's is last
+    for layer, positions in enumerate(inputs):
+        depths[layer] = max(depths[position] for position in positions) + int(multiplying[layer])
+    assert depths[SAMPLE] == 0
+    return max(depths)
 
 
 def pad_dimensions(sizes: tuple[float, ...]) -> tuple[float, float, float]:

@@ -14,10 +14,9 @@ from math import inf
 
 from paradl.grids.entries.datasets import Dataset
 from paradl.grids.models.architecture import Architecture
-from paradl.grids.models.flow import SAMPLE
 from paradl.grids.models.kinds import KINDS, LayerKind
 from paradl.grids.models.layer_outputs import LayerOutputs
-from paradl.grids.models.layers import LayerTable
+from paradl.grids.models.layers import SAMPLE, LayerTable
 from paradl.grids.models.tensors import Reading, Role
 from paradl.grids.reading.errors import InputError, ShapeError
 from paradl.kernels.names.parallelisms import RECOMPUTE

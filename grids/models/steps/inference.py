@@ -7,9 +7,8 @@ Names are looked up from the innermost step outwards. `sample` is the network's 
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from paradl.grids.models.flow import SAMPLE
 from paradl.grids.models.kinds import KINDS, LayerKind
-from paradl.grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
+from paradl.grids.models.layers import MOST_LAYERS, SAMPLE, Layer, LayerTable, pad_dimensions
 from paradl.grids.models.steps.settings import (
     BuildingSettings,
     LayerSettings,
