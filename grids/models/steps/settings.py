@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
 
 from pydantic import (
     BeforeValidator,
@@ -19,6 +19,9 @@ from pydantic_core import CoreSchema
 from paradl.grids.entries.entry import Count, Name, Record, refuse_bool
 from paradl.grids.models.tensors import NO_ROLE, LayerOutput, Passage, Reading, Role, Shape
 from paradl.grids.reading.errors import InputError, ShapeError, format_count
+
+if TYPE_CHECKING:
+    from paradl.grids.models.steps.step import Steps
 
 
 def _list_one(value: object) -> object:
@@ -116,6 +119,14 @@ class Site(Protocol):
 
     def add(self, name: str, kind: str, passage: Passage, *inputs: LayerOutput) -> LayerOutput:
         """Add a layer of a kind that reads `inputs`, and return its output."""
+
+    def follow(
+        self, scope: str, steps: "Steps", x: LayerOutput, *, experts: int = 0, active: int = 0
+    ) -> LayerOutput:
+        """Return the output of a sequence of steps, whose names begin with the scope.
+
+        experts: networks that it stands for, of which `active` take each position.
+        """
 
     def look_up(self, name: str, reference: str) -> LayerOutput:
         """Return the output of an earlier step that `name` refers to; InputError if none has it."""

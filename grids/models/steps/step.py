@@ -21,6 +21,7 @@ rounded up. Any step takes a `name`; by default it is its word and a number. A l
 of its own is `free`: no group can split it.
 """
 
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 from pydantic import (
@@ -50,16 +51,20 @@ from paradl.grids.models.steps.sequences import (
 from paradl.grids.models.steps.settings import (
     BY_FORM,
     LIST,
+    BuildingSettings,
     LayerSettings,
     Number,
+    Site,
     StepSettings,
     Targets,
     count_outputs,
+    expect_sequence,
+    make_sequence,
 )
 from paradl.grids.models.steps.vocabularies import EmbeddingSettings, Logits, SampledSoftmaxSettings
 from paradl.grids.models.steps.windows import AdaptivePool, Conv, Pool, TransposedConv
-from paradl.grids.models.tensors import Passage, Shape
-from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.models.tensors import LayerOutput, Passage, Role, Shape
+from paradl.grids.reading.errors import InputError, ShapeError, shorten
 
 # The bound of a layer table; more is a typo.
 Amount = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False), BeforeValidator(refuse_bool)]
@@ -120,20 +125,32 @@ class Plain(LayerSettings):
         return Passage(x, x)
 
 
-class Flatten(StepSettings):
+class Flatten(BuildingSettings):
     """All items as channels. A view: no layer, nothing to compute or to keep."""
 
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        return replace(x, tensor=x.tensor.flat)
 
-class Residual(StepSettings):
-    """A body and a shortcut from the same input, added."""
+
+class Residual(BuildingSettings):
+    """A body and a shortcut from the same input, added; both have the same sizes."""
 
     bare: ClassVar[str] = "body"
 
     body: "Steps"
     shortcut: "Steps" = ()
 
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        body = site.follow(f"{name}.", self.body, x)
+        # Without steps the shortcut is the input itself and adds no layer.
+        shortcut = site.follow(f"{name}.shortcut.", self.shortcut, x)
+        y = body.tensor
+        if y != shortcut.tensor:
+            raise ShapeError(f"{name}.add: the body gives {y}, the shortcut {shortcut.tensor}")
+        return site.add(f"{name}.add", "add", Passage(y, y, inputs=2), body, shortcut)
 
-class Multiply(StepSettings):
+
+class Multiply(BuildingSettings):
     """A gate and a body from the same input, multiplied; without body, the input itself.
 
     One channel, or an extent of 1, is broadcast.
@@ -144,31 +161,65 @@ class Multiply(StepSettings):
     gate: "Steps"
     body: "Steps" = ()
 
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        gate = site.follow(f"{name}.", self.gate, x)
+        body = site.follow(f"{name}.body.", self.body, x)
+        sizes = list(zip(body.tensor.sizes, gate.tensor.sizes, strict=True))
+        if any(1 not in pair and len({*pair}) > 1 for pair in sizes):
+            raise ShapeError(
+                f"{name}.multiply: the body gives {body.tensor}, the gate {gate.tensor}"
+            )
+        channels, *extents = map(max, sizes)
+        y = Shape(channels, tuple(extents))
+        passage = Passage(y, y, items=body.tensor.items + gate.tensor.items)
+        return site.add(f"{name}.multiply", "multiply", passage, body, gate)
 
-class Concat(StepSettings):
-    """Branches from the same input, concatenated along the channels."""
+
+class Concat(BuildingSettings):
+    """Branches from the same input, concatenated along the channels, in which alone they differ."""
 
     bare: ClassVar[str] = "branches"
 
     branches: Annotated[tuple["Steps", ...], Field(min_length=1)]
 
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        ends = [
+            site.follow(f"{name}.branch{number}.", branch, x)
+            for number, branch in enumerate(self.branches, start=1)
+        ]
+        tensors = [end.tensor for end in ends]
+        if len({tensor.extents for tensor in tensors}) > 1:
+            extents = ", ".join(map(str, tensors))
+            raise ShapeError(f"{name}.concat: the branches give extents that differ: {extents}")
+        y = Shape(sum(tensor.channels for tensor in tensors), tensors[0].extents)
+        # A copy: it reads what it writes.
+        return site.add(f"{name}.concat", "concat", Passage(y, y), *ends)
 
-class Read(StepSettings):
+
+class Read(BuildingSettings):
     """The output of an earlier step, or the sample, as the input of later steps. A view."""
 
     bare: ClassVar[str] = "step"
 
     step: Name
 
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        return site.look_up(name, self.step)
 
-class Repeat(StepSettings):
+
+class Repeat(BuildingSettings):
     """Layers repeated in sequence, with new weights each time."""
 
     layers: "Steps"
     times: Annotated[Count, Field(le=1000)]
 
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        for number in range(1, self.times + 1):
+            x = site.follow(f"{name}.{number}.", self.layers, x)
+        return x
 
-class Experts(StepSettings):
+
+class Experts(BuildingSettings):
     """Equal networks, of which each position goes to the few that a router scores highest.
 
     Shazeer et al. 2017; Lepikhin et al. 2020. Positions are assumed to be spread evenly. layers:
@@ -189,13 +240,37 @@ class Experts(StepSettings):
             raise ValueError(f"active: expected at most the {self.count} experts")
         return self
 
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        positions, features = expect_sequence(name, x.tensor)
+        scores = make_sequence(positions, self.count)
+        # Megatron recomputes the router with its experts, as one module.
+        role = Role(module="moe")
+        biases = self.count if self.corrects else 0
+        routing = Passage(x.tensor, scores, biases=biases, role=role)
+        scored = site.add(f"{name}.router", "linear", routing, x)
+        chosen = site.add(f"{name}.softmax", "softmax", Passage(scores, scores, role=role), scored)
+        # Expert layers see every position once per active expert.
+        scattered = make_sequence(positions * self.active, features)
+        passage = Passage(x.tensor, scattered, role=role)
+        copies = site.add(f"{name}.dispatch", "dispatch", passage, x, chosen)
+        y = site.follow(f"{name}.", self.layers, copies, experts=self.count, active=self.active)
+        if y.tensor != scattered:
+            raise ShapeError(f"{name}: experts give {y.tensor}, expected {scattered}")
+        passage = Passage(scattered, x.tensor, besides=chosen.tensor.items)
+        return site.add(f"{name}.combine", "combine", passage, y, chosen)
 
-class Side(StepSettings):
+
+class Side(BuildingSettings):
     """A head beside the trunk, such as an auxiliary classifier."""
 
     bare: ClassVar[str] = "layers"
 
     layers: "Steps"
+
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        # A head's output goes to its own loss, and no further.
+        site.follow(f"{name}.", self.layers, x)
+        return x
 
 
 AnyStep = TypeVar("AnyStep", bound=Record)
