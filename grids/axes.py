@@ -9,12 +9,12 @@ is defined. Samples may also draw values between two ends: `{uniform: [a, b]}`,
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from functools import partial
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
 
 from paradl.grids.entries.quantity import Parameter
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
@@ -95,45 +95,30 @@ class Range:
         return np.asarray(np.clip(values, self.low, self.high))
 
 
-def is_range(form: object) -> bool:
-    """True if a user's form is meant as a range, valid or not."""
-    return isinstance(form, dict) and len(form) == 1 and next(iter(form)) in LAWS
+def describe_axis(parameter: Parameter) -> Any:
+    """Return the annotation by which pydantic reads, writes and describes a parameter's axis."""
+    generators = [
+        _describe_generator(name, generator.fewest, generator.most)
+        for name, generator in GENERATORS.items()
+    ]
+    item = {"anyOf": [SCALAR, *generators]}
+    ranges = [_describe_generator(law, 2, 2) for law in LAWS]
+    forms: list[JsonSchemaValue] = [{"type": "array", "items": item, "minItems": 1}, item, *ranges]
+    meaning = f"{parameter.meaning} [{parameter.unit}]"
+    return Annotated[
+        Axis | Range,
+        PlainValidator(partial(_read_axis, parameter=parameter)),
+        PlainSerializer(lambda axis: axis.form),
+        WithJsonSchema({"anyOf": forms, "description": meaning}),
+    ]
 
 
-@dataclass(frozen=True)
-class AxisOf:
-    """Tells pydantic how to read the axis of a parameter."""
-
-    parameter: Parameter
-
-    def __get_pydantic_core_schema__(
-        self, source: object, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        # Axes that were read before pass unchanged.
-        return core_schema.no_info_plain_validator_function(
-            self._read,
-            serialization=core_schema.plain_serializer_function_ser_schema(lambda axis: axis.form),
-        )
-
-    def _read(self, form: object) -> Axis | Range:
-        if isinstance(form, Axis | Range):
-            return form
-        read = read_range if is_range(form) else expand_axis
-        return read(form, self.parameter)
-
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        generators = [
-            _describe_generator(name, generator.fewest, generator.most)
-            for name, generator in GENERATORS.items()
-        ]
-        item = {"anyOf": [SCALAR, *generators]}
-        ranges = [_describe_generator(law, 2, 2) for law in LAWS]
-        return {
-            "anyOf": [{"type": "array", "items": item, "minItems": 1}, item, *ranges],
-            "description": f"{self.parameter.meaning} [{self.parameter.unit}]",
-        }
+def _read_axis(form: object, parameter: Parameter) -> Axis | Range:
+    if isinstance(form, Axis | Range):  # read before
+        return form
+    if isinstance(form, dict) and len(form) == 1 and next(iter(form)) in LAWS:
+        return read_range(form, parameter)
+    return expand_axis(form, parameter)
 
 
 def read_range(form: object, parameter: Parameter) -> Range:

@@ -14,18 +14,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
+from pydantic import PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import (
-    CoreSchema,
-    InitErrorDetails,
-    PydanticCustomError,
-    PydanticKnownError,
-    core_schema,
-)
+from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticKnownError
 
 from paradl.grids.axes import GENERATORS, SCALAR, check_count, expand_axis
 from paradl.grids.entries.parameters import FREE, PARAMETERS, expect_free, read_parameters
@@ -119,37 +113,24 @@ def append_rows(first: Rows, second: Rows) -> Rows:
     return Rows(write_columns(columns), columns)
 
 
-class RowsForm:
-    """Tells pydantic how to read keys beside parameters as rows."""
+def _describe_forms() -> JsonSchemaValue:
+    names = {"type": "object", "propertyNames": {"enum": [*FREE]}, "minProperties": 1}
+    row = {"additionalProperties": SCALAR, **names}
+    column = {"type": "array", "items": SCALAR, "minItems": 1}
 
-    def __get_pydantic_core_schema__(
-        self, source: object, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(
-            _read_form,
-            serialization=core_schema.plain_serializer_function_ser_schema(lambda rows: rows.form),
-        )
+    def describe(name: str, value: JsonSchemaValue, **more: JsonSchemaValue) -> JsonSchemaValue:
+        keys = {"properties": {name: value, **more}, "required": [name]}
+        return {"type": "object", "additionalProperties": False, **keys}
 
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        names = {"type": "object", "propertyNames": {"enum": [*FREE]}, "minProperties": 1}
-        row = {"additionalProperties": SCALAR, **names}
-        column = {"type": "array", "items": SCALAR, "minItems": 1}
-
-        def describe(name: str, value: JsonSchemaValue, **more: JsonSchemaValue) -> JsonSchemaValue:
-            keys = {"properties": {name: value, **more}, "required": [name]}
-            return {"type": "object", "additionalProperties": False, **keys}
-
-        return {
-            "anyOf": [
-                {"type": "array", "items": row, "minItems": 1},
-                describe("columns", {"additionalProperties": column, **names}),
-                describe("csv", {"type": "string"}),
-                describe("product", names, where={"enum": [*CONDITIONS]}),
-            ],
-            "description": "rows of parameters that change together, along an axis of any name",
-        }
+    return {
+        "anyOf": [
+            {"type": "array", "items": row, "minItems": 1},
+            describe("columns", {"additionalProperties": column, **names}),
+            describe("csv", {"type": "string"}),
+            describe("product", names, where={"enum": [*CONDITIONS]}),
+        ],
+        "description": "rows of parameters that change together, along an axis of any name",
+    }
 
 
 @contextmanager
@@ -231,6 +212,15 @@ def _read_columns(columns: Mapping[str, object]) -> dict[str, Floats]:
                 raise InputError(f"expected {expected}, got {len(listed)}")
     rows = enumerate(zip(*lists.values(), strict=True))
     return _stack_rows((_at("columns", n), dict(zip(lists, row, strict=True))) for n, row in rows)
+
+
+# As pydantic reads, writes and describes keys beside parameters.
+RowsAxis = Annotated[
+    Rows,
+    PlainValidator(_read_form),
+    PlainSerializer(lambda rows: rows.form),
+    WithJsonSchema(_describe_forms()),
+]
 
 
 def read_file(path: Path) -> Rows:

@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from paradl.grids.axes import Axis, AxisOf, Range
+from paradl.grids.axes import Axis, Range, describe_axis
 from paradl.grids.entries.entry import Name, Record
 from paradl.grids.entries.parameters import PARAMETERS, read_parameters
 from paradl.grids.entries.strategies import parse_strategy
@@ -30,7 +30,7 @@ from paradl.grids.outputs import INTERVALS, MAIN_OUTPUTS, check_outputs, list_tr
 from paradl.grids.placing.group import Placements
 from paradl.grids.reading.errors import shorten
 from paradl.grids.reading.yamlfile import Document, load, validate
-from paradl.grids.rows import Rows, RowsForm
+from paradl.grids.rows import Rows, RowsAxis
 from paradl.kernels.options import Attention, ContextExchange, LossLogits, Optimizer, OracleName
 
 
@@ -78,9 +78,7 @@ AnyAxes = TypeVar("AnyAxes", bound=Record)
 def _add_numeric_axes(form: type[AnyAxes]) -> type[AnyAxes]:
     # A decorator, so that type checkers see the class as written below.
     numeric: Mapping[str, Any] = {
-        name: (Annotated[Axis | Range | None, AxisOf(parameter)], None)
-        if parameter.free
-        else (Annotated[Axis | Range, AxisOf(parameter)], ...)
+        name: (describe_axis(parameter), None if parameter.free else ...)
         for name, parameter in PARAMETERS.items()
     }
     return create_model(
@@ -96,7 +94,7 @@ class Axes(Record):
     """
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Annotated[Rows, RowsForm()]]
+    __pydantic_extra__: dict[str, RowsAxis]
 
     model: References
     dataset: References | None = None
