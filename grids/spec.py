@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from paradl.grids.axes import Axis, Range, describe_axis
-from paradl.grids.entries.entry import Name, Record
+from paradl.grids.entries.entry import Name, Record, list_one
 from paradl.grids.entries.parameters import PARAMETERS, read_parameters
 from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.entries.strategy_words import TABLE_III
@@ -34,15 +34,11 @@ from paradl.grids.rows import Rows, RowsAxis
 from paradl.kernels.options import Attention, ContextExchange, LossLogits, Optimizer, OracleName
 
 
-def _list_one(value: object) -> object:
-    return value if isinstance(value, list | tuple) else [value]
-
-
 def _expect_some(value: object) -> object:
     """Return the entries of an axis, at least one; a single entry needs no list."""
     if value in ([], ()):
         raise ValueError("expected at least one entry, got an empty list")
-    return _list_one(value)
+    return list_one(value)
 
 
 def _expect_reference(value: object) -> object:
@@ -230,7 +226,7 @@ class Spec(Choices, _Space):
     placements: tuple[Placements, ...] = ()
     outputs: Annotated[
         tuple[str, ...],
-        BeforeValidator(_list_one, json_schema_input_type=str | tuple[str, ...]),
+        BeforeValidator(list_one, json_schema_input_type=str | tuple[str, ...]),
         AfterValidator(check_outputs),
     ] = MAIN_OUTPUTS
 

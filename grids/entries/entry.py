@@ -40,9 +40,9 @@ def expect_one_of(kind: str, names: Collection[str]) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-def list_text(value: object) -> object:
-    """Return a single text as a tuple of one."""
-    return (value,) if isinstance(value, str) else value
+def list_one(value: object) -> object:
+    """Return a single value as a list of one."""
+    return value if isinstance(value, list | tuple) else [value]
 
 
 def _expect_one_line(name: str) -> str:
@@ -57,7 +57,7 @@ Count = Annotated[int, Field(gt=0, le=2**53), BeforeValidator(refuse_bool)]
 Name = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_expect_one_line)]
 Sources = Annotated[
     tuple[str, ...],
-    BeforeValidator(list_text),
+    BeforeValidator(list_one),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
 

@@ -2,11 +2,10 @@
 
 Model error: how far off unseen runs are, beyond the uncertainty of the parameters. The scales of
 `ModelError` are those that make left-out series, models, strategies and largest scales most
-probable (Student's t, as in the fit).
-Runs whose neighbours were fitted do not count, since they say little about runs without neighbours.
-Priors are wide, because left-out runs are few. Then the errors are widened until, for every way of
-leaving runs out, LEVEL of the times lie within the 80 % intervals: those for unseen series and
-scales, or those of the part that is off in all schemes.
+probable (Student's t, as in the fit). Runs whose neighbours were fitted do not count. Priors are
+wide, because left-out runs are few. Then the errors are widened until, for every way of leaving
+runs out, LEVEL of the times lie within the 80 % intervals: those for unseen series and scales, or
+those of the part that is off in all schemes.
 
 Before all, networks that err by more than is assumed widen the computing of others, and so no
 prediction of networks that ran.

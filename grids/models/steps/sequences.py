@@ -1,9 +1,7 @@
 """Steps of sequences: samples of positions with features.
 
-
 A data set of sequences has the shape [C, length]: C features per position, such as the one number
-of a word. Steps that read several positions: attention.py, and `Lstm`; look-up of
-words: vocabularies.py.
+of a word. Steps that read several positions: attention.py; look-up of words: vocabularies.py.
 """
 
 from dataclasses import replace

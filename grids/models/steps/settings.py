@@ -16,16 +16,12 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from paradl.grids.entries.entry import Count, Name, Record, refuse_bool
+from paradl.grids.entries.entry import Count, Name, Record, list_one, refuse_bool
 from paradl.grids.models.tensors import NO_ROLE, LayerOutput, Passage, Reading, Role, Shape
 from paradl.grids.reading.errors import InputError, ShapeError, format_count
 
 if TYPE_CHECKING:
     from paradl.grids.models.steps.step import Steps
-
-
-def _list_one(value: object) -> object:
-    return (value,) if isinstance(value, int) else value
 
 
 def _describe(least: int) -> WithJsonSchema:
@@ -39,12 +35,12 @@ def _describe(least: int) -> WithJsonSchema:
 # Whether the number of sizes fits is checked with a sample (`tensors.size_dimensions`).
 A_DIMENSION_EACH = Field(min_length=1, max_length=3)
 Sizes = Annotated[
-    tuple[Count, ...], A_DIMENSION_EACH, BeforeValidator(_list_one), _describe(least=1)
+    tuple[Count, ...], A_DIMENSION_EACH, BeforeValidator(list_one), _describe(least=1)
 ]
 Paddings = Annotated[
     tuple[Annotated[int, BeforeValidator(refuse_bool), Field(ge=0, le=2**53)], ...],
     A_DIMENSION_EACH,
-    BeforeValidator(_list_one),
+    BeforeValidator(list_one),
     _describe(least=0),
 ]
 

@@ -3,9 +3,8 @@
 Local functions stand in place of their calls. Nodes are counted before functions are written out,
 since 26 that call each other twice are 2^26.
 
-Exporters write sizes as arithmetic: x.view(x.size(0), -1) is Shape, Gather, Concat and Reshape.
-onnx's reference operators compute such values, and its shape inference reads them. One node at a
-time, since inference of a whole graph holds values of any length.
+Exporters write sizes as arithmetic, such as Shape, Gather, Concat and Reshape: onnx's reference
+operators compute these, one node at a time, since inference of a whole graph holds any values.
 """
 
 import math
