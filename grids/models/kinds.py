@@ -40,8 +40,6 @@ class LayerKind:
     spreads: ClassVar[bool] = False
     # Only its counts are known, so no group can split it.
     opaque: ClassVar[bool] = False
-    # All incoming items become channels of one item each.
-    flattens: ClassVar[bool] = False
     # The backward pass reads the input.
     keeps_input: ClassVar[bool] = False
     # The backward pass reads the output. Runs in place if nothing else needs the input.
@@ -163,8 +161,6 @@ class Multiplying(LayerKind):
 
 class FullyConnected(Multiplying):
     """Matrix times the vector of all items: each weight is used once."""
-
-    flattens = True
 
     def count_operations(self, weights: float, y: Sizes, kernel: Sizes) -> float:
         return 2 * weights
