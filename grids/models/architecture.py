@@ -32,8 +32,7 @@ from paradl.grids.entries.entry import Count, Entry, Name, Record, Sources
 from paradl.grids.entries.names import is_path
 from paradl.grids.entries.precision import AnyPrecision, PrecisionName
 from paradl.grids.entries.quantity import SECONDS
-from paradl.grids.models.files.families import Family
-from paradl.grids.models.files.template import Form, Template, Word
+from paradl.grids.models.files.template import Family, Form, Template, Word
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.models.steps.inference import infer_layers
 from paradl.grids.models.steps.step import Steps
