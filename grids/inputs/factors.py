@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from paradl.grids.entries.strategy_settings import DIMENSIONS, Which
+from paradl.grids.entries.strategy_words import DIMENSIONS, Which
 from paradl.grids.inputs.layers import split_layers, spread_layers
 from paradl.grids.models.layers import LayerTable
 from paradl.kernels.arrays import use_numpy

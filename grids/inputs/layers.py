@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from paradl.grids.entries.strategy_settings import Which
+from paradl.grids.entries.strategy_words import Which
 from paradl.grids.models.layers import LayerTable
 from paradl.kernels.names.arrays import Flags
 from paradl.kernels.work.layers import Layers, Rerun, Sequence, TouchedRows

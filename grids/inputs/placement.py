@@ -11,12 +11,11 @@ from functools import partial, reduce
 
 import numpy as np
 
-from paradl.grids.entries.strategy_settings import Which
+from paradl.grids.entries.strategy_words import Which
 from paradl.grids.inputs.factors import DividedLayers, Storage, find_factors
 from paradl.grids.inputs.layers import split_layers, spread_layers
 from paradl.grids.inputs.partition import stage_ends
-from paradl.grids.models.flow import SAMPLE
-from paradl.grids.models.layers import LayerTable
+from paradl.grids.models.layers import SAMPLE, LayerTable
 from paradl.grids.placing.group import NO_GROUPS, PlacedGroup, PlacedGroups
 from paradl.kernels.arrays import use_numpy
 from paradl.kernels.names.arrays import Flags, Floats, Integers

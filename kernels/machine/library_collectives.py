@@ -5,7 +5,7 @@ Each algorithm is affine in its bytes: a start-up per message, and seconds per b
 learning training with NCCL 2.4"). q PEs, each r from the next; q_0 of them in each of n nodes.
 
 To add one: its name in `Algorithm` (`kernels.options`); its costs here, affine in messages and
-bytes; its name in `collectives` of `grids.entries.choices`, and in `REFUSED_CHOICES` what to write
+bytes; its name in `collectives` of `grids.spec`, and in `REFUSED_CHOICES` what to write
 where an oracle lacks it. Once more, independently: tests/helpers/reference_network.py.
 Test: tests/kernels/test_library_collectives.py.
 """

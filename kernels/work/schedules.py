@@ -4,7 +4,7 @@ Megatron-LM, schedules.py; Narayanan et al. 2021 (SC21), section 2.2; Huang et a
 Qi et al. 2023, "Zero Bubble Pipeline Parallelism" (zb1p, zbv).
 
 To add one: a row of `SCHEDULES`; for strategies its name in `Schedule` of `kernels.options` and in
-`SCHEDULES` (or `LAYOUT_SCHEDULES`, of blocks alone) of `grids.entries.strategy_settings`. Tests:
+`SCHEDULES` (or `LAYOUT_SCHEDULES`, of blocks alone) of `grids.entries.strategy_words`. Tests:
 tests/test_layouts.py, tests/test_reference_products.py.
 """
 

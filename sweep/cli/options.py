@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 from paradl.grids.entries.names import check_name, list_names, split_labels
-from paradl.grids.entries.strategy_names import TABLE_III
+from paradl.grids.entries.strategy_words import TABLE_III
 from paradl.grids.reading.errors import InputError, add_place, shorten
 from paradl.grids.reading.units import parse_count
 from paradl.sweep.cli.values import take_count, take_number, take_output, take_picture, take_share

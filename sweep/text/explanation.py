@@ -5,7 +5,7 @@ from functools import partial
 
 from paradl.grids.entries.layout_words import is_layout
 from paradl.grids.entries.strategies import parse_strategy
-from paradl.grids.entries.strategy_names import LIMIT
+from paradl.grids.entries.strategy_words import LIMIT
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import format_count
 from paradl.kernels.divisors import list_divisors
