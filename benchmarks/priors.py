@@ -12,25 +12,32 @@ rows of grouped networks; those of an RTX 3090 check a device that the fit has n
 """
 
 import csv
+import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import least_squares, minimize_scalar
 
 from benchmarks.report import Effort, Report, Row, at_least, at_most
 from paradl.grids.entries.names import CATALOGUE
 from paradl.grids.entries.parameters import PARAMETERS as SHIPPED
 from paradl.grids.entries.software import SOFTWARE
+from paradl.grids.inputs.layers import kernel_layers
 from paradl.grids.inputs.uncertainty import PRIOR_ERROR, ROOFLINE_SPREAD
 from paradl.grids.library import find
 from paradl.grids.models.layers import LayerTable
-from paradl.kernels.names.arrays import Flags, Floats
+from paradl.kernels.arrays import use_numpy
+from paradl.kernels.machine.device import PE
+from paradl.kernels.names.arrays import Floats, Integers
 from paradl.kernels.names.stored import PERCENTILES
+from paradl.kernels.options import Options
+from paradl.kernels.work.compute import layer_times, wait_for_launches
+from paradl.kernels.work.layers import Layers
 
 Values = Mapping[str, float]
 
@@ -38,12 +45,12 @@ RUNS = CATALOGUE / "measured" / "throughput.csv"
 GROUPED_RUNS = CATALOGUE / "measured" / "grouped.csv"
 
 ITEM_BYTES = {"fp32": 4.0, "tf32": 4.0, "amp": 2.0}
-UPDATE_BYTES = 20.0  # per weight, SGD with momentum
 ROW_SPREAD = 0.15  # of a published row: libraries and layouts of a network differ by this much
 
 AT_ONCE = 10.0  # a share of the bandwidth that no window's fetching would show
 
 TILE = 128.0  # filters; half as many for volumes (docs/machine.md, Tiles)
+OPTIONS = Options(oracle="machine")
 
 # Goals for one V100 and rows that the fit has not seen.
 MOST_MEAN_ERROR = 0.15
@@ -81,6 +88,21 @@ class Run:
         """NCHW, NHWC, or empty if not stated."""
         first = self.note.partition(";")[0]
         return first if first in LAYOUTS else ""
+
+    @property
+    def converted(self) -> float:
+        """Share of `layout_passes` that the row pays; none without tensor cores."""
+        return 0.0 if self.precision == "fp32" else LAYOUTS.get(self.layout, UNSTATED)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether layers were launched one by one from Python, without Winograd."""
+        return self.note.startswith(PLAIN)
+
+    @property
+    def suits_winograd(self) -> bool:
+        """Whether its kernels use Winograd's form where a layer has it."""
+        return self.precision == "fp32" and not self.is_plain
 
 
 class Parameter(NamedTuple):
@@ -134,84 +156,57 @@ def read_runs(path: Path = RUNS) -> tuple[Run, ...]:
 
 
 @cache
-def find_layers(model: str, dataset: str) -> tuple[LayerTable, Flags, Flags]:
-    """Return a network's layers, which of them multiply, and which are 3-D convolutions [G]."""
-    layers = find("model", model, Path()).table(find("dataset", dataset, Path()))
-    deep = layers.convolutions & (layers.extents_x[:, 0] > 1)
-    return layers, layers.multiplying, deep
+def join_layers(runs: tuple[Run, ...]) -> tuple[Layers, Integers]:
+    """Return the layers of all rows, one row's after another's, and how many each has [run]."""
+    tables = [find_table(run.model, run.dataset) for run in runs]
+    parts = [replace(kernel_layers(table), groups=table.groups) for table in tables]
+    joined: Layers = jax.tree.map(lambda *arrays: np.concatenate(arrays, axis=-1), *parts)
+    return joined, np.array([*map(len, tables)])
 
 
 @cache
-def find_work(runs: tuple[Run, ...]) -> dict[str, NDArray[Any]]:
-    """Return the work of rows that no parameter changes, the layers of one after those of another.
-
-    Fits ask for it thousands of times. first [run]: each row's first layer. layers, samples,
-    update [s], plain, share [run]: share of `layout_passes` that a row pays. weights [s per
-    iteration, run]: to read and write them. peak [FLOP/s], traffic [s per sample, layer]: of items
-    in and out. dense [layer]: convolutions of one group. summed [layer]: products that an item
-    sums. filled [layer]: share of the tiles' filters that are a layer's. suits [layer]: kernels use
-    Winograd's form. windows [s per sample, layer]: to fetch them at the memory's bandwidth.
-    """
-    parts = [_find_work_of_one(run) for run in runs]
-    layers = np.array([part["flops"].size for part in parts])
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return joined | {"first": np.cumsum(layers) - layers, "layers": layers}
+def find_table(model: str, dataset: str) -> LayerTable:
+    """Return a network's layers."""
+    return find("model", model, Path()).table(find("dataset", dataset, Path()))
 
 
-def _find_work_of_one(run: Run) -> dict[str, NDArray[Any]]:
-    layers, multiplying, deep = find_layers(run.model, run.dataset)
-    peaks, bandwidth = DEVICES[run.device]
-    per_item = ITEM_BYTES[run.precision] / bandwidth
-    plain = run.note.startswith(PLAIN)
-    tile = np.where(deep, TILE / 2, TILE)
-    dense = layers.convolutions & (layers.groups == 1)
-    threes = (layers.kernel[:, 1:] == 3).all(axis=1) & (layers.stride == 1).all(axis=1)
-    share = 0.0 if run.precision == "fp32" else LAYOUTS.get(run.layout, UNSTATED)
-    windows = np.where(layers.groups > 1, layers.flops / 2 * layers.groups / layers.filters, 0.0)
-    of_run = {
-        "samples": run.samples,
-        "plain": plain,
-        "share": share,  # never without tensor cores
-        "weights": 3 * per_item * layers.parameters,
-        # The authors' profiles exclude the update.
-        "update": 0.0 if plain else UPDATE_BYTES * layers.parameters / bandwidth,
-    }
-    return {name: np.array([value]) for name, value in of_run.items()} | {
-        "flops": layers.flops,
-        "peak": np.full(len(layers), peaks[run.precision]),
-        "traffic": (layers.x + layers.y) * per_item,
-        "multiplying": multiplying,
-        "dense": dense,
-        "summed": layers.channels * np.where(deep, 1.0, layers.kernel.prod(axis=1)),
-        "filled": layers.filters / (tile * np.ceil(layers.filters / tile)),
-        "suits": threes & dense & ~deep & (run.precision == "fp32") & ~np.array(plain),
-        "windows": windows * per_item,
-    }
-
-
-def seconds(runs: Sequence[Run], values: Values, window_fetch: float | None = None) -> Floats:
+def seconds(runs: Sequence[Run], values: Values, window_fetch: float = math.inf) -> Floats:
     """Compute seconds of an iteration on one PE: M(b sum s_l + sum f_l, launches) + update.
 
     window_fetch: share of the memory's bandwidth at which grouped convolutions fetch windows, where
     that takes longer than their compute.
     """
-    work = find_work(tuple(runs))
-    efficiency = [values[f"efficiency_conv2d.{run.precision}"] for run in runs]
-    reached = np.repeat(efficiency, work["layers"]) * work["peak"] * work["filled"]
-    reached *= work["summed"] / (work["summed"] + values["half_channels"])
-    reached *= np.where(work["suits"], values["winograd"], 1.0)
-    products = 3 * (work["flops"] / reached + work["traffic"])
-    passes = np.repeat(work["share"] * values["layout_passes"], work["layers"])
-    by_weights = products + np.where(work["dense"], passes * work["traffic"], 0.0)
-    times = np.where(
-        work["multiplying"], by_weights, values["elementwise_passes"] * work["traffic"]
+    layers, counts = join_layers(tuple(runs))
+    plain = np.array([run.is_plain for run in runs])
+
+    def spread(of_runs: Iterable[float]) -> Floats:
+        return np.repeat(np.array([*of_runs]), counts)
+
+    pe = PE(
+        peak_flops=spread(DEVICES[run.device][0][run.precision] for run in runs),
+        efficiency=spread(values[f"efficiency_conv2d.{run.precision}"] for run in runs),
+        memory_capacity=math.inf,
+        memory_bandwidth=spread(DEVICES[run.device][1] for run in runs),
+        half_channels=values["half_channels"],
+        tile_filters=TILE,
+        kernel_overlap=0.0,
+        window_fetch=window_fetch,
+        layout_passes=spread(run.converted * values["layout_passes"] for run in runs),
+        winograd=spread(values["winograd"] if run.suits_winograd else 1.0 for run in runs),
+        elementwise_passes=values["elementwise_passes"],
     )
-    if window_fetch is not None:
-        times += np.maximum(3 * work["windows"] / window_fetch - products, 0)
-    device = work["samples"] * np.add.reduceat(times, work["first"]) + work["weights"]
-    overhead = np.where(work["plain"], PLAIN_OVERHEAD, values["layer_overhead"])
-    total: Floats = (device**4 + (work["layers"] * overhead) ** 4) ** 0.25 + work["update"]
-    return total
+    with use_numpy():
+        times = layer_times(layers, pe, spread(ITEM_BYTES[run.precision] for run in runs), OPTIONS)
+    passes, fixed, update = (
+        np.add.reduceat(of_layers, np.cumsum(counts) - counts)
+        for of_layers in (times.forward + times.backward, times.fixed, times.update)
+    )
+    device = np.array([run.samples for run in runs]) * passes + fixed
+    launching = counts * np.where(plain, PLAIN_OVERHEAD, values["layer_overhead"])
+    with use_numpy():
+        waiting = wait_for_launches(device, launching)
+    # The authors' profiles exclude the update.
+    return np.asarray(device + waiting + np.where(plain, 0.0, update))
 
 
 @cache  # a study repeats half of its fits
@@ -239,12 +234,12 @@ def _weigh(runs: Sequence[Run]) -> Floats:
     return 1 / np.array([series.count(key) for key in series])
 
 
-def predict(runs: Sequence[Run], values: Values, window_fetch: float | None = None) -> Floats:
+def predict(runs: Sequence[Run], values: Values, window_fetch: float = math.inf) -> Floats:
     """Predict samples per second of each row; window_fetch: as of `seconds`."""
-    return find_work(tuple(runs))["samples"] / seconds(runs, values, window_fetch)
+    return np.array([run.samples for run in runs]) / seconds(runs, values, window_fetch)
 
 
-def errors(runs: Sequence[Run], values: Values, window_fetch: float | None = None) -> Floats:
+def errors(runs: Sequence[Run], values: Values, window_fetch: float = math.inf) -> Floats:
     """Return ln(predicted / measured) of each row."""
     rates = predict(runs, values, window_fetch)
     return np.log(rates) - np.log([run.images_per_s for run in runs])

@@ -67,7 +67,6 @@ ANSWERS = (
 )
 MARKS = (
     SampleColumn("near_kink", "mark", "", KINK_MEANING, "bool"),
-    SampleColumn("origin", "mark", "", "drawn freely, or moved to a limit or crossover", "string"),
 )
 
 

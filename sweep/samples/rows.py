@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from math import ceil
 from typing import Any
@@ -16,7 +16,6 @@ from paradl.sweep.cube.variables import find_allowed, join_limits
 from paradl.sweep.engine.resources import cores
 from paradl.sweep.samples.columns import Columns, name_slope
 from paradl.sweep.samples.draw import Draw, draw_slices, make_tables
-from paradl.sweep.samples.edges import Shares, move_to_edges
 from paradl.sweep.samples.features import describe_problem, describe_slices
 from paradl.sweep.samples.space import Problem, SampleSpace
 from paradl.sweep.samples.splits import name_label
@@ -33,7 +32,6 @@ class Request:
 
     rows: int
     seed: int = 0
-    shares: Shares = field(default_factory=Shares)
     gradients: bool = True
 
 
@@ -69,8 +67,7 @@ def make_rows(space: SampleSpace, request: Request, chunk: Chunk) -> Columns:
     """Make all columns of a chunk's rows, ordered by slice, then by strategy."""
     problem, seed = chunk.problem, request.seed
     tables = _keep_tables(space, problem, seed)
-    drawn = draw_slices(space, tables, problem, seed, chunk.first, chunk.size)
-    draw, origin = move_to_edges(space, drawn, problem, (seed, chunk.first), request.shares)
+    draw = draw_slices(space, tables, problem, seed, chunk.first, chunk.size)
     strategies = len(space.grid.strategies)
     # In threads, so that their programs compile at the same time.
     with ThreadPoolExecutor(cores(), "paradl-labels") as pool:
@@ -86,7 +83,6 @@ def make_rows(space: SampleSpace, request: Request, chunk: Chunk) -> Columns:
     return {
         "slice": numbers[:count],
         **{name: column.ravel()[:count] for name, column in columns.items()},
-        "origin": np.repeat(origin, strategies)[:count],
         **{name: np.full(count, value) for name, value in constant.items()},
     }
 

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from paradl.grids.reading.errors import InputError, shorten
-from paradl.grids.reading.units import parse_count, parse_quantity
+from paradl.grids.reading.units import parse_count
 from paradl.sweep.cube.provenance import list_versions
 from paradl.sweep.engine.resources import keep_programs
 from paradl.sweep.exports.export import expect_arrow, write_texts
 from paradl.sweep.exports.target import write_beside
 from paradl.sweep.samples.columns import FACTS, FORMAT, Columns, list_columns
-from paradl.sweep.samples.edges import Shares
 from paradl.sweep.samples.rows import Chunk, Request, list_chunks, make_rows
 from paradl.sweep.samples.space import SampleSpace, Source, read_space
 from paradl.sweep.samples.splits import Splits, choose_splits
@@ -57,8 +56,6 @@ def sample(
     rows: int | str,
     *,
     seed: int = 0,
-    near_limits: float | str = 0.0,
-    near_crossovers: float | str = 0.0,
     gradients: Sequence[str] | None = (),
     splits: Sequence[str] = (),
     leave_out: Sequence[str] = (),
@@ -69,10 +66,9 @@ def sample(
     """Draw rows over the space of a spec or a cube and write them into the folder `path`.
 
     It gets Parquet files, a data card (README.md) and facts (dataset.json): docs/surrogates.md.
-    The same seed gives the same rows with any number of workers (0: this process). near_limits,
-    near_crossovers: shares of the slices to move there. gradients: inputs with slopes, besides
-    the ranges and the batch; None: no slopes. splits: required splits; by default all possible
-    ones. leave_out: kinds of rows (`LEAVE_OUT`). force: replace a data set.
+    The same seed gives the same rows with any number of workers (0: this process). gradients:
+    inputs with slopes, besides the ranges and the batch; None: no slopes. splits: required splits;
+    by default all possible ones. leave_out: kinds of rows (`LEAVE_OUT`). force: replace a data set.
 
     InputError: a bad spec, no continuous axis, a split that leaves nothing to test, `path` exists.
     RunError: pyarrow is missing, the disk is full; then nothing was written.
@@ -85,14 +81,10 @@ def sample(
     (200, ['model', 'system', 'strategy', 'scale'])
     """
     rows = parse_count(rows, "rows", "amount")
-    shares = Shares(
-        parse_quantity(near_limits, "1", "near_limits", "20%"),
-        parse_quantity(near_crossovers, "1", "near_crossovers", "20%"),
-    )
     _check(rows, seed, leave_out)
     expect_arrow()
     space = read_space(spec, tuple(gradients or ()))
-    request = Request(rows, seed, shares, gradients is not None)
+    request = Request(rows, seed, gradients is not None)
     chosen = choose_splits(space, seed, splits)
     chunks = _make_chunks(space, request, workers, advance)
     target = Path(path)
@@ -158,8 +150,6 @@ def _describe(
         "name": space.grid.spec.name,
         "drawn": request.rows,
         "seed": request.seed,
-        "near_limits": request.shares.limits,
-        "near_crossovers": request.shares.crossovers,
         "inputs": list(space.inputs if request.gradients else ()),
         "leave_out": list(leave_out),
         "splits": {

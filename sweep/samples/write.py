@@ -183,8 +183,7 @@ def _write_origin(facts: Mapping[str, Any]) -> str:
 
 {facts["rows"]:,} of {facts["drawn"]:,} rows drawn (seed {facts["seed"]}){left_out}, by paradl
 {facts["versions"]["paradl"]}. These are predictions of an analytical model of training time and
-memory, not measurements. A slice is one point under every strategy. Shares of the slices: near
-limits {facts["near_limits"]:g}, near crossovers of strategies {facts["near_crossovers"]:g}.
+memory, not measurements. A slice is one point under every strategy.
 
 Infeasible rows are kept: see `feasible` and `limit_names`. Rows whose configuration cannot exist
 (`defined` is false) have null targets. Gradients in: {inputs}; null where the target is 0 or

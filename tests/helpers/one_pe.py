@@ -13,7 +13,7 @@ LAYOUTS = {"NCHW": 1.0, "NHWC": 0.0}  # share of the conversions that a row pays
 
 def time_run(run: priors.Run, values: Mapping[str, float], window_fetch: float = math.inf) -> float:
     """Compute seconds of an iteration layer by layer. Chainer's has no update, and no Winograd."""
-    table, *_ = priors.find_layers(run.model, run.dataset)
+    table = priors.find_table(run.model, run.dataset)
     peaks, bandwidth = priors.DEVICES[run.device]
     is_plain, is_single = run.note.startswith("Chainer"), run.precision == "fp32"
     converted = 0.0 if is_single else LAYOUTS.get(run.note[:4], 0.25)
