@@ -62,11 +62,11 @@ def measure(effort: Effort) -> Report:
 
 
 def make_space(
-    outputs: tuple[str, ...] = MAIN_OUTPUTS, oracle: str = "paper", **axes: object
+    axes: Mapping[str, object], outputs: tuple[str, ...] = MAIN_OUTPUTS, oracle: str = "paper"
 ) -> dict[str, object]:
     """Make a spec, of ResNet-50 unless the axes say otherwise."""
     others = {"model": "resnet50", "dataset": "imagenet", "system": "abci"}
-    return {"oracle": oracle, "outputs": list(outputs), "axes": others | axes}
+    return {"oracle": oracle, "outputs": list(outputs), "axes": {**others, **axes}}
 
 
 def _count(most: int) -> dict[str, list[int]]:
@@ -80,38 +80,31 @@ def _space_rates(count: int) -> dict[str, list[float]]:
 PERCENTILES = (*MAIN_OUTPUTS, "epoch_time_p10", "epoch_time_p50", "epoch_time_p90")
 DEEP = {"model": "resnet152", "strategy": ["pipeline", "data+pipeline", "spatial"]}
 WIDE = {"pe": _count(1024), "batch": _count(512)}
+LINES = {"pe": [64, 128], "batch": _count(1024), "inter_bandwidth": _space_rates(64)}
+FIVE = ["data", "data+filter", "spatial", "pipeline", "data+spatial"]
+CHOSEN = [f"data+{group}:group=best" for group in ("spatial", "filter", "pipeline")]
+SPACES = {
+    "percentiles": make_space(
+        {"strategy": FIVE, **WIDE, "inter_bandwidth": _space_rates(8)}, PERCENTILES, "machine"
+    ),
+    "short lines": make_space(
+        {
+            "strategy": ["data", "spatial"],
+            **LINES,
+            "inter_latency": {"geomspace": [1e-6, 1e-4, 32]},
+        }
+    ),
+    "pipelines": make_space({**DEEP, "pe": _count(4096), "batch": _count(512)}),
+    "layers": make_space(
+        {**DEEP, "pe": _count(512), "batch": [8, 64], "peak_flops": _space_rates(50)}
+    ),
+    "best groups": make_space({"strategy": CHOSEN, **WIDE}, PERCENTILES, "machine"),
+}
 # Sweeps that spend their memory on different parts.
 CASES = {
     "paper": Case("paper"),
     "search": Case("billion", ("--reduce-only",)),
-    "percentiles": Case(
-        make_space(
-            PERCENTILES,
-            "machine",
-            strategy=["data", "data+filter", "spatial", "pipeline", "data+spatial"],
-            inter_bandwidth=_space_rates(8),
-            **WIDE,
-        )
-    ),
-    "short lines": Case(
-        make_space(
-            pe=[64, 128],
-            batch=_count(1024),
-            inter_bandwidth=_space_rates(64),
-            inter_latency={"geomspace": [1e-6, 1e-4, 32]},
-            strategy=["data", "spatial"],
-        )
-    ),
-    "pipelines": Case(make_space(**DEEP, pe=_count(4096), batch=_count(512))),
-    "layers": Case(make_space(**DEEP, pe=_count(512), batch=[8, 64], peak_flops=_space_rates(50))),
-    "best groups": Case(
-        make_space(
-            PERCENTILES,
-            "machine",
-            strategy=[f"data+{group}:group=best" for group in ("spatial", "filter", "pipeline")],
-            **WIDE,
-        )
-    ),
+    **{name: Case(spec) for name, spec in SPACES.items()},
     "two workers": Case("paper", ("--workers", "2")),
 }
 

@@ -5,7 +5,7 @@ B = A b p1 under weak scaling, b = B / (A p1) under strong scaling, with A passe
 `serial_time`, the epoch on one PE.
 """
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Mapping
 from functools import cached_property, partial, reduce
 from operator import mul
 from typing import Any
@@ -225,12 +225,20 @@ class Paradl:
         strategies = {strategy.label: strategy for strategy in self.grid.strategies}
         _check_labels(labels, strategies)
         parts = [
-            _divide_pes(strategy, pe, self._look_up_group).assign_coords(strategy=label)
+            self._divide_pes(strategy, pe).assign_coords(strategy=label)
             for label, strategy in strategies.items()
             if label in labels.values
         ]
         joined = xr.concat(parts, "strategy", coords="minimal", compat="override", join="override")
         return joined.squeeze("strategy") if labels.ndim == 0 else joined
+
+    def _divide_pes(self, strategy: Strategy, pe: xr.DataArray) -> xr.DataArray:
+        if not strategy.replicated:
+            return xr.ones_like(pe)
+        if not strategy.parts:
+            return pe
+        # A group larger than p is forbidden; one replica keeps it from dividing by 0.
+        return (pe // self._look_up_group(strategy)).clip(min=1)
 
     def _look_up_group(self, strategy: Strategy) -> xr.DataArray | float:
         """Return the PEs in a group of a hybrid. InputError: chosen by the sweep and not stored."""
@@ -260,18 +268,6 @@ class Paradl:
         if name in self._ds.coords:
             return self._ds[name].astype(float)
         return self.grid.spec.parameters.get(name)
-
-
-def _divide_pes(
-    strategy: Strategy, pe: xr.DataArray, group: Callable[[Strategy], xr.DataArray | float]
-) -> xr.DataArray:
-    """Return p1 of one strategy on `pe` PEs."""
-    if not strategy.replicated:
-        return xr.ones_like(pe)
-    if not strategy.parts:
-        return pe
-    # A group larger than p is forbidden; one replica keeps it from dividing by 0.
-    return (pe // group(strategy)).clip(min=1)
 
 
 def _take_label(array: xr.DataArray, dim: str, label: str) -> xr.DataArray:

@@ -185,7 +185,7 @@ def read_plan(url: str, group: zarr.Group, rank: int) -> StoredPlan:
     return plan
 
 
-def read_json(url: str, group: zarr.Group, name: str) -> dict[str, Any]:
+def read_json(url: str, group: zarr.Group, name: str) -> dict[str, object]:
     """Read a root attribute that is a JSON mapping. InputError: it is missing or damaged."""
     try:
         value = json.loads(str(group.attrs[name]))

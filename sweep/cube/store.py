@@ -5,9 +5,6 @@ that a killed run loses no marked block. Every chunk has a checksum (`verificati
 all). Chunks of nothing but fill values are also written, since otherwise a lost file would read as
 an answer. The root attributes have the whole spec, so that any process that can reach the store can
 compute any of its blocks.
-
-Marks share files, so only the process that holds the store writes them, in batches, as blocks are
-reported to it.
 """
 
 import os
@@ -88,7 +85,8 @@ class Cube:
     @property
     def versions(self) -> Mapping[str, str]:
         """Versions of paradl, its code and its libraries that made the cube."""
-        return read_json(self.url, self.group, "paradl_versions")
+        versions = read_json(self.url, self.group, "paradl_versions")
+        return {name: str(version) for name, version in versions.items()}
 
     def read_done(self) -> NDArray[np.bool_]:
         """Return which blocks are complete [blocks]."""

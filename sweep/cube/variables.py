@@ -29,10 +29,10 @@ from paradl.kernels.names.statistics import BEST, COUNTS, STATISTICS
 
 if TYPE_CHECKING:
     import xarray as xr
+    from zarr.core.common import JSON
 
     from paradl.grids.grid import Grid
 
-Attributes = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 # By name: a dimension, and values along it.
 Columns = dict[str, tuple[str, NDArray[Any]]]
@@ -58,7 +58,7 @@ class Variable:
     fill_value: float = np.nan
 
     @property
-    def attributes(self) -> Attributes:
+    def attributes(self) -> "dict[str, JSON]":
         """CF attributes."""
         return {"long_name": self.long_name, "units": self.units}
 
@@ -72,7 +72,7 @@ class Flags(Variable):
     fill_value: float = int(Limit.INCOMPATIBLE)
 
     @property
-    def attributes(self) -> Attributes:
+    def attributes(self) -> "dict[str, JSON]":
         """CF attributes: masks and meanings in the order of `Limit`."""
         return {
             "long_name": self.long_name,
@@ -266,7 +266,7 @@ def _type_values(parameter: Parameter, values: NDArray[Any]) -> NDArray[Any]:
     return values.astype("int64" if parameter.whole else "float64")
 
 
-def describe_coordinate(name: str, grid: "Grid") -> Attributes:
+def describe_coordinate(name: str, grid: "Grid") -> dict[str, str]:
     """Return CF attributes of a dimension, or of a parameter along a zipped axis."""
     if name in LABELLED:
         return {"long_name": LABELLED[name]}
@@ -278,7 +278,7 @@ def describe_coordinate(name: str, grid: "Grid") -> Attributes:
     return {"long_name": parameter.meaning, "units": CF_UNITS[parameter.unit]}
 
 
-def describe_statistics(table: Table = TABLE) -> Attributes:
+def describe_statistics(table: Table = TABLE) -> "dict[str, JSON]":
     """Return the attributes of the names of statistics, with their meanings in order."""
-    meanings = {name: row.meaning for name, row in table.items()}
+    meanings: dict[str, JSON] = {name: row.meaning for name, row in table.items()}
     return {"long_name": "statistic of a line of PE counts", "meanings": meanings}

@@ -77,6 +77,7 @@ SPARE = Spare()
 
 # Runs blocks of a cube, and yields the number of each when it is done.
 Execute = Callable[[Cube, Iterable[int]], Iterator[int]]
+
 # Outputs [places, cells], the buffers that they lie in, and the table of each place.
 Filled = tuple[Mapping[str, AnyArray], Buffers, Sequence[AnyArray]]
 
@@ -166,8 +167,8 @@ def compute(grid: Grid, plan: Plan, region: Region) -> BlockArrays:
         axes = _cut_axes(grid, plan, region)
         # Every block needs it, for the efficiency in its summary; one of them also stores it.
         serial = SERIAL_TIMES.find(grid, plan, region, axes)
-        fill_block = _fill_few if has_few_cells(grid, plan) else _fill_many
-        filled, buffers, tables = fill_block(grid, region, axes, serial)
+        few = has_few_cells(grid, plan)
+        filled, buffers, tables = _fill_places(grid, region, axes, serial, few)
     places, shape = _split_sizes(region)
     summary = np.empty((*places, len(STATISTICS), 1, *shape[1:]))
     for index, table in zip(np.ndindex(*places), tables, strict=True):  # only now wait for them
@@ -180,34 +181,29 @@ def compute(grid: Grid, plan: Plan, region: Region) -> BlockArrays:
     return BlockArrays(arrays | {SUMMARY: summary}, buffers)
 
 
-def _fill_many(
-    grid: Grid, region: Region, axes: dict[str, Floats], serial: NDArray[np.float32]
+def _fill_places(
+    grid: Grid, region: Region, axes: dict[str, Floats], serial: NDArray[np.float32], few: bool
 ) -> Filled:
-    """Return the block's outputs in spare buffers, and its tables, by compiled programs."""
+    """Return the block's outputs and tables.
+
+    few: in numpy; otherwise by compiled programs, in spare buffers.
+    """
     places, shape = _split_sizes(region)
-    buffers = SPARE.take(math.prod(places), shape, grid.spec.outputs)
-    tables = []
+    sizes, names = (math.prod(places), *shape), grid.spec.outputs
+    buffers = {} if few else SPARE.take(sizes[0], shape, names)
+    arrays = {name: np.empty(sizes, VARIABLES[name].dtype) for name in names} if few else {}
+    tables: list[AnyArray] = []
     for place, index in enumerate(_list_indices(region)):
         of_system = serial[index[2] - region[2].start]
-        buffers, table = fill(buffers, place, grid, index, axes, of_system)
-        tables.append(table)
-    return buffers, buffers, tables
-
-
-def _fill_few(
-    grid: Grid, region: Region, axes: dict[str, Floats], serial: NDArray[np.float32]
-) -> Filled:
-    """Return the block's outputs and tables, computed in numpy."""
-    places, shape = _split_sizes(region)
-    sizes = math.prod(places), *shape
-    arrays = {name: np.empty(sizes, VARIABLES[name].dtype) for name in grid.spec.outputs}
-    tables = []
-    for place, index in enumerate(_list_indices(region)):
-        outputs, table = answer(grid, index, axes, serial[index[2] - region[2].start])
-        for name, values in outputs.items():
-            arrays[name][place] = values
-        tables.append(table)
-    return arrays, {}, tables
+        if few:
+            answers, table = answer(grid, index, axes, of_system)
+            for name, values in answers.items():
+                arrays[name][place] = values
+            tables.append(table)
+        else:
+            buffers, compiled = fill(buffers, place, grid, index, axes, of_system)
+            tables.append(compiled)
+    return arrays or buffers, buffers, tables
 
 
 def _list_indices(region: Region) -> Iterator[Index]:

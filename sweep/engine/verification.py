@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 
 from paradl.grids.reading.errors import InputError, format_count
+from paradl.sweep.cube.checked_store import MISSING, read_chunk
 from paradl.sweep.cube.lock import hold_store
 from paradl.sweep.cube.object_store import translate_failures
 from paradl.sweep.cube.plan import DONE, NOT_SERIAL, SERIAL, Region
-from paradl.sweep.cube.root import UNREADABLE
 from paradl.sweep.cube.store import Array, Cube, get_array, list_labels, name_file, open_cube
 from paradl.sweep.cube.variables import list_coordinates
 from paradl.sweep.engine.progress import Advance, Progress, silent
@@ -81,7 +82,7 @@ def verify(url: str, progress: Progress = silent) -> Verdict:
 def find_damages(cube: Cube, advance: Advance) -> Iterator[Damage]:
     """All damage, one after the other; `advance` is told of each block."""
     for dim, values in list_labels(cube).items():
-        yield from _check_coordinate(get_array(cube.group, dim), dim, values)
+        yield from _check_coordinate(cube, get_array(cube.group, dim), dim, values)
     done, unread = _read_marks(cube)
     yield from unread
     for block in range(cube.plan.blocks):
@@ -90,10 +91,12 @@ def find_damages(cube: Cube, advance: Advance) -> Iterator[Damage]:
         advance(block)
 
 
-def _check_coordinate(stored: Array, dim: str, values: NDArray[Any]) -> Iterator[Damage]:
+def _check_coordinate(
+    cube: Cube, stored: Array, dim: str, values: NDArray[Any]
+) -> Iterator[Damage]:
     """Chunks that do not hold the spec's values."""
     for place in _list_chunks(stored):
-        what = _find_reading_fault(stored, place)
+        what = _find_fault(cube, stored, place)
         if not what and not np.array_equal(stored[place], values[place]):
             what = "its values differ from the spec"
         if what:
@@ -105,12 +108,12 @@ def _read_marks(cube: Cube) -> tuple[NDArray[np.bool_], list[Damage]]:
     marks, unread = cube.arrays[DONE], list[Damage]()
     done = np.zeros(marks.shape, bool)
     for place in _list_chunks(marks):
-        what = _find_decoding_fault(marks, place)
-        if what:
+        what = _find_fault(cube, marks, place)
+        if not what:
+            done[place] = np.asarray(marks[place], bool)
+        elif what != MISSING:  # of blocks that are not done
             what += f"; unknown whether done: {format_count(done[place].size, 'block')}"
             unread.append(Damage(DONE, name_file(marks, place), what, {}))
-        else:
-            done[place] = np.asarray(marks[place], bool)
     return done.reshape(-1), unread
 
 
@@ -124,7 +127,7 @@ def _list_chunks(stored: Array) -> Iterator[Region]:
 def _check_block(cube: Cube, block: int) -> Iterator[Damage]:
     """Files of a block that is marked done."""
     for name in cube.list_arrays(block):
-        what = _find_reading_fault(cube.arrays[name], cube.find_place(name, block))
+        what = _find_fault(cube, cube.arrays[name], cube.find_place(name, block))
         if what:
             yield _describe_damage(cube, name, block, what)
 
@@ -143,26 +146,10 @@ def _describe_span(values: NDArray[Any]) -> Span:
     return Span(first, last, values.size)
 
 
-def _find_reading_fault(stored: Array, place: Region) -> str:
-    """The fault of a file that must be there; empty where it is whole."""
-    try:
-        size = sync(stored.store_path.store.getsize(name_file(stored, place)))
-    except FileNotFoundError:
-        return "the file is missing"  # Zarr reads it as fill values
-    except OSError as error:
-        return f"it cannot be read ({error.strerror or error})"
-    # Zarr reads an empty file as fill values; of a pipe, which is no file, the size is 0, too.
-    return _find_decoding_fault(stored, place) or ("" if size else "the file is empty")
-
-
-def _find_decoding_fault(stored: Array, place: Region) -> str:
-    try:
-        stored[place]
-    except UNREADABLE as error:
-        # Zarr 3.1.6 raises a plain ValueError ("Stored and computed checksum do not match"): only
-        # its text tells it from others.
-        return "its checksum differs" if "checksum" in str(error) else f"unreadable ({error})"
-    return ""
+def _find_fault(cube: Cube, stored: Array, place: Region) -> str:
+    """The fault of the file of a part of an array; empty where it is whole."""
+    store, file = stored.store_path.store, name_file(stored, place)
+    return sync(read_chunk(cube.url, store, file, default_buffer_prototype()))[1]
 
 
 @contextmanager

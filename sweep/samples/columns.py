@@ -65,9 +65,7 @@ ANSWERS = (
         for name in ("replicas", "group_size", "segment_count", "global_batch")
     ),
 )
-MARKS = (
-    SampleColumn("near_kink", "mark", "", KINK_MEANING, "bool"),
-)
+MARKS = (SampleColumn("near_kink", "mark", "", KINK_MEANING, "bool"),)
 
 
 def list_columns(

@@ -90,9 +90,8 @@ def sample(
     target = Path(path)
     with write_beside(target, force=force, is_ours=is_dataset) as folder:
         (folder / target.name).mkdir()
-        facts = _write(folder / target.name, chunks, space, request, chosen, leave_out)
-    missing = dict(chosen.missing)
-    return Sampled(target, facts["rows"], rows, tuple(facts["constants"]), missing, space.notes)
+        kept, constants = _write(folder / target.name, chunks, space, request, chosen, leave_out)
+    return Sampled(target, kept, rows, constants, dict(chosen.missing), space.notes)
 
 
 def is_dataset(folder: Path) -> bool:
@@ -102,7 +101,6 @@ def is_dataset(folder: Path) -> bool:
 
 
 def _check(rows: int, seed: int, leave_out: Sequence[str]) -> None:
-    """Raise InputError if an option is out of range."""
     if not 1 <= rows <= MOST_ROWS:
         raise InputError(f"expected 1 to {MOST_ROWS:,} rows, got {shorten(rows)}", where="rows")
     if not isinstance(seed, int) or not 0 <= seed < 2**63:
@@ -119,38 +117,20 @@ def _write(
     request: Request,
     splits: Splits,
     leave_out: Sequence[str],
-) -> dict[str, Any]:
-    """Write the files of a data set into a folder; return its facts."""
+) -> tuple[int, tuple[str, ...]]:
+    """Write the files of a data set; return its rows, and the columns with one value."""
     from paradl.sweep.samples.write import write_card, write_rows  # late: pyarrow is optional
 
-    facts = _describe(space, request, splits, leave_out)
-    columns = list_columns(facts["inputs"], splits.names, space.outputs)
+    inputs = space.inputs if request.gradients else ()
+    columns = list_columns(inputs, splits.names, space.outputs)
     listed = [column.facts for column in columns]
-    texts = write_texts({f"paradl_{key}": fact for key, fact in facts.items()})
-    texts["paradl_columns"] = json.dumps(listed)
-    kept = (_leave_rows_out(rows, leave_out) for rows in chunks)
-    divided = (rows | splits.divide(rows) for rows in kept)
-    summary = write_rows(folder / "data", divided, columns, texts, splits.names)
-    if not summary.rows:
-        raise InputError("no rows are left", where="leave_out", advice="leave fewer rows out")
-    constants = summary.list_constants(columns)
-    facts |= {"rows": summary.rows, "constants": constants, "columns": listed}
-    facts |= {"sides": summary.sides, "ranges": summary.ends}
-    (folder / FACTS).write_text(json.dumps(facts, indent=1))
-    write_card(folder / "README.md", facts, columns)
-    return facts
-
-
-def _describe(
-    space: SampleSpace, request: Request, splits: Splits, leave_out: Sequence[str]
-) -> dict[str, Any]:
-    """Return everything that determines the rows, as plain data."""
-    return {
+    # Everything that determines the rows.
+    facts: dict[str, object] = {
         "format": FORMAT,
         "name": space.grid.spec.name,
         "drawn": request.rows,
         "seed": request.seed,
-        "inputs": list(space.inputs if request.gradients else ()),
+        "inputs": list(inputs),
         "leave_out": list(leave_out),
         "splits": {
             name: {
@@ -164,6 +144,19 @@ def _describe(
         "versions": list_versions(),
         "spec": space.describe(),
     }
+    texts = write_texts({f"paradl_{key}": fact for key, fact in facts.items()})
+    texts["paradl_columns"] = json.dumps(listed)
+    kept = (_leave_rows_out(rows, leave_out) for rows in chunks)
+    divided = (rows | splits.divide(rows) for rows in kept)
+    written = write_rows(folder / "data", divided, columns, texts, splits.names)
+    if not written.rows:
+        raise InputError("no rows are left", where="leave_out", advice="leave fewer rows out")
+    constants = written.list_constants(columns)
+    facts |= {"rows": written.rows, "constants": constants}
+    facts |= {"columns": listed, "sides": written.sides, "ranges": written.ends}
+    (folder / FACTS).write_text(json.dumps(facts, indent=1))
+    write_card(folder / "README.md", facts, columns)
+    return written.rows, tuple(constants)
 
 
 def _leave_rows_out(rows: Columns, kinds: Sequence[str]) -> Columns:

@@ -151,7 +151,7 @@ def write_card(path: Path, facts: Mapping[str, Any], columns: Sequence[SampleCol
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
-def _make_header(facts: Mapping[str, Any]) -> dict[str, Any]:
+def _make_header(facts: Mapping[str, Any]) -> dict[str, object]:
     """YAML header for `datasets`: one configuration per split, whose two sides are folders."""
     whole = {"config_name": "default", "data_files": "data/*/*.parquet", "default": True}
     splits = [
