@@ -12,7 +12,7 @@ import time
 from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import yaml
 
@@ -59,7 +59,7 @@ COMMANDS: dict[str, tuple[float, tuple[str, ...]]] = {
 # It takes half a minute, which varies by less.
 ONCE = ("sample, 50,000 rows",)
 
-AXES: dict[str, Any] = {
+AXES: dict[str, object] = {
     "model": ["resnet50", "vgg16", "cosmoflow"],
     "dataset": ["imagenet", "imagenet-226", "cosmoflow-128"],
     "system": ["abci", "dgx-a100"],
@@ -131,7 +131,7 @@ def measure_sweeps(effort: Effort) -> Report:
     return Report("user", f"{title}: {cells:,} cells", tuple(rows))
 
 
-def _make_spec(what: str) -> dict[str, Any]:
+def _make_spec(what: str) -> dict[str, object]:
     strategies, outputs = SWEEPS[what]
     return {"axes": AXES | {"strategy": [*ALONE, *strategies]}, "outputs": outputs}
 

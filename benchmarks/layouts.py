@@ -6,7 +6,6 @@ each stack, device or size of network, whose rows that fit then predicts.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,41 +28,25 @@ from paradl.grids.inputs.uncertainty import list_spreads
 from paradl.kernels.names.stored import PERCENTILES
 from paradl.sweep.calibration.layouts import fit_times, move_times
 
-
-class Prior(NamedTuple):
-    """Values that a fit stays near, and standard deviations of their logarithms."""
-
-    centres: Mapping[str, float]
-    spreads: Mapping[str, float]
-
+# Values that a fit stays near, and standard deviations of their logarithms.
+Prior = Mapping[str, tuple[float, float]]
 
 # A product's matrices cross the memory once at least; twice where caches hold little of them, or
 # kernels reach half of the bandwidth: the centre of `product_moves` is between. `systolic`: arrays
 # at a fixed clock lose a few percent, beside what memory takes.
-_CENTRES = {
-    **{
-        "reach": 0.7,
-        "systolic": 0.95,
-        "decline": 0.1,
-        "product_moves": 1.5,
-        "efficiency_attention": 0.35,
-        "attention_penalty": 1.7,
-    },
-    **{"block_passes": 2.5, "score_passes": 12.0, "host_pause": 0.02, "straggling": 0.005},
+DENSE: Prior = {
+    "reach": (0.7, 0.2),
+    "systolic": (0.95, 0.1),
+    "decline": (0.1, 1.0),
+    "product_moves": (1.5, 0.5),
+    "efficiency_attention": (0.35, 0.4),
+    "attention_penalty": (1.7, 0.3),
+    "block_passes": (2.5, 0.4),
+    "score_passes": (12.0, 0.5),
+    "host_pause": (0.02, 1.0),
+    "straggling": (0.005, 1.0),
 }
-_SPREADS = {
-    **{
-        "reach": 0.2,
-        "systolic": 0.1,
-        "decline": 1.0,
-        "product_moves": 0.5,
-        "efficiency_attention": 0.4,
-        "attention_penalty": 0.3,
-    },
-    **{"block_passes": 0.4, "score_passes": 0.5, "host_pause": 1.0, "straggling": 1.0},
-}
-DENSE = Prior(_CENTRES, _SPREADS)
-MIXED = Prior({"expert_wait": 3e-4}, {"expert_wait": 0.7})
+MIXED: Prior = {"expert_wait": (3e-4, 0.7)}
 STEP = 1e-4  # of logarithms, for slopes
 ROW_SPREAD = 0.15
 MOST_ROWS = 12  # of one stack and device that are fitted, evenly chosen: they are alike
@@ -107,18 +90,18 @@ def fit_values(runs: Sequence[Run], prior: Prior, known: Mapping[str, float]) ->
     """
     series = [*map(_find_series, runs)]
     weights = 1 / np.sqrt([series.count(key) for key in series]) / ROW_SPREAD
-    centres, spreads = np.log([*prior.centres.values()]), np.array([*prior.spreads.values()])
+    centres, spreads = np.array([*prior.values()]).T
 
     def residuals(logs: Logs) -> Logs:
         """Of columns of logarithms [values, fits]."""
-        fitted = {name: np.exp(row) for name, row in zip(prior.centres, logs, strict=True)}
+        fitted = {name: np.exp(row) for name, row in zip(prior, logs, strict=True)}
         same = {name: np.full(logs.shape[1], value) for name, value in known.items()}
         ratios = [predict_columns(run, same | fitted) / run.seconds for run in runs]
         far = [
             weight * np.arctan(2 * np.log(ratio)) / 2
             for weight, ratio in zip(weights, ratios, strict=True)
         ]
-        return np.vstack([*far, (logs - centres[:, None]) / spreads[:, None]])
+        return np.vstack([*far, (logs - np.log(centres)[:, None]) / spreads[:, None]])
 
     def slopes(logs: Logs) -> Logs:
         steps = np.eye(len(logs)) * STEP
@@ -128,9 +111,9 @@ def fit_values(runs: Sequence[Run], prior: Prior, known: Mapping[str, float]) ->
     def residual(logs: Logs) -> Logs:
         return residuals(logs[:, None])[:, 0]
 
-    start = np.log([FITTED[name] for name in prior.centres])  # two steps from there suffice
+    start = np.log([FITTED[name] for name in prior])  # two steps from there suffice
     solved = least_squares(residual, start, slopes, max_nfev=3)
-    return dict(known) | dict(zip(prior.centres, map(float, np.exp(solved.x)), strict=True))
+    return dict(known) | dict(zip(prior, map(float, np.exp(solved.x)), strict=True))
 
 
 def fit(runs: Sequence[Run]) -> dict[str, float]:

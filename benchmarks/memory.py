@@ -88,11 +88,7 @@ SPACES = {
         {"strategy": FIVE, **WIDE, "inter_bandwidth": _space_rates(8)}, PERCENTILES, "machine"
     ),
     "short lines": make_space(
-        {
-            "strategy": ["data", "spatial"],
-            **LINES,
-            "inter_latency": {"geomspace": [1e-6, 1e-4, 32]},
-        }
+        {"strategy": ["data", "spatial"], **LINES, "inter_latency": {"geomspace": [1e-6, 1e-4, 32]}}
     ),
     "pipelines": make_space({**DEEP, "pe": _count(4096), "batch": _count(512)}),
     "layers": make_space(

@@ -9,16 +9,16 @@ The share of the memory's bandwidth at which grouped convolutions fetch windows 
 fitted alone, to rows of grouped networks; those of an RTX 3090 check a device that no fit has seen.
 """
 
-import csv
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
+import pandas as pd
 from scipy.optimize import least_squares
 
 from benchmarks.report import Effort, Report, Row, at_least, at_most
@@ -69,7 +69,7 @@ DEVICES: dict[str, tuple[dict[str, float], float]] = {
 
 @dataclass(frozen=True)
 class Run:
-    """A published measurement."""
+    """A published measurement: a row of a table."""
 
     model: str
     dataset: str
@@ -149,10 +149,8 @@ PLAIN_OVERHEAD = SOFTWARE["plain"].parameters["layer_overhead"]  # [s]
 
 def read_runs(path: Path = RUNS) -> tuple[Run, ...]:
     """Read the published rows."""
-    with path.open(newline="") as file:
-        rows: list[dict[str, Any]] = list(csv.DictReader(file))
-    numbers = ("samples", "images_per_s")
-    return tuple(Run(**row | {name: float(row[name]) for name in numbers}) for row in rows)
+    rows = pd.read_csv(path, keep_default_na=False)
+    return tuple(Run(*row) for row in rows.itertuples(index=False))
 
 
 @cache

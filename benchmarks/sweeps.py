@@ -29,6 +29,7 @@ from paradl.grids.inputs.case import find_space
 from paradl.kernels.options import OracleName
 from paradl.kernels.search.ranking import Tally
 from paradl.sweep.cube.plan import Plan, plan_cube
+from paradl.sweep.cube.store import get_array
 from paradl.sweep.engine.progress import silent
 from paradl.sweep.engine.run import Where, read_grid, sweep
 
@@ -186,7 +187,7 @@ def _time(action: Callable[[], object]) -> tuple[float, float]:
 def _prepare_writes(grid: Grid, store: Path, target: Path, threads: int) -> Callable[[], None]:
     """Read a finished store; writing it is the action."""
     group = zarr.open_group(str(store), mode="r")
-    arrays = {name: np.asarray(_get_array(group, name)[...]) for name in grid.spec.outputs}
+    arrays = {name: np.asarray(get_array(group, name)[...]) for name in grid.spec.outputs}
     return partial(_write_raw, plan_cube(grid), arrays, store, target, threads)
 
 
@@ -198,7 +199,7 @@ def _write_raw(plan: Plan, values: Arrays, store: Path, target: Path, threads: i
         shutil.copyfile(path, copied)
     group = zarr.open_group(str(target), mode="r+")
     with zarr.config.set({"array.write_empty_chunks": True}):  # as the engine does
-        arrays = {name: _get_array(group, name) for name in values}
+        arrays = {name: get_array(group, name) for name in values}
 
     def write_block(block: int) -> None:
         region = plan.find_region(block)
@@ -214,9 +215,3 @@ def _check_files(store: Path, target: Path, names: Iterable[str]) -> None:
     for name in names:
         for path in filter(Path.is_file, (store / name).rglob("*")):
             assert cmp(path, target / path.relative_to(store), shallow=False), path
-
-
-def _get_array(group: zarr.Group, name: str) -> "zarr.Array[Any]":
-    array = group[name]
-    assert isinstance(array, zarr.Array), name
-    return array

@@ -50,28 +50,28 @@ class Paradl:
     @property
     def global_batch(self) -> xr.DataArray:
         """Samples of a mini-batch over all replicas, B."""
-        batch, scaling = self._get("batch").astype(float), self.grid.spec.scaling
         # A stated B needs no replicas, which a cube of best groups may not have.
-        passes: Any = self.replicas * self._accumulated if scaling == "weak" else 1
-        samples = batches.global_batch(batch, passes, scaling)
+        is_weak = self.grid.spec.scaling == "weak"
+        samples = self._find_batch(self.replicas * self._accumulated if is_weak else 1)
         return name_array(samples, "global_batch")
+
+    def _find_batch(self, passes: Any) -> xr.DataArray:
+        batch, scaling = self._get("batch").astype(float), self.grid.spec.scaling
+        samples: xr.DataArray = batches.global_batch(batch, passes, scaling)
+        return samples
 
     @property
     def epochs(self) -> xr.DataArray:
         """Epochs to the target; NaN if no law is known, or the batch does not converge."""
         if "epochs" in self._ds:
-            stored: xr.DataArray = self._ds["epochs"]
-            return stored
-        counted = self._count_epochs(self.global_batch)
-        return name_array(counted, "epochs")
+            return self._get("epochs")
+        return name_array(self._count_epochs(self.global_batch), "epochs")
 
     @property
     def epochs_alone(self) -> xr.DataArray:
         """Epochs to the target with the global batch of one PE."""
-        batch, scaling = self._get("batch").astype(float), self.grid.spec.scaling
-        alone = batches.global_batch(batch, self._accumulated, scaling)
-        counted = self._count_epochs(alone)
-        return name_array(counted, "epochs_alone")
+        alone = self._find_batch(self._accumulated)
+        return name_array(self._count_epochs(alone), "epochs_alone")
 
     @property
     def train_time(self) -> xr.DataArray:
@@ -95,11 +95,10 @@ class Paradl:
         law = laws.get((pair["model"], pair["dataset"]))
         if law is None:
             return xr.full_like(batch, np.nan)
-        count = partial(find_epochs, law)
-        lazily: xr.DataArray = xr.apply_ufunc(
-            count, batch, dask="parallelized", output_dtypes=[float]
+        counted: xr.DataArray = xr.apply_ufunc(
+            partial(find_epochs, law), batch, dask="parallelized", output_dtypes=[float]
         )
-        return lazily
+        return counted
 
     @property
     def _accumulated(self) -> Any:
@@ -111,8 +110,7 @@ class Paradl:
     def replicas(self) -> xr.DataArray:
         """Data-parallel replicas, p1."""
         if "replicas" in self._ds:
-            stored: xr.DataArray = self._ds["replicas"]
-            return stored
+            return self._get("replicas")
         return name_array(self._count_replicas(), "replicas")
 
     @property

@@ -50,9 +50,7 @@ class CheckedReads(ABC):
         return content
 
     async def get_partial_values(
-        self,
-        prototype: BufferPrototype,
-        key_ranges: Iterable[tuple[str, ByteRequest | None]],
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
         """Return parts of keys."""
         ranges = list(key_ranges)

@@ -11,7 +11,7 @@ from paradl.sweep.cube.object_store import expect_parent, is_remote
 from paradl.sweep.errors import RunError
 
 # Errors that say that no folder can have such a path, whoever asks.
-NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+NO_PLACE = (errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 # Times that another process may remove the folder just as it was made.
 TRIES = 100
 
@@ -39,17 +39,11 @@ def hold_store(url: str) -> Iterator[None]:
             where=url,
             advice="wait for it (paradl status shows its progress), or use another store",
         ) from None
-    except FileExistsError:
-        raise InputError(
-            "expected a folder, got a file or a broken link; left untouched",
-            where=url,
-            advice="choose another path",
-        ) from None
     except OSError as error:
         if error.errno not in NO_PLACE:
             raise
         raise InputError(
-            f"no folder can be made here ({error.strerror})",
+            f"no folder can be made here ({error.strerror}); left untouched",
             where=url,
             advice="choose another path",
         ) from None

@@ -7,21 +7,13 @@ or it is refused before a byte of its arrays is decoded: older formats know filt
 import json
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
 import zarr
 from pydantic import ValidationError
-from zarr.codecs import (
-    BloscCodec,
-    BytesCodec,
-    Crc32cCodec,
-    ShardingCodec,
-    VLenUTF8Codec,
-    ZstdCodec,
-)
+from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, ShardingCodec, VLenUTF8Codec, ZstdCodec
 from zarr.core.metadata import ArrayV3Metadata
 from zarr.errors import ZarrUserWarning
 from zarr.registry import get_pipeline_class
@@ -71,14 +63,20 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         )
     _check_pipeline()
     try:
-        with translate_open_errors(url), _refuse_empty_chunks(url):
+        with translate_open_errors(url), warnings.catch_warnings():
+            # Zarr warns of chunks without items, and takes another size (3.4.2).
+            warnings.filterwarnings("error", ".*chunk shape", ZarrUserWarning)
             # Otherwise Zarr would also look for format 2.
             group = zarr.open_group(make_store(url, mode == "r"), mode=mode, zarr_format=3)
     except InputError:
         raise
+    except ZarrUserWarning:
+        raise _report_chunks(url, "an array") from None
     except FileNotFoundError:
-        # Zarr's GroupNotFoundError is one. `hold_store` creates an empty folder, which is free.
-        if _is_free(url):
+        # Zarr's GroupNotFoundError is one. `hold_store` creates an empty folder, which is free, and
+        # an object store has no folders to check.
+        path = Path(url)
+        if is_remote(url) or not path.exists() or (path.is_dir() and not any(path.iterdir())):
             return None
         _refuse_file(url)
         raise InputError(
@@ -106,21 +104,6 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         )
     _check_arrays(url, group)
     return group
-
-
-@contextmanager
-def _refuse_empty_chunks(url: str) -> Iterator[None]:
-    """Refuse chunks without items, of which Zarr warns, and takes another size (3.4.2)."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", ".*chunk shape", ZarrUserWarning)
-        try:
-            yield
-        except ZarrUserWarning:
-            raise InputError(
-                "damaged: an array has chunks of a size that paradl never uses",
-                where=url,
-                advice=ANEW,
-            ) from None
 
 
 def _refuse_file(url: str) -> None:
@@ -242,11 +225,12 @@ def _check_arrays(url: str, group: zarr.Group) -> None:
                     advice="do not trust this store",
                 )
         if not all(1 <= prod(sizes) <= MOST_ITEMS for sizes in chunks):
-            raise InputError(
-                f"damaged: {path} has chunks of a size that paradl never uses",
-                where=url,
-                advice=ANEW,
-            )
+            raise _report_chunks(url, path)
+
+
+def _report_chunks(url: str, path: str) -> InputError:
+    what = f"damaged: {path} has chunks of a size that paradl never uses"
+    return InputError(what, where=url, advice=ANEW)
 
 
 def _walk_codecs(codecs: tuple[Any, ...]) -> Iterator[object]:
@@ -255,12 +239,6 @@ def _walk_codecs(codecs: tuple[Any, ...]) -> Iterator[object]:
         yield codec
         if isinstance(codec, ShardingCodec):
             yield from _walk_codecs((*codec.codecs, *codec.index_codecs))
-
-
-def _is_free(url: str) -> bool:
-    """Return whether a new cube may be created; an object store has no folders to check."""
-    path = Path(url)
-    return is_remote(url) or not path.exists() or (path.is_dir() and not any(path.iterdir()))
 
 
 def name_writer(group: zarr.Group) -> str:

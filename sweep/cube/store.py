@@ -36,6 +36,7 @@ from paradl.sweep.cube.plan import (
     Region,
     count_cell_bytes,
     find_part,
+    find_shape,
     lay_out,
     list_layered,
 )
@@ -217,8 +218,13 @@ def read_cube(url: str, group: zarr.Group) -> Cube:
     cell_bytes = count_cell_bytes(grid)
     plan = Plan(grid.dims, grid.shape, cut.shard, cell_bytes, cut.layers, list_layered(grid))
     members = _list_members(group)
-    statistics = _read_statistics(url, members)
-    _check_axes(url, members, grid)
+    # From an attribute, which the root's metadata have, instead of another file.
+    meanings = members[STATISTIC].attrs.get("meanings") if STATISTIC in members else None
+    statistics = tuple(map(str, meanings)) if isinstance(meanings, dict) else ()
+    sizes = dict(zip(grid.dims, grid.shape, strict=True)) | {STATISTIC: len(statistics)}
+    sizes |= {name: values.size for name, (_, values) in list_columns(grid).items()}
+    for name, size in sizes.items():  # a forged one may be huge
+        _expect_array(url, members, name, (size,))
     arrays = _open_arrays(url, members, grid, plan, len(statistics))
     folder = None if is_remote(url) else os.stat(url)
     return Cube(url, group, grid, plan, arrays, statistics, folder)
@@ -270,56 +276,31 @@ def _list_members(group: zarr.Group) -> dict[str, Array]:
         }
 
 
-def _read_statistics(url: str, members: dict[str, Array]) -> tuple[str, ...]:
-    """Return the names of the summary's statistics."""
-    # From an attribute, which the root's metadata have, instead of another file.
-    names = members.get(STATISTIC)
-    if names is not None:
-        meanings = names.attrs.get("meanings")
-        if isinstance(meanings, dict) and names.shape == (len(meanings),):
-            return tuple(map(str, meanings))
-    raise InputError(f"damaged: the array {STATISTIC!r} is missing", where=url, advice=ANEW)
-
-
-def _check_axes(url: str, members: dict[str, Array], grid: Grid) -> None:
-    """Refuse a coordinate whose length differs from the spec's axis: a forged one may be huge."""
-    sizes = dict(zip(grid.dims, grid.shape, strict=True))
-    sizes |= {name: values.size for name, (_, values) in list_columns(grid).items()}
-    for name, size in sizes.items():
-        member = members.get(name)
-        if member is None or member.shape != (size,):
-            raise InputError(
-                f"damaged: the array {name!r} differs in length from its axis",
-                where=url,
-                advice=ANEW,
-            )
-
-
 def _open_arrays(
     url: str, members: dict[str, Array], grid: Grid, plan: Plan, statistics: int
 ) -> dict[str, Array]:
-    """Return the arrays that blocks are written to, checked against the plan."""
+    """Return the arrays that blocks are written to, if no two blocks share a file."""
     arrays = {}
     for name in (*grid.spec.outputs, SERIAL, SUMMARY, DONE):
-        member = members.get(name)
-        if member is None:
-            raise InputError(f"damaged: the array {name!r} is missing", where=url, advice=ANEW)
-        if not _matches_plan(member, name, plan, statistics):
-            raise InputError(
-                f"damaged: the array {name!r} does not match the plan", where=url, advice=ANEW
-            )
-        arrays[name] = member
+        array = _expect_array(url, members, name, find_shape(name, plan, statistics))
+        shard = tuple(part for _, part in lay_out(name, plan, statistics).values())
+        # The number of marks per file may differ from today's, since it is read from the array.
+        if name != DONE and (array.shards or array.chunks) != shard:
+            raise _report_damage(url, name)
+        arrays[name] = array
     return arrays
 
 
-def _matches_plan(array: Array, name: str, plan: Plan, statistics: int) -> bool:
-    """Return whether an array is cut so that no two blocks share a file."""
-    dims = lay_out(name, plan, statistics).values()
-    if array.shape != tuple(size for size, _ in dims):
-        return False
-    shards = tuple(shard for _, shard in dims)
-    # The number of marks per file may differ from today's, since it is read from the array.
-    return name == DONE or (array.shards or array.chunks) == shards
+def _expect_array(url: str, members: dict[str, Array], name: str, shape: tuple[int, ...]) -> Array:
+    array = members.get(name)
+    if array is None or array.shape != shape:
+        raise _report_damage(url, name)
+    return array
+
+
+def _report_damage(url: str, name: str) -> InputError:
+    what = f"damaged: the array {name!r} is missing, or not as its spec and plan say"
+    return InputError(what, where=url, advice=ANEW)
 
 
 def get_array(group: zarr.Group, name: str) -> Array:

@@ -99,14 +99,12 @@ def join_limits(flags: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
     return [", ".join(name_limits(int(kind))) for kind in kinds], at
 
 
-def make_percentile(time: str, percent: int) -> Variable:
-    """Make the variable of a percentile of a time."""
+def _make_percentile(time: str, percent: int) -> Variable:
     of = _name_time(time)
     return Variable(f"median of {of}" if percent == 50 else f"{percent}th percentile of {of}", "s")
 
 
-def make_elasticity(target: str, parameter: str) -> Variable:
-    """Make the variable of the elasticity of a time or of memory in a parameter."""
+def _make_elasticity(target: str, parameter: str) -> Variable:
     of = _name_time(target)
     return Variable(f"elasticity d log y / d log x of {of} in {parameter}", "1")
 
@@ -127,8 +125,8 @@ VARIABLES: dict[str, Variable] = {
     "limit": Flags("what forbids the configuration"),
     "serial_time": Variable("time of an epoch on one PE", "s"),
     **{name: Variable(f"{term.meaning}, per epoch", "s") for name, term in EVERY_TERM.items()},
-    **{name: make_percentile(*of) for name, of in INTERVALS.items()},
-    **{name: make_elasticity(*of) for name, of in ELASTICITIES.items()},
+    **{name: _make_percentile(*of) for name, of in INTERVALS.items()},
+    **{name: _make_elasticity(*of) for name, of in ELASTICITIES.items()},
     "epochs": Variable("epochs to the target", "1"),
     "train_time": SUMS["train_time"],
     "replicas": Variable("replicas of the model (data-parallel groups), p1", "1"),

@@ -10,10 +10,9 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from multiprocessing import resource_tracker
@@ -90,11 +89,16 @@ def run_tasks(client: Client, task: Task, blocks: Iterable[int]) -> Iterator[int
 
     Workers may come and go meanwhile, and there may be none as yet.
     """
-    waiting, threads = iter(blocks), Threads(client)
+    waiting = iter(blocks)
     running: dict[Block, int] = {}
     ended: SimpleQueue[Block] = SimpleQueue()
+    threads, answered = 0, -math.inf
     while True:
-        for block in islice(waiting, max(0, AHEAD * threads.now() - len(running))):
+        if time.monotonic() >= answered + CHECK_SECONDS:
+            threads = _count_threads(client)
+            # After the answer: a slow scheduler is not asked the more often.
+            answered = time.monotonic()
+        for block in islice(waiting, max(0, AHEAD * threads - len(running))):
             # pure=False: Dask takes tasks of equal arguments for one, and might hand out an earlier
             # result for a block that has lost its mark since.
             future = client.submit(task, block, pure=False)
@@ -108,24 +112,12 @@ def run_tasks(client: Client, task: Task, blocks: Iterable[int]) -> Iterator[int
             yield running.pop(future)
 
 
-@dataclass
-class Threads:
-    """Threads of all workers: asked of the scheduler now and then, not at every block."""
-
-    client: Client
-    answered: float = -math.inf
-    count: int = 0
-
-    def now(self) -> int:
-        """Count the workers; 1 if there are none, so that an adaptive cluster sees work."""
-        if time.monotonic() >= self.answered + CHECK_SECONDS:
-            try:
-                self.count = sum(self.client.nthreads().values())
-            except OSError as error:
-                raise RunError(AWAY) from error
-            # After the answer: a slow scheduler is not asked the more often.
-            self.answered = time.monotonic()
-        return max(1, self.count)
+def _count_threads(client: Client) -> int:
+    """Count the workers' threads; 1 if there are none, so that an adaptive cluster sees work."""
+    try:
+        return max(1, int(sum(client.nthreads().values())))
+    except OSError as error:
+        raise RunError(AWAY) from error
 
 
 def _check(future: Block) -> None:
@@ -159,7 +151,7 @@ def open_client(workers: int, scheduler: str | None) -> Iterator[Client]:
             yield client
         return
     with (
-        local_cluster(workers, make_local_environment()) as cluster,
+        local_cluster(workers) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         try:
@@ -204,7 +196,7 @@ def _check_address(scheduler: str) -> None:
 
 
 @contextmanager
-def local_cluster(workers: int, environment: Mapping[str, str]) -> Iterator[LocalCluster]:
+def local_cluster(workers: int) -> Iterator[LocalCluster]:
     """A cluster of this process' own: whoever has not its certificate is turned away.
 
     Its ports are open to all users of this machine, and who may speak to Dask may run code in it.
@@ -212,7 +204,7 @@ def local_cluster(workers: int, environment: Mapping[str, str]) -> Iterator[Loca
     start_tracker()
     with dask.config.set(NO_PAGES):
         with _keep_interrupts():
-            cluster = _start_cluster(workers, environment)
+            cluster = _start_cluster(workers)
         with cluster:
             yield cluster
 
@@ -234,7 +226,7 @@ def start_tracker() -> None:
             os.environ["PYTHONWARNINGS"] = usual
 
 
-def _start_cluster(workers: int, environment: Mapping[str, str]) -> LocalCluster:
+def _start_cluster(workers: int) -> LocalCluster:
     try:
         return LocalCluster(
             n_workers=workers,
@@ -247,7 +239,7 @@ def _start_cluster(workers: int, environment: Mapping[str, str]) -> LocalCluster
             security=Security.temporary(),
             dashboard_address="127.0.0.1:0",  # any port: other sweeps may run on this machine
             scheduler_kwargs={"dashboard": False},
-            env=dict(environment),
+            env=make_local_environment(),
             silence_logs=logging.CRITICAL,  # what fails is said once, by this process
         )
     except (RuntimeError, OSError) as error:

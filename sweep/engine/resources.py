@@ -102,8 +102,7 @@ def estimate_memory(grid: Grid, plan: Plan) -> MemoryEstimate:
     variables = cells * plan.cell_bytes
     # Of a line of PE counts as many statistics, however few counts there are.
     summary = cells // _count_along(plan, ("pe",)) * len(STATISTICS) * FLOAT
-    reducing = _estimate_pipelines(grid, plan) + _estimate_own_parts(grid, plan)
-    passing = WRITING_COPIES * variables + REDUCING_COPIES * summary + reducing
+    passing = WRITING_COPIES * variables + REDUCING_COPIES * summary + _estimate_layers(grid, plan)
     block = BLOCK_COPIES * variables + SUMMARY_COPIES * summary
     # What a block's cells are answered from, at each of the choices.
     choices = max(count_choices(grid, strategy) for strategy in grid.resolved)
@@ -139,33 +138,26 @@ def _count_segments(grid: Grid, strategy: Strategy) -> int:
     return len(list_segments(strategy, float(grid.axes["batch"].max()))) if chosen else 1
 
 
-def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
-    """Bytes for the stages of pipelines: one reduction at a time, and partitions that are kept."""
+def _estimate_layers(grid: Grid, plan: Plan) -> int:
+    """Bytes to reduce layers: of one PE of each group size, and of the stages of pipelines.
+
+    As many sizes as are reduced at once; the stages of one reduction, and partitions that are kept.
+    """
+    sizes, own = _count_sizes(grid, plan), 0.0
+    if grid.spec.oracle != "paper":
+        at_once = min(sizes, SIZES)
+        own = plan.layers * at_once * _count_other_layered(grid, plan, at_once) * FLOAT * OWN_COPIES
     pipelines = [one for one in grid.resolved if one.cut_by_axis and one.segmented]
     if not pipelines:
-        return 0
+        return math.ceil(own)
     segments = max(_count_segments(grid, strategy) for strategy in pipelines)
-    axes = [dim for dim in plan.layered if dim not in SIZED]
-    sizes = _count_sizes(grid, plan)
     if not any(strategy.several for strategy in pipelines):
         sizes = min(sizes, plan.layers + 1)
-    ends = plan.layers * sizes
-    partitions = len(pipelines) * len(grid.systems) * len(grid.fitting)
-    partitions *= math.prod(
-        size for dim, size in zip(plan.dims, plan.shape, strict=True) if dim in axes
-    )
-    others = _count_other_layered(grid, plan, sizes)
-    reduced = ends * segments * others * FLOAT * STAGE_COPIES
-    return math.ceil(reduced) + min(PARTITIONS, partitions) * ends * END_BYTES
-
-
-def _estimate_own_parts(grid: Grid, plan: Plan) -> int:
-    """Bytes for the layers of one PE of each group size: as many sizes as are reduced at once."""
-    if grid.spec.oracle == "paper":
-        return 0
-    sizes = min(_count_sizes(grid, plan), SIZES)
-    others = _count_other_layered(grid, plan, sizes)
-    return math.ceil(plan.layers * sizes * others * FLOAT * OWN_COPIES)
+    ends, partitions = plan.layers * sizes, len(pipelines) * len(grid.systems) * len(grid.fitting)
+    along = zip(plan.dims, plan.shape, strict=True)
+    partitions *= math.prod(n for dim, n in along if dim in plan.layered and dim not in SIZED)
+    stages = ends * segments * _count_other_layered(grid, plan, sizes) * FLOAT * STAGE_COPIES
+    return math.ceil(own) + math.ceil(stages) + min(PARTITIONS, partitions) * ends * END_BYTES
 
 
 def _count_sizes(grid: Grid, plan: Plan) -> int:

@@ -34,13 +34,12 @@ from paradl.sweep.errors import RunError
 
 if TYPE_CHECKING:
     import xarray as xr
-    import zarr
 
 
 def find_start(
     url: str, grid: Grid, mode: Mode, overwrite: bool, extend: bool
-) -> tuple[Cube | None, Extension | None]:
-    """The cube that a sweep resumes or extends, and its extension; None where there is none.
+) -> tuple[Cube | None, Extension | None, Plan]:
+    """The cube that a sweep resumes or extends, and its extension, if there are any; the plan.
 
     InputError: no sweep of the grid can be written at `url`.
     """
@@ -52,25 +51,14 @@ def find_start(
         )
     # To write ("r+") the caller holds the store: opened so, Zarr makes a folder that is not there.
     group = open_group(url, mode)
-    if extend:
-        cube = _read_finished(url, group)
-        return cube, _find_growth(cube, grid, url)
-    cube = None if overwrite else _read_finished(url, group)
-    if cube is not None:
+    cube = None if overwrite or group is None or is_unfinished(group) else read_cube(url, group)
+    growth = _find_growth(cube, grid, url) if extend else None
+    if cube is not None and not extend:
         _check_same(cube, grid)
-    return cube, None
-
-
-def choose_plan(grid: Grid, cube: Cube | None, extension: Extension | None) -> Plan:
-    """Return the plan of a sweep; a cube keeps its own, which an extension may have cut finer."""
-    if extension is not None:
-        return extension.plan
-    return plan_cube(grid) if cube is None else cube.plan
-
-
-def _read_finished(url: str, group: "zarr.Group | None") -> Cube | None:
-    """The cube of a group, None where its making was cut short."""
-    return None if group is None or is_unfinished(group) else read_cube(url, group)
+    if growth is not None:
+        return cube, growth, growth.plan
+    # A cube keeps its own plan, which an extension may have cut finer.
+    return cube, None, plan_cube(grid) if cube is None else cube.plan
 
 
 def _find_growth(cube: Cube | None, grid: Grid, url: str) -> Extension | None:
@@ -196,23 +184,17 @@ def open_dataset(store: str | Path) -> "xr.Dataset":
 
 
 def sweep(
-    grid: Grid,
-    url: str,
-    overwrite: bool,
-    where: Where,
-    progress: Progress,
-    extend: bool = False,
+    grid: Grid, url: str, overwrite: bool, where: Where, progress: Progress, extend: bool = False
 ) -> None:
     """Compute all blocks of the cube at `url` that are not done."""
     # Held before anybody looks: what is decided by is still so when it is written.
     with _translate_failures(url), hold_store(url):
-        cube, more = find_start(url, grid, "r+", overwrite, extend)
+        cube, more, plan = find_start(url, grid, "r+", overwrite, extend)
         if cube and not more:
             # Before workers start or anything is compiled: a finished cube answers at once.
             if cube.read_done().all():
                 return
             expect_same_code(cube)
-        plan = choose_plan(grid, cube, more)
         if where.scheduler is None:  # else blocks are computed elsewhere
             check_memory(grid, plan, where.workers)
         remove_partial(url)  # what a killed run left

@@ -277,8 +277,3 @@ def _write_text(array: pa.Array) -> pa.Array:
     texts = array.cast(pa.string())
     whole = pa.compute.match_substring_regex(texts, r"^-?\d+$")
     return pa.compute.if_else(whole, pa.compute.binary_join_element_wise(texts, "0", "."), texts)
-
-
-def read_texts(metadata: Mapping[bytes, bytes]) -> dict[str, str]:
-    """Decode Arrow's metadata."""
-    return {key.decode(): value.decode() for key, value in metadata.items()}

@@ -72,7 +72,17 @@ def list_columns(
     inputs: Iterable[str], splits: Iterable[str], outputs: Iterable[str] = ()
 ) -> tuple[SampleColumn, ...]:
     """List all columns in order. inputs: parameters with slopes. outputs: requested variables."""
-    slopes = [(target, parameter) for target in LEARNT for parameter in inputs]
+    slopes = [
+        SampleColumn(
+            name_slope(target, parameter),
+            "gradient",
+            "1",
+            f"d log {target} / d log {parameter}",
+            "float32",
+        )
+        for target in LEARNT
+        for parameter in inputs
+    ]
     return (
         *LABELS,
         *(
@@ -81,7 +91,7 @@ def list_columns(
         ),
         *map(_describe_output, (*LEARNT, *outputs)),
         *ANSWERS,
-        *(_describe_slope(target, parameter) for target, parameter in slopes),
+        *slopes,
         *MARKS,
         *(
             SampleColumn(name_split(name), "split", "", f"train or test, {SPLITS[name]}", "string")
@@ -93,8 +103,3 @@ def list_columns(
 def name_slope(target: str, parameter: str) -> str:
     """Name the column of d log target / d log parameter."""
     return f"elasticity_{target}_{parameter}"
-
-
-def _describe_slope(target: str, parameter: str) -> SampleColumn:
-    meaning = f"d log {target} / d log {parameter}"
-    return SampleColumn(name_slope(target, parameter), "gradient", "1", meaning, "float32")

@@ -113,15 +113,6 @@ INPUTS: dict[str, Feature] = {
 FEATURES: dict[str, Feature] = {**FACTS, **INPUTS, **STRATEGY, **OUTER_LINKS, **SYSTEM, **MODEL}
 
 
-def describe_rows(grid: Grid, problem: "Problem", strategy: int, draw: "Draw") -> dict[str, Floats]:
-    """Return all features [slice] under one strategy, by name."""
-    varying = describe_slices(grid, strategy, draw)
-    constant = {
-        name: np.full(len(draw), value) for name, value in describe_problem(grid, problem).items()
-    }
-    return {name: constant[name] if name in constant else varying[name] for name in FEATURES}
-
-
 def describe_slices(grid: Grid, strategy: int, draw: "Draw") -> dict[str, Floats]:
     """Return the features [slice] that differ within a problem, under one strategy."""
     case = draw.tables.points[strategy].case

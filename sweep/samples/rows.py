@@ -79,17 +79,16 @@ def make_rows(space: SampleSpace, request: Request, chunk: Chunk) -> Columns:
     count = min(numbers.size, request.rows - int(numbers[0]) * strategies)
     columns = {name: np.stack([part[name] for part in parts], 1) for name in parts[0]}
     # More than half of the columns: made once per problem, not under every strategy.
-    constant = _label_problem(space, problem) | describe_problem(space.grid, problem)
+    labels = zip(space.grid.labels.items(), problem, strict=False)
+    constant: dict[str, str | float] = {
+        **{name_label(dim): names[index] for (dim, names), index in labels},
+        **describe_problem(space.grid, problem),
+    }
     return {
         "slice": numbers[:count],
         **{name: column.ravel()[:count] for name, column in columns.items()},
         **{name: np.full(count, value) for name, value in constant.items()},
     }
-
-
-def _label_problem(space: SampleSpace, problem: Problem) -> dict[str, str]:
-    labels = zip(space.grid.labels.items(), problem, strict=False)
-    return {name_label(dim): names[index] for (dim, names), index in labels}
 
 
 def _label_strategy(space: SampleSpace, request: Request, draw: Draw, strategy: int) -> Columns:

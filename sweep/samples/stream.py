@@ -25,7 +25,7 @@ from paradl.kernels.names.stored import EPOCH, TARGETS
 from paradl.sweep.cube.variables import find_allowed
 from paradl.sweep.engine.resources import cores, keep_programs
 from paradl.sweep.samples.draw import Draw, Tables, make_tables, read_quantiles
-from paradl.sweep.samples.features import FEATURES, OUTER_LINKS, describe_rows
+from paradl.sweep.samples.features import FEATURES, OUTER_LINKS, describe_problem, describe_slices
 from paradl.sweep.samples.space import Problem, SampleSpace, Source, read_space
 
 Singles = NDArray[np.float32]
@@ -219,7 +219,9 @@ class Stream(Iterator[Batch]):
         tables = self._tables[problem]
         positions = np.stack(np.unravel_index(np.arange(np.prod(tables.shape)), tables.shape))
         ones = {name: np.ones(positions.shape[1]) for name in self._drawn}
-        rows = describe_rows(self._space.grid, problem, strategy, Draw(tables, positions, ones))
+        grid = self._space.grid
+        rows = describe_slices(grid, strategy, Draw(tables, positions, ones))
+        features: dict[str, Floats | float] = {**rows, **describe_problem(grid, problem)}
         first, self._placed = self._placed, self._placed + positions.shape[1]
         if self._placed > len(self._table):
             # At least doubled, so that adding kinds does not copy it each time.
@@ -227,7 +229,7 @@ class Stream(Iterator[Batch]):
             grown[:first] = self._table[:first]
             self._table = grown
         for number, name in enumerate(self.features):
-            self._table[first : self._placed, number] = rows[name]
+            self._table[first : self._placed, number] = features[name]
         points = tables.points[strategy]
         points = points if points.case.in_numpy else put_on_device(points)
         return ProblemTable(points, tables.machines, first, positions.shape[1])

@@ -42,8 +42,8 @@ MOST_MEMBERS, MOST_WIDTH = 100, 4096
 LARGEST = 2**30
 # [logarithm] Outputs are clipped here, so that extrapolations stay finite.
 FAR = 80.0
-NUMBERS = ("offset", "mean", "scale", "low", "high")
 NEEDED = ("equinox", "optax", "pyarrow")
+NUMBERS = ("offset", "mean", "scale", "low", "high")
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ class Facts(BaseModel, extra="allow"):
     features: list[str] = Field(min_length=1)
     constants: dict[str, FiniteFloat]
     splits: list[str]
-    splits_of_data: dict[str, dict[str, Any]]
+    splits_of_data: dict[str, dict[str, object]]
     data_seed: int
 
 
@@ -259,12 +259,11 @@ def predict_surrogate(
 def name_outside(surrogate: Surrogate, frame: "pd.DataFrame") -> list[str]:
     """Name the features outside the training range [row], separated by ', '."""
     names = np.array(surrogate.encoding.watched)
-    named = []
-    for row in surrogate.encoding.find_outside(frame):
-        outside = names[row]
-        rest = [f"{len(outside) - SHOWN} more"] if len(outside) > SHOWN else []
-        named.append(", ".join([*outside[:SHOWN], *rest]))
-    return named
+    rows = [names[row].tolist() for row in surrogate.encoding.find_outside(frame)]
+    return [
+        ", ".join(row if len(row) <= SHOWN else [*row[:SHOWN], f"{len(row) - SHOWN} more"])
+        for row in rows
+    ]
 
 
 def read_table(path: Path) -> "pd.DataFrame":
