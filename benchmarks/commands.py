@@ -117,7 +117,8 @@ def measure_sweeps(effort: Effort) -> Report:
     """Measure sweeps of eight axes, against the plain one."""
     rows, plain = [], dict[str, Seconds]()
     for what in SWEEPS:
-        for kind, taken in _measure_command(_write_sweep(what), effort.rounds // 2).items():
+        words = ("sweep", yaml.safe_dump(_make_spec(what)), "STORE", "--overwrite", "--quiet")
+        for kind, taken in _measure_command(words, effort.rounds // 2).items():
             against = plain.setdefault(kind, taken)
             times, goals = taken.cpu / against.cpu, tuple[Goal, ...]()
             if what in TIMES:
@@ -134,10 +135,6 @@ def measure_sweeps(effort: Effort) -> Report:
 def _make_spec(what: str) -> dict[str, object]:
     strategies, outputs = SWEEPS[what]
     return {"axes": AXES | {"strategy": [*ALONE, *strategies]}, "outputs": outputs}
-
-
-def _write_sweep(what: str) -> tuple[str, ...]:
-    return ("sweep", yaml.safe_dump(_make_spec(what)), "STORE", "--overwrite", "--quiet")
 
 
 def _make_row(

@@ -30,7 +30,6 @@ from paradl.sweep.calibration.layouts import fit_times, move_times
 
 # Values that a fit stays near, and standard deviations of their logarithms.
 Prior = Mapping[str, tuple[float, float]]
-
 # A product's matrices cross the memory once at least; twice where caches hold little of them, or
 # kernels reach half of the bandwidth: the centre of `product_moves` is between. `systolic`: arrays
 # at a fixed clock lose a few percent, beside what memory takes.
@@ -84,10 +83,7 @@ def has_experts(run: Run) -> bool:
 
 
 def fit_values(runs: Sequence[Run], prior: Prior, known: Mapping[str, float]) -> dict[str, float]:
-    """The values of a prior, by robust least squares; each stack and device has the same weight.
-
-    known: values that stay as they are.
-    """
+    """The values of a prior, by robust least squares; each stack and device has the same weight."""
     series = [*map(_find_series, runs)]
     weights = 1 / np.sqrt([series.count(key) for key in series]) / ROW_SPREAD
     centres, spreads = np.array([*prior.values()]).T
@@ -168,23 +164,19 @@ def measure(effort: Effort) -> Report:
     unseen = {
         what: predict_unseen(timed, find, leave_out(timed, find)) for what, find in finds.items()
     }
-    rows = [*_compare_shipped(timed)]
-    for what, logs in unseen.items():
-        rows += _list_unseen(timed, logs, what, [*map(finds[what], timed)])
-    rows += list_calibrated(timed, unseen["stack"])
-    rows += _compare_memory()
-    note = "Spreads are standard deviations of ln(predicted / measured)."
-    return Report("layouts", "transformers by layout against published runs", tuple(rows), note)
-
-
-def _compare_shipped(timed: Sequence[Run]) -> list[Row]:
-    return [
+    rows = [
         *(
             Row(name, value, "", note=f"shipped {FITTED[name]:.3g}")
             for name, value in fit(timed).items()
         ),
         _sum_up("times, as shipped", timed, compare_times(timed, FITTED)),
     ]
+    for what, logs in unseen.items():
+        rows += _list_unseen(timed, logs, what, [*map(finds[what], timed)])
+    rows += list_calibrated(timed, unseen["stack"])
+    rows += _compare_memory()
+    note = "Spreads are standard deviations of ln(predicted / measured)."
+    return Report("layouts", "transformers by layout against published runs", tuple(rows), note)
 
 
 def _list_unseen(timed: Sequence[Run], logs: Logs, what: str, of: Sequence[str]) -> list[Row]:

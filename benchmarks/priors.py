@@ -97,11 +97,6 @@ class Run:
         """Whether layers were launched one by one from Python, without Winograd."""
         return self.note.startswith(PLAIN)
 
-    @property
-    def suits_winograd(self) -> bool:
-        """Whether its kernels use Winograd's form where a layer has it."""
-        return self.precision == "fp32" and not self.is_plain
-
 
 class Parameter(NamedTuple):
     """A fitted parameter: bounds, and a prior with a centre and a logarithmic spread.
@@ -186,7 +181,10 @@ def seconds(runs: Sequence[Run], values: Values) -> Floats:
         kernel_overlap=0.0,
         window_fetch=values.get("window_fetch", math.inf),
         layout_passes=spread(run.converted * values["layout_passes"] for run in runs),
-        winograd=spread(values["winograd"] if run.suits_winograd else 1.0 for run in runs),
+        winograd=spread(
+            values["winograd"] if run.precision == "fp32" and not run.is_plain else 1.0
+            for run in runs
+        ),
         elementwise_passes=values["elementwise_passes"],
     )
     with use_numpy():

@@ -68,14 +68,13 @@ def make_space(
     pes: int,
     batches: int,
     bandwidths: int = 0,
-    systems: tuple[str, ...] = ("abci",),
     oracle: OracleName = "paper",
 ) -> Grid:
     """Make a space of ResNet-50: PE counts and batches from 1 up, and bandwidths unless 0."""
     axes: dict[str, object] = {
         "model": "resnet50",
         "dataset": "imagenet",
-        "system": list(systems),
+        "system": "abci",
         "strategy": list(strategies),
         "pe": {"range": [1, pes]},
         "batch": {"range": [1, batches]},

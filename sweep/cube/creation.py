@@ -33,7 +33,6 @@ from paradl.grids.reading.errors import InputError
 from paradl.grids.rows import append_rows
 from paradl.sweep.cube import provenance
 from paradl.sweep.cube.difference import describe_other_changes, list_added_values
-from paradl.sweep.cube.guarded_store import make_store
 from paradl.sweep.cube.object_store import is_remote
 from paradl.sweep.cube.plan import (
     DONE,
@@ -46,7 +45,7 @@ from paradl.sweep.cube.plan import (
     lay_out,
     plan_cube,
 )
-from paradl.sweep.cube.root import METADATA, open_group
+from paradl.sweep.cube.root import METADATA, make_store, open_group
 from paradl.sweep.cube.store import Cube, get_array, open_cube
 from paradl.sweep.cube.variables import (
     TABLE,
@@ -66,8 +65,7 @@ Entry = TypeVar("Entry")
 CODEC = partial(BloscCodec, cname="lz4", shuffle="shuffle", clevel=5)
 # Computed on compressed bytes, so that a damaged chunk is detected before it is decoded.
 CHECKSUM = Crc32cCodec()
-# All files of an array in one folder: a folder per dimension and block would cost more than most
-# files.
+# All files of an array in one folder: a folder per dimension and block would cost more.
 FLAT: Any = {"name": "default", "separator": "."}
 INCOMPLETE: dict[str, JSON] = {"paradl_incomplete": True}
 
@@ -117,10 +115,7 @@ def write_files(store: Store, files: dict[str, Buffer]) -> None:
 
 
 def _clear_store(url: str, names: Collection[str]) -> Store:
-    """Return a store without old arrays, marked as incomplete before any of them is deleted.
-
-    names: of the new cube's arrays and groups.
-    """
+    """Return a store without old arrays; names: of the new cube's arrays and groups."""
     group = open_group(url, "r+")
     if group is None:
         # Not of the path as text: Zarr would cut it at `;`, `?` or `#`, as a URL (3.4.2).
@@ -206,8 +201,7 @@ def _create_parts(
     group.create_array(
         name,
         shape=tuple(size for size, _ in dims.values()),
-        # A chunk by itself: into a shard of one, Zarr would copy it. Writing takes 0.85 of the CPU
-        # time without (2026-11).
+        # No shards: Zarr would copy the chunk; writing takes 0.85 of the time without (2026-11).
         chunks=tuple(part for _, part in dims.values()),
         dtype=dtype,
         chunk_key_encoding=FLAT,
@@ -259,8 +253,7 @@ def plan_extension(cube: Cube, wanted: Grid) -> Extension:
     for dim in set(new) - {*LABELS, *wanted.rows}:
         _check_at_the_end(cube, dim, new[dim])
     grid = _merge_entries(cube.grid, wanted)
-    # Blocks keep their size, whatever a new cube of this shape would have, since otherwise all
-    # files would have to be rewritten.
+    # Blocks keep their size: otherwise all files would have to be rewritten.
     plan = replace(plan_cube(grid), shard=cube.plan.shard)
     return Extension(grid, plan, new)
 
@@ -308,16 +301,12 @@ def extend_cube(cube: Cube, extension: Extension) -> Cube:
         get_array(group, name).resize(values.shape)
         # Stored values come first, where readers of the old cube expect them.
         get_array(group, name)[:] = values
-    consolidate_metadata(group).attrs.put(_describe_extended(cube, extension))
+    # A new id, too, since workers may have the old cube open.
+    origin = provenance.describe_origin(extension.grid, extension.plan)
+    origin["history"] = f"{cube.group.attrs['history']}\n{provenance.format_event('extended')}"
+    consolidate_metadata(group).attrs.put(origin)
     write_files(cube.group.store, files)
     return open_cube(cube.url, "r+")
-
-
-def _describe_extended(cube: Cube, extension: Extension) -> dict[str, JSON]:
-    """Return root attributes as for a new store, with the old one's history."""
-    # A new id, too, since workers may have the old cube open.
-    history = f"{cube.group.attrs['history']}\n{provenance.format_event('extended')}"
-    return provenance.describe_origin(extension.grid, extension.plan) | {"history": history}
 
 
 def _check_at_the_end(cube: Cube, dim: str, new: list[float]) -> None:

@@ -28,6 +28,7 @@ from paradl.kernels.names.terms import TERMS
 from paradl.sweep.cube.dimensions import expect_flags, expect_laws, read_design
 from paradl.sweep.cube.variables import DERIVED, name_limits
 
+REOPEN = "reopen the store with paradl.open_dataset(STORE), and keep it in slices"
 PAIR = ("model", "dataset")  # has a law of epochs
 
 
@@ -50,15 +51,10 @@ class Paradl:
     @property
     def global_batch(self) -> xr.DataArray:
         """Samples of a mini-batch over all replicas, B."""
-        # A stated B needs no replicas, which a cube of best groups may not have.
-        is_weak = self.grid.spec.scaling == "weak"
-        samples = self._find_batch(self.replicas * self._accumulated if is_weak else 1)
-        return name_array(samples, "global_batch")
-
-    def _find_batch(self, passes: Any) -> xr.DataArray:
         batch, scaling = self._get("batch").astype(float), self.grid.spec.scaling
-        samples: xr.DataArray = batches.global_batch(batch, passes, scaling)
-        return samples
+        # A stated B needs no replicas, which a cube of best groups may not have.
+        passes: Any = self.replicas * self._accumulated if scaling == "weak" else 1
+        return name_array(batches.global_batch(batch, passes, scaling), "global_batch")
 
     @property
     def epochs(self) -> xr.DataArray:
@@ -70,7 +66,8 @@ class Paradl:
     @property
     def epochs_alone(self) -> xr.DataArray:
         """Epochs to the target with the global batch of one PE."""
-        alone = self._find_batch(self._accumulated)
+        batch, scaling = self._get("batch").astype(float), self.grid.spec.scaling
+        alone = batches.global_batch(batch, self._accumulated, scaling)
         return name_array(self._count_epochs(alone), "epochs_alone")
 
     @property
@@ -88,7 +85,11 @@ class Paradl:
         for dim in (other for other in PAIR if other not in pair):
             labels = self._get(dim)
             parts = [
-                self._count_pairs(_take_label(batch, dim, label), {**pair, dim: label}, laws)
+                self._count_pairs(
+                    batch.sel({dim: label}, drop=True) if dim in batch.dims else batch,
+                    {**pair, dim: label},
+                    laws,
+                )
                 for label in map(str, np.atleast_1d(labels.values))
             ]
             return xr.concat(parts, labels) if labels.ndim else parts[0]
@@ -153,8 +154,7 @@ class Paradl:
     def bottleneck(self) -> xr.DataArray:
         """Largest part of the time, as an index into the attribute `flag_meanings`; -1: no time.
 
-        The parts are the terms if the cube has all of its strategies, otherwise compute and
-        communication.
+        Parts: the terms if the cube has all of its strategies', else compute and communication.
         """
         labels, grid = {*np.atleast_1d(self._get("strategy").values).tolist()}, self.grid
         chosen = [at for at, label in enumerate(grid.labels["strategy"]) if label in labels]
@@ -176,29 +176,18 @@ class Paradl:
         return part.assign_attrs(meanings)
 
     def elasticity(self, parameter: str, of: str = "epoch_time") -> xr.DataArray:
-        """Return the stored elasticity of `of` in a parameter, d log y / d log x.
-
-        InputError: the cube does not have it.
-        """
+        """Return the stored elasticity of `of` in a parameter. InputError: it is not stored."""
         name = name_elasticity(of, parameter)
-        if name not in self._ds.variables:
-            raise InputError(
-                f"the Dataset has no {name!r}",
-                advice=f"sweep with outputs: [{', '.join(MAIN_OUTPUTS)}, {name}]",
-            )
-        return self._ds[name]
+        return self._get(name, f"sweep with outputs: [{', '.join(MAIN_OUTPUTS)}, {name}]")
 
     def reasons(self, limit: int) -> list[str]:
         """List the names of the limits in a flag."""
         return name_limits(int(limit))
 
-    def _get(self, name: str) -> xr.DataArray:
+    def _get(self, name: str, advice: str = REOPEN) -> xr.DataArray:
         """Return a variable or coordinate. InputError: it is missing."""
         if name not in self._ds.variables:
-            raise InputError(
-                f"the Dataset has no {name!r}",
-                advice="reopen the store with paradl.open_dataset(STORE), and keep it in slices",
-            )
+            raise InputError(f"the Dataset has no {name!r}", advice=advice)
         return self._ds[name]
 
     def _restore_order(self, array: xr.DataArray) -> xr.DataArray:
@@ -266,11 +255,6 @@ class Paradl:
         if name in self._ds.coords:
             return self._ds[name].astype(float)
         return self.grid.spec.parameters.get(name)
-
-
-def _take_label(array: xr.DataArray, dim: str, label: str) -> xr.DataArray:
-    """Select a label and drop its dimension; an array without the dimension stays as it is."""
-    return array.sel({dim: label}, drop=True) if dim in array.dims else array
 
 
 def _check_labels(labels: xr.DataArray, names: Container[str]) -> None:

@@ -19,8 +19,7 @@ Axes = dict[str, list[Any]]
 def describe_difference(stored: Grid, wanted: Grid) -> str:
     """Describe the first differences as `key: stored, wanted`; empty if the cells are the same.
 
-    Only the meaning counts: not how an axis is written, whether a default is spelled out, or the
-    name of the sweep.
+    Only the meaning counts, not how an axis or a default is written.
     """
     differ = _differ_in_groups(stored, wanted)
     return _join_differences(_spell_out(stored, differ), _spell_out(wanted, differ))
@@ -76,10 +75,7 @@ def _join_differences(stored: Plain, wanted: Plain) -> str:
 
 
 def _spell_out(grid: Grid, placements: bool) -> Plain:
-    """Return a design space as plain data, names replaced by their entries, without its own name.
-
-    placements: whether to include placed groups.
-    """
+    """Return a design space as plain data, with entries for names; placements: with its groups."""
     # Axes are listed by value instead, since a `range` and a list may be the same.
     apart = {"name", "axes"} | (set() if placements else {"placements"})
     plain = grid.spec.model_dump(mode="json", exclude=apart)
@@ -105,10 +101,7 @@ def _leave_out_facts(entry: Plain) -> Plain:
 
 
 def _differ_in_groups(stored: Grid, wanted: Grid) -> bool:
-    """Return whether both have a placed group that differs.
-
-    A sweep searches those of its own strategies, so only one may have the others.
-    """
+    """Return whether a placed group of both differs; only one may have those of a strategy."""
     mine, other = _list_groups(stored), _list_groups(wanted)
     return any(mine[at] != other[at] for at in mine.keys() & other.keys())
 

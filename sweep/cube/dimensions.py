@@ -61,10 +61,8 @@ def read_axes(cube: object) -> Arrays:
 def restore_axes(cube: object, names: Collection[str] = CELLS) -> "xr.Dataset":
     """Return a Dataset with all dimensions of a cube, of size 1 for scalars.
 
-    names: variables to keep, if it has them.
-
-    InputError: not a Dataset, a missing axis, an unknown dimension, no `serial_time`, or a `limit`
-    that has other numbers than flags.
+    names: variables to keep, if it has them. InputError: not a Dataset, a missing axis, an unknown
+    dimension, no `serial_time`, or a `limit` that has other numbers than flags.
     """
     import xarray as xr
 

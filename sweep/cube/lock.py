@@ -21,10 +21,8 @@ def hold_store(url: str) -> Iterator[None]:
     """Lock the store's folder, creating it if needed.
 
     InputError: another run holds it, or the folder that it would stand in is not there. RunError:
-    the folder was moved or deleted meanwhile, which explains any other failure.
-
-    Object stores have no such lock: two runs do the same work twice there, but still write every
-    block whole.
+    the folder was moved or deleted meanwhile, which explains any other failure. Object stores have
+    no such lock: two runs do the same work twice there, but still write every block whole.
     """
     if is_remote(url) or os.name != "posix":
         yield
@@ -80,8 +78,7 @@ def lock_folder(path: Path) -> int:
             path.mkdir(parents=True, exist_ok=True)
             folder = os.open(path, os.O_RDONLY)
             try:
-                # A kernel lock, since a lock file would survive a kill. No waiting, since the other
-                # run may take hours.
+                # A kernel lock, since a lock file would survive a kill; the other may take hours.
                 fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # If it was removed between opening and locking, the lock keeps nobody out.
                 if os.path.samestat(os.fstat(folder), path.stat()):

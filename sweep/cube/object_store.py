@@ -100,8 +100,7 @@ def translate_failures(url: str) -> Iterator[None]:
 
 def _check_bucket(url: str) -> None:
     """Refuse a bucket that does not exist."""
-    # Clients raise FileNotFoundError for a missing key, which is a new store, and for a missing
-    # bucket, which would otherwise only be noticed at the first write.
+    # Clients raise FileNotFoundError for a missing key, which is a new store, and for a bucket.
     from fsspec.core import url_to_fs
 
     filesystem, path = url_to_fs(url)

@@ -2,28 +2,36 @@
 
 A store may come from a stranger. So it must be a Zarr v3 group with paradl's attributes and codecs,
 or it is refused before a byte of its arrays is decoded: older formats know filters that run code.
+Only regular files of a plausible size are read: a pipe in place of one would block for ever, and a
+sparse file or an object of a terabyte would fill the memory.
 """
 
 import json
+import os
+import stat
 import warnings
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
 import zarr
 from pydantic import ValidationError
+from zarr.abc.store import ByteRequest, RangeByteRequest, Store, SuffixByteRequest
 from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, ShardingCodec, VLenUTF8Codec, ZstdCodec
+from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.core.metadata import ArrayV3Metadata
 from zarr.errors import ZarrUserWarning
 from zarr.registry import get_pipeline_class
+from zarr.storage import FsspecStore, LocalStore
 
 from paradl.grids.entries.entry import Count, Record
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError, format_text
 from paradl.grids.reading.yamlfile import explain_error
 from paradl.sweep.cube import provenance
-from paradl.sweep.cube.guarded_store import make_store
 from paradl.sweep.cube.object_store import is_remote, translate_open_errors
 
 Mode = Literal["r", "r+"]
@@ -43,6 +51,93 @@ MOST_ITEMS = 2**26
 CODECS = (BytesCodec, BloscCodec, Crc32cCodec, ShardingCodec, VLenUTF8Codec, ZstdCodec)
 
 
+# Files of a store, shards of 16 MiB and metadata alike, are far smaller.
+MAX_METADATA_BYTES = 2**26
+MAX_FILE_BYTES = 2**30
+# s3fs would ask for each object's size once more, to read it in parts: a third request a read.
+S3 = ("s3://", "s3a://")
+S3_OPTIONS = {"max_concurrency": 1}
+
+
+class IrregularFileError(ValueError):
+    """Not a regular file, or too large; a ValueError, as Zarr raises for a damaged file."""
+
+
+class CheckedReads(ABC):
+    """Mixin that checks each read of a Zarr store, to be listed before the store's class."""
+
+    @abstractmethod
+    async def check(self, key: str, byte_range: ByteRequest | None) -> None:
+        """Check that a key may be read. IrregularFileError: it may not."""
+
+    async def get(
+        self,
+        key: str,
+        prototype: BufferPrototype | None = None,
+        byte_range: ByteRequest | None = None,
+    ) -> Buffer | None:
+        """Return the bytes of a key, or None if it does not exist."""
+        await self.check(key, byte_range)
+        store: Any = super()
+        content: Buffer | None = await store.get(key, prototype, byte_range)
+        return content
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        """Return parts of keys."""
+        ranges = list(key_ranges)
+        for key, byte_range in ranges:
+            await self.check(key, byte_range)
+        store: Any = super()
+        parts: list[Buffer | None] = await store.get_partial_values(prototype, ranges)
+        return parts
+
+
+class FolderStore(CheckedReads, LocalStore):
+    """A Zarr store in a folder that reads only regular files of a plausible size."""
+
+    async def check(self, key: str, byte_range: ByteRequest | None) -> None:
+        """Check that a file is regular and not too large. IrregularFileError: it is not."""
+        try:
+            status = os.stat(self.root / key)  # follows links
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        if not stat.S_ISREG(status.st_mode):
+            raise IrregularFileError(f"{key} is not a regular file")
+        _check_size(key, status.st_size)
+
+
+class RemoteStore(CheckedReads, FsspecStore):
+    """A Zarr store at a URL that reads only objects of a plausible size."""
+
+    async def check(self, key: str, byte_range: ByteRequest | None) -> None:
+        """Check the length of a read, by a request if the whole object is meant."""
+        if isinstance(byte_range, RangeByteRequest):
+            _check_size(key, byte_range.end - byte_range.start)
+        elif isinstance(byte_range, SuffixByteRequest):
+            _check_size(key, byte_range.suffix)
+        else:
+            with suppress(OSError):  # the read itself will say what is wrong
+                # `getsize` would read the whole object if the server does not state its size.
+                size = (await self.fs._info(f"{self.path}/{key}")).get("size")
+                _check_size(key, size or 0)
+
+
+def _check_size(key: str, size: int) -> None:
+    limit = MAX_METADATA_BYTES if key.endswith(".json") else MAX_FILE_BYTES
+    if size > limit:
+        raise IrregularFileError(f"{key} has {size:,} bytes, more than the limit of {limit:,}")
+
+
+def make_store(url: str, read_only: bool) -> Store:
+    """Return the Zarr store of a folder or a URL."""
+    if is_remote(url):
+        options = S3_OPTIONS if url.startswith(S3) else None
+        return RemoteStore.from_url(url, storage_options=options, read_only=read_only)
+    return FolderStore(url, read_only=read_only)
+
+
 class StoredPlan(Record):
     """The blocks that a cube was cut into when it was created."""
 
@@ -52,10 +147,7 @@ class StoredPlan(Record):
 
 
 def open_group(url: str, mode: Mode) -> zarr.Group | None:
-    """Open the group of a cube; None if nothing is there yet.
-
-    InputError: something else is there, or it was not written by paradl.
-    """
+    """Open the group of a cube; None if nothing is there yet. InputError: it is no cube."""
     # Zarr would open a ZipStore, in which no file can be replaced.
     if url.endswith(".zip"):
         raise InputError(
@@ -93,8 +185,7 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
             where=url,
             advice=f"check the path; if it is a cube, bring its {METADATA} back from a copy",
         ) from None
-    # Every cube has one of these from its first write on, so that an interrupted creation is known
-    # as ours, and may be replaced.
+    # Every cube has one of these from its first write on: an interrupted creation is known as ours.
     if not {"paradl_format", "paradl_incomplete"} & set(group.attrs):
         raise InputError(
             "a Zarr group, but not written by paradl; left untouched",
@@ -128,10 +219,7 @@ def is_unfinished(group: zarr.Group) -> bool:
 
 
 def read_grid(url: str, group: zarr.Group) -> Grid:
-    """Read the design space of a cube.
-
-    InputError: it has another format, its creation was interrupted, or it is damaged.
-    """
+    """Read a cube's design space. InputError: another format, interrupted creation, or damage."""
     if is_unfinished(group):
         raise InputError(
             "this cube was interrupted before its first block",
@@ -184,10 +272,7 @@ def read_json(url: str, group: zarr.Group, name: str) -> dict[str, object]:
 
 
 def remove_partial(url: str) -> None:
-    """Remove incomplete files of killed runs; only with the store held and no worker alive.
-
-    Zarr writes a local file under such a name, and renames it when it is complete.
-    """
+    """Remove Zarr's incomplete files of killed runs, with the store held and no worker alive."""
     if not is_remote(url):
         for path in Path(url).rglob("*.partial"):
             path.unlink(missing_ok=True)

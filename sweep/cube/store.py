@@ -9,12 +9,13 @@ compute any of its blocks.
 
 import os
 from asyncio import gather
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from socket import gethostname
+from threading import Lock, Timer
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,7 +26,7 @@ from zarr.core.sync import sync
 
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.cube.object_store import is_remote
+from paradl.sweep.cube.object_store import is_remote, translate_failures
 from paradl.sweep.cube.plan import (
     DONE,
     NOT_SERIAL,
@@ -119,16 +120,12 @@ class Cube:
         )
 
     def write(self, block: int, arrays: Arrays) -> None:
-        """Write a block's variables and summary; the process that holds the store then marks it.
-
-        RunError: the store is no longer there.
-        """
+        """Write a block's variables and summary. RunError: the store is no longer there."""
         self.expect_in_place()
 
         async def write_all() -> None:
             writes = (self._write(name, block, values) for name, values in arrays.items())
-            # All at once on Zarr's event loop, so that one array is written while another is
-            # compressed. An error is raised after all have ended.
+            # All at once: one is written while another is compressed. Errors after all have ended.
             ends = await gather(*writes, return_exceptions=True)
             for error in filter(None, ends):
                 raise error
@@ -149,31 +146,23 @@ class Cube:
             await array.setitem(place, values)
 
     def mark(self, blocks: Sequence[int], done: bool = True) -> None:
-        """Mark blocks as complete or not; only one process may do so at a time.
-
-        RunError: the store is no longer there.
-        """
+        """Mark blocks as complete or not, from one process. RunError: the store is gone."""
         self.expect_in_place()
         if blocks:
-            # Zarr reads a file of marks, changes some and writes it: of two processes, one would
-            # undo the other's marks.
+            # Zarr reads a file of marks and writes it: two processes would undo each other's.
             place = np.unravel_index(np.asarray(blocks), self.plan.grid)
             self.arrays[DONE].set_coordinate_selection(place, np.uint8(done))
 
-    def find_position(self, block: int) -> tuple[int, ...]:
-        """Return a block's position among the blocks along each dimension."""
-        return tuple(map(int, np.unravel_index(block, self.plan.grid)))
-
     def fits(self, block: int) -> bool:
         """Return whether the block's data set fits its model; otherwise nothing is written."""
-        model, dataset, *_ = self.find_position(block)  # a block has one of each
+        model, dataset, *_ = self.plan.find_position(block)  # a block has one of each
         return self.grid.table(model, dataset) is not None
 
     def list_arrays(self, block: int) -> list[str]:
         """List the arrays that have a file of this block once it is done."""
         if not self.fits(block):
             return []
-        position = zip(self.plan.dims, self.find_position(block), strict=True)
+        position = zip(self.plan.dims, self.plan.find_position(block), strict=True)
         first = all(at == 0 for dim, at in position if dim in NOT_SERIAL)
         return [name for name in self.arrays if name != DONE and (first or name != SERIAL)]
 
@@ -184,6 +173,58 @@ class Cube:
     def name_file(self, name: str, block: int) -> str:
         """Return the store's file with this part; only files of marks are shared by blocks."""
         return name_file(self.arrays[name], self.find_place(name, block))
+
+
+# Marks are collected for this long. On an object store a file takes two requests of tens of
+# milliseconds; on the other hand, a kill loses blocks whose marks are not written yet.
+MARK_SECONDS = 0.2
+
+
+@contextmanager
+def collect_marks(cube: Cube) -> Iterator[Callable[[int], None]]:
+    """Yield a function that marks a block; all are written when the context ends, by an error, too.
+
+    OSError, RunError: writing failed, raised at the next mark or at the end.
+    """
+    waiting: list[int] = []
+    failures: list[Exception] = []
+    lock = Lock()
+
+    def write_marks() -> None:
+        # Locked during the write, so that a block reported meanwhile is not cleared unwritten.
+        with lock, translate_failures(cube.url):
+            cube.mark(waiting)
+            # Cleared last: after a failure, they are tried again when the context ends.
+            waiting.clear()
+
+    def try_to_write() -> None:  # runs in a thread, whose exceptions would be lost
+        try:
+            write_marks()
+        except (OSError, RunError) as error:
+            failures.append(error)
+
+    def mark(block: int) -> None:
+        if failures:
+            raise failures[0]
+        with lock:
+            waiting.append(block)
+            # The first waiting block starts the timer for all.
+            first = len(waiting) == 1
+        if first:
+            timer = Timer(MARK_SECONDS, try_to_write)
+            # The process need not wait for it, since the last marks are written below.
+            timer.daemon = True
+            timer.start()
+
+    try:
+        yield mark
+    finally:
+        # Also after Ctrl-C or a failure: all reported blocks are in the store.
+        try:
+            write_marks()
+        finally:
+            # Lest a timer marks them yet: of a store that was moved, blocks may lack files.
+            waiting.clear()
 
 
 def list_labels(cube: Cube) -> Arrays:

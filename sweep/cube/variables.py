@@ -212,8 +212,7 @@ def type_statistics(values: NDArray[np.float64], names: Iterable[str] = STATISTI
 
     NaN marks a model and data set that do not fit each other.
     """
-    # Stored as float64, which is exact for whole numbers to 2**53; PE counts end at 2**40
-    # (`grids.entries.parameters`).
+    # Stored as float64, exact for whole numbers to 2**53; PE counts end at 2**40.
     rows = ((name, row) for name, row in zip(names, values, strict=True) if name in TABLE)
     return {
         name: np.where(np.isnan(row), TABLE[name].nothing, row).astype(TABLE[name].dtype)
@@ -244,7 +243,7 @@ def list_coordinates(grid: "Grid") -> Arrays:
 def list_columns(grid: "Grid", along: Arrays | None = None) -> Columns:
     """Return the dimension and values of each parameter along a zipped axis.
 
-    along: coordinates of a part of the cube; None: the whole cube.
+    along: coordinates of a part of the cube.
     """
     return {
         name: (dim, _type_values(PARAMETERS[name], values if along is None else values[along[dim]]))

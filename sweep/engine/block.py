@@ -20,7 +20,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from paradl.grids.grid import LABELS, Grid, Index
+from paradl.grids.grid import LABELS, Grid
 from paradl.kernels.arrays import AnyArray
 from paradl.kernels.blocks.fill import SMALL_CELLS
 from paradl.kernels.names.arrays import Floats
@@ -104,10 +104,7 @@ def run_block(url: str, identity: str, block: int) -> int:
 
 
 def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
-    """Compute and write blocks in this process, each in a thread of its own, a few at a time.
-
-    Some are compressed and written while others are computed: neither waits for the other.
-    """
+    """Compute and write blocks in threads of this process, a few at a time, beside each other."""
     keep_programs()
     count = blocks_at_once(cube.grid, cube.plan)
     waiting, running = iter(blocks), set[Future[int]]()
@@ -184,17 +181,15 @@ def compute(grid: Grid, plan: Plan, region: Region) -> BlockArrays:
 def _fill_places(
     grid: Grid, region: Region, axes: dict[str, Floats], serial: NDArray[np.float32], few: bool
 ) -> Filled:
-    """Return the block's outputs and tables.
-
-    few: in numpy; otherwise by compiled programs, in spare buffers.
-    """
+    """Return the block's outputs and tables; few: by numpy, not by programs in spare buffers."""
     places, shape = _split_sizes(region)
     sizes, names = (math.prod(places), *shape), grid.spec.outputs
     buffers = {} if few else SPARE.take(sizes[0], shape, names)
     arrays = {name: np.empty(sizes, VARIABLES[name].dtype) for name in names} if few else {}
     tables: list[AnyArray] = []
-    for place, index in enumerate(_list_indices(region)):
-        of_system = serial[index[2] - region[2].start]
+    labels = product(*(range(part.start, part.stop) for part in region[: len(LABELS)]))
+    for place, (model, dataset, system, strategy) in enumerate(labels):
+        index, of_system = (model, dataset, system, strategy), serial[system - region[2].start]
         if few:
             answers, table = answer(grid, index, axes, of_system)
             for name, values in answers.items():
@@ -206,18 +201,9 @@ def _fill_places(
     return arrays or buffers, buffers, tables
 
 
-def _list_indices(region: Region) -> Iterator[Index]:
-    """Yield the position of each model, data set, system and strategy of a block, in order."""
-    labels = product(*(range(part.start, part.stop) for part in region[: len(LABELS)]))
-    return ((model, dataset, system, strategy) for model, dataset, system, strategy in labels)
-
-
 def _run_one(cube: Cube, block: int) -> int:
-    return store(cube, block, compute(cube.grid, cube.plan, cube.plan.find_region(block)))
-
-
-def store(cube: Cube, block: int, answers: BlockArrays) -> int:
-    """Write one block, and keep its memory for the next one."""
+    """Compute and write one block, and keep its memory for the next one."""
+    answers = compute(cube.grid, cube.plan, cube.plan.find_region(block))
     with translate_failures(cube.url):
         cube.write(block, answers.arrays)
     answers.arrays.clear()  # they are views of the buffers

@@ -36,8 +36,7 @@ Block: TypeAlias = "Future[object]"
 
 # Blocks in flight for each worker thread: one at work, one waiting.
 AHEAD = 2
-# Until a scheduler must answer. Dask's own default, 30 s (comm.timeouts.connect), is long to wait
-# for the message that an address is wrong.
+# Until a scheduler must answer: Dask's 30 s are long to wait for a wrong address.
 CONNECT_SECONDS = 5
 # A worker that died takes 1 to 3 s to start again; one that has no memory for it never does.
 RESTART_SECONDS = 10
@@ -59,8 +58,7 @@ WORKER_ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     # XLA sizes the thread pool of its CPU client by it (DefaultThreadPoolSize, xla/pjrt/utils.cc).
     "NPROC": "1",
-    # On a machine with a GPU the first worker's JAX would take most of its memory, and the others
-    # fail.
+    # On a machine with a GPU the first worker's JAX would take most of its memory.
     "JAX_PLATFORMS": "cpu",
     "ZARR_THREADING__MAX_WORKERS": "1",
 }
@@ -85,10 +83,7 @@ def connect_cluster(workers: int, scheduler: str | None) -> Iterator[Execute]:
 
 
 def run_tasks(client: Client, task: Task, blocks: Iterable[int]) -> Iterator[int]:
-    """Each of `blocks` when its `task` has ended.
-
-    Workers may come and go meanwhile, and there may be none as yet.
-    """
+    """Each of `blocks` when its `task` has ended; workers may come and go meanwhile."""
     waiting = iter(blocks)
     running: dict[Block, int] = {}
     ended: SimpleQueue[Block] = SimpleQueue()
@@ -210,13 +205,9 @@ def local_cluster(workers: int) -> Iterator[LocalCluster]:
 
 
 def start_tracker() -> None:
-    """Start Python's tracker of semaphores, which workers share, silent.
-
-    It removes what a worker that was killed has left, and would warn of it: of no use to anyone.
-    """
+    """Start Python's tracker of semaphores, silent: it would warn of workers that were killed."""
     usual = os.environ.get("PYTHONWARNINGS")
-    # By the environment, as the tracker is a process of its own: filters of this one do not reach
-    # it.
+    # By the environment: the tracker is a process of its own.
     os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (usual, "ignore:resource_tracker")))
     try:
         resource_tracker.ensure_running()
@@ -233,8 +224,7 @@ def _start_cluster(workers: int) -> LocalCluster:
             threads_per_worker=1,
             # Processes of one thread: Python's part of a block is one thread's work at a time.
             processes=True,
-            # No address that another machine can reach; its other users are kept out by the
-            # certificate.
+            # No other machine can reach it; other users are kept out by the certificate.
             host="127.0.0.1",
             security=Security.temporary(),
             dashboard_address="127.0.0.1:0",  # any port: other sweeps may run on this machine

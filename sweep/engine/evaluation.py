@@ -54,10 +54,7 @@ def evaluate(
 
 
 def time_alone(grid: Grid, index: Index, axes: Mapping[str, Floats]) -> NDArray[Any]:
-    """Seconds of an epoch on one PE [numeric dims but pe] of an index, whatever its strategy.
-
-    The samples have to fit the model.
-    """
+    """Seconds of an epoch on one PE [numeric dims but pe] of an index, whatever its strategy."""
     one = {**axes, "pe": np.ones(1)}
     outputs = evaluate(grid, index, one, ("comp_time", "comm_time"), grid.find_alone(index))
     assert outputs is not None

@@ -112,10 +112,7 @@ PATIENCE, PERIOD = 3.0, 10.0
 
 @contextmanager
 def repeat_lines(describe: Callable[[float], str], first: float, period: float) -> Iterator[None]:
-    """Print a line to stderr `first` seconds after the beginning, then one every `period`.
-
-    describe: the line, by the seconds that have passed.
-    """
+    """Print a line, by the seconds passed, to stderr after `first` seconds, then every `period`."""
     done, start = Event(), time.monotonic()
 
     def run() -> None:
@@ -219,10 +216,7 @@ def bar(plan: "Plan", done: "Blocks", what: str = "sweep") -> Iterator[Advance]:
 
 
 def follow(plan: "Plan", done: "Blocks", what: str = "sweep") -> AbstractContextManager[Advance]:
-    """Show a bar where somebody sees it move, in a terminal or a notebook; else lines.
-
-    In a pipe, a bar would print a line per block.
-    """
+    """Show a bar where somebody sees it move, in a terminal or a notebook; else lines."""
     shown = bar if sys.stderr.isatty() or _is_notebook() else lines
     return shown(plan, done, what)
 

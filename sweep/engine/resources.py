@@ -216,10 +216,8 @@ def estimate_duration(
 ) -> tuple[float, float]:
     """Return the shortest and the longest time [s] that a sweep should take.
 
-    cells: of the blocks to compute; None: of all blocks.
-
-    Shortest: compiled programs are on disk, and so many cores share the work. Longest: all programs
-    are compiled, and one core does the work.
+    Shortest: programs are on disk, and all cores share the work. Longest: all are compiled, and one
+    core does the work. cells: of the blocks to compute; None: of all blocks.
     """
     problems, strategies = len(grid.fitting) * len(grid.systems), grid.strategies
     drawn = any(name in INTERVALS for name in grid.spec.outputs)
@@ -242,7 +240,11 @@ def estimate_duration(
         loading, compiling = LOAD * weight, (COMPILE_SMALL if is_small else COMPILE_LARGE) * weight
     layouts = _count_mean_layouts(grid, plan) * (plan.cells if cells is None else cells)
     least += LAYOUT[0] * layouts
-    most += LAYOUT[1] * layouts + LISTING * _count_lists(grid)
+    # Batches of as many bits share a list of candidates.
+    bits = np.unique(np.frexp(grid.axes["batch"])[1]).size
+    searched = sum(strategy.searched for strategy in grid.resolved)
+    lists = problems * searched * grid.axes["pe"].size * bits
+    most += LAYOUT[1] * layouts + LISTING * lists
     placing = PLACING * problems * any(strategy.placed for strategy in strategies)
     return START[0] + (loading + least) / cores, START[1] + loading + compiling + most + placing
 
@@ -274,15 +276,7 @@ def _count_of_cell(grid: Grid, cell: tuple[int, ...]) -> float:
     return own + alone / (len(grid.strategies) * grid.axes["pe"].size)
 
 
-def _count_lists(grid: Grid) -> int:
-    """Count the lists of candidates, which batches of as many bits share."""
-    bits = np.unique(np.frexp(grid.axes["batch"])[1]).size
-    searched = sum(strategy.searched for strategy in grid.resolved)
-    return len(grid.fitting) * len(grid.systems) * searched * grid.axes["pe"].size * bits
-
-
-# A handful of blocks, however many cores there are. `python -m benchmarks memory` sets what they
-# take against what is promised.
+# A handful of blocks, however many cores there are.
 AT_ONCE = 4
 
 
@@ -325,8 +319,7 @@ def check_memory(grid: Grid, plan: Plan, workers: int) -> None:
 
 def machine_memory(limits: Iterable[int] | None = None) -> int:
     """Bytes of memory of this machine, or of the container or batch job that this process is in."""
-    # All of it, not what is free just now: that changes while a sweep runs, and much of what is
-    # taken is a cache that the system gives back.
+    # Not what is free just now: much of what is taken is a cache that the system gives back.
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([physical, *(memory_limits() if limits is None else limits)])
 
@@ -352,8 +345,7 @@ def memory_limits(membership: Path = MEMBERSHIP, mount: Path = MOUNT) -> list[in
         # The group, and its ancestors: in a container often the root alone is there.
         for group in (place, *place.parents):
             text = _read_text(root.joinpath(*group.parts[1:], name)).strip()
-            # "max" sets no limit. Version 1 says so by a number near 2**63, more than any machine
-            # has: as one of several whose least counts it does no harm.
+            # "max" sets no limit; version 1 has a number near 2**63 instead, and the least counts.
             if text.isdecimal():
                 limits.append(int(text))
     return limits

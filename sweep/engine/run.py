@@ -4,7 +4,6 @@
 Either way a block is the same function, so that the cube is the same bit for bit.
 """
 
-import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,17 +19,16 @@ from paradl.sweep.cube.checked_store import check_reads
 from paradl.sweep.cube.creation import Extension, create_cube, extend_cube, plan_extension
 from paradl.sweep.cube.difference import describe_difference, describe_other_changes
 from paradl.sweep.cube.lock import hold_store
-from paradl.sweep.cube.marks import collect_marks
 from paradl.sweep.cube.object_store import locate_store
 from paradl.sweep.cube.plan import Plan, plan_cube
 from paradl.sweep.cube.provenance import check_code
 from paradl.sweep.cube.root import Mode, is_unfinished, open_group, remove_partial
-from paradl.sweep.cube.store import Cube, open_cube, read_cube
+from paradl.sweep.cube.store import Cube, collect_marks, open_cube, read_cube
 from paradl.sweep.cube.variables import index_rows
 from paradl.sweep.engine.block import Execute, run_blocks
 from paradl.sweep.engine.progress import Progress, follow, silent
 from paradl.sweep.engine.resources import check_memory
-from paradl.sweep.errors import RunError
+from paradl.sweep.errors import RunError, explain_failure
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,10 +37,7 @@ if TYPE_CHECKING:
 def find_start(
     url: str, grid: Grid, mode: Mode, overwrite: bool, extend: bool
 ) -> tuple[Cube | None, Extension | None, Plan]:
-    """The cube that a sweep resumes or extends, and its extension, if there are any; the plan.
-
-    InputError: no sweep of the grid can be written at `url`.
-    """
+    """The cube and extension that a sweep begins from, and its plan. InputError: there is none."""
     if overwrite and extend:
         raise InputError(
             "expected one of the two, got both",
@@ -213,8 +208,7 @@ def _fill(cube: Cube, execute: Execute, progress: Progress) -> None:
     """Compute what is missing."""
     done = cube.read_done()
     with progress(cube.plan, np.flatnonzero(done)) as advance, collect_marks(cube) as mark:
-        # The number of a block is given only when its data are in the store: the mark always comes
-        # second.
+        # A block is yielded only when its data are in the store: the mark always comes second.
         for block in execute(cube, map(int, np.flatnonzero(~done))):
             mark(block)
             advance(block)
@@ -238,9 +232,7 @@ def _translate_failures(url: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        # A quota that is used up is a full disk, too.
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        what = "the disk is full" if full else f"writing failed ({error.strerror or error})"
         raise RunError(
-            f"{url}: {what}; finished blocks are kept: fix this and rerun the same command"
+            f"{url}: {explain_failure(error)}; finished blocks are kept: fix this and rerun the "
+            "same command"
         ) from error

@@ -6,7 +6,7 @@ Coordinates follow from the root's metadata: they are written anew at once.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -24,6 +24,7 @@ from paradl.sweep.cube.plan import DONE, NOT_SERIAL, SERIAL, Region
 from paradl.sweep.cube.store import Array, Cube, get_array, list_labels, name_file, open_cube
 from paradl.sweep.cube.variables import list_coordinates
 from paradl.sweep.engine.progress import Advance, Progress, silent
+from paradl.sweep.errors import explain_failure
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Damage:
-    """A file that is not what was written.
-
-    cells: what it holds, by dimension. block: whose it is, None where it is no block's.
-    """
+    """A file that is not what was written, its cells by dimension, and its block, if any."""
 
     variable: str
     file: str
@@ -51,10 +49,7 @@ class Damage:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The damage of a store and its blocks that are done and whole.
-
-    left: why nothing was done about the damage, empty where something was.
-    """
+    """The damage of a store, its blocks that are whole, and why damage was left, if it was."""
 
     damaged: tuple[Damage, ...]
     whole: int
@@ -67,7 +62,12 @@ def verify(url: str, progress: Progress = silent) -> Verdict:
     A store that a run is at work on, or that may not be written, is left as it is.
     """
     open_cube(url)  # says what stands there instead, before it is locked
-    with _try_lock(url) as refused:
+    with ExitStack() as stack:
+        refused = ""
+        try:
+            stack.enter_context(hold_store(url))
+        except InputError as error:
+            refused = str(error)
         # Opened again under the lock: a run may have extended it meanwhile.
         cube = open_cube(url)
         with progress(cube.plan, np.arange(0)) as advance:
@@ -152,38 +152,22 @@ def _find_fault(cube: Cube, stored: Array, place: Region) -> str:
     return sync(read_chunk(cube.url, store, file, default_buffer_prototype()))[1]
 
 
-@contextmanager
-def _try_lock(url: str) -> Iterator[str]:
-    """Hold the store, if nobody does; yields why not."""
-    with ExitStack() as stack:
-        refused = ""
-        try:
-            stack.enter_context(hold_store(url))
-        except InputError as error:
-            refused = str(error)
-        yield refused
-
-
 def _mend(url: str, damaged: Sequence[Damage]) -> str:
     """Clear the marks of blocks, write the rest anew; returns why it could not."""
     cube = open_cube(url, "r+")
     try:
         with translate_failures(url):
-            # Marks first: a kill after this leaves blocks to compute anew, and none that is damaged
-            # and done.
+            # Marks first: a kill after this leaves no block that is damaged and done.
             blocks = {damage.block for damage in damaged if damage.block is not None}
             cube.mark(sorted(blocks), False)
             _restore(cube, [damage for damage in damaged if damage.block is None])
     except OSError as error:
-        return f"{url}: writing failed ({error.strerror or error})"
+        return f"{url}: {explain_failure(error)}"
     return ""
 
 
 def _restore(cube: Cube, damaged: Sequence[Damage]) -> None:
-    """Write coordinates as the root's metadata say that they are.
-
-    Marks that cannot be read are gone then: their blocks are computed anew.
-    """
+    """Write coordinates anew; marks that cannot be read go, so their blocks are computed anew."""
     for damage in damaged:
         # Deleted before anything is written: Zarr may read what it replaces, and fail at it.
         sync(cube.group.store.delete(damage.file))

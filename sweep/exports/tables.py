@@ -110,7 +110,7 @@ Positions = tuple[NDArray[np.intp], ...]
 def make_batches(
     parts: Iterable[Part], schema: pa.Schema, columns: Columns
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of parts; cells that cannot exist are among them if the schema marks them.
+    """Yield the rows of parts, of cells that cannot exist if the schema marks them.
 
     columns: parameters along zipped axes.
     """
@@ -202,8 +202,7 @@ class RowGroups:
 
 def write_parquet(path: Path, batches: Batches, schema: pa.Schema, group_rows: int = ROWS) -> int:
     """Write a single file and return its number of rows."""
-    # Labels, axes and the time on one PE repeat, so a dictionary pays. Other times hardly repeat:
-    # their bytes are split into streams, which compress better.
+    # Labels and axes repeat, so a dictionary pays; times hardly do, and compress better in streams.
     floats = {column.name for column in schema if pa.types.is_float32(column.type)}
     measured = [name for name in schema.names if name in floats - {SERIAL}]
     repeated = [name for name in schema.names if name not in measured]
@@ -220,10 +219,7 @@ def write_partitions(
     schema: pa.Schema,
     labels: Mapping[str, Sequence[str]],
 ) -> int:
-    """Write a file per combination of labels, in folders `column=label` as Hive does.
-
-    read: returns the rows of a selection. labels: by axis.
-    """
+    """Write a file per combination of labels by axis, in folders `column=label` as Hive does."""
     hidden = {name_column(axis) for axis in labels}
     visible = pa.schema([column for column in schema if column.name not in hidden], schema.metadata)
     path.mkdir()
@@ -272,8 +268,7 @@ def _write_text(array: pa.Array) -> pa.Array:
         return pa.DictionaryArray.from_arrays(array.indices, labels)
     if not pa.types.is_floating(array.type):
         return array
-    # 0 becomes 0.0: readers guess a column's type from its first rows, and Polars would then refuse
-    # the first number with a fraction.
+    # 0 becomes 0.0: Polars guesses a column's type from its first rows, and would refuse fractions.
     texts = array.cast(pa.string())
     whole = pa.compute.match_substring_regex(texts, r"^-?\d+$")
     return pa.compute.if_else(whole, pa.compute.binary_join_element_wise(texts, "0", "."), texts)

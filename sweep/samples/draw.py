@@ -101,8 +101,7 @@ def _flatten(tree: Tree, shape: tuple[int, ...], choices: int) -> Tree:
     return flat
 
 
-# Machines shared by the rows of a problem (`SampleSpace.shares_machines`): cutting ResNet-50 into
-# pipeline stages takes 30 ms per machine.
+# Machines shared by a problem's rows: cutting ResNet-50 into pipeline stages takes 30 ms on each.
 MACHINES = 32
 
 
@@ -179,10 +178,7 @@ def read_quantiles(law: Range | Floats, fractions: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """Slices of one problem.
-
-    positions: along the tables' machines and axes [axis, slice]. values: drawn parameters [slice].
-    """
+    """Slices: positions along tables' machines and axes [axis, slice], drawn parameters [slice]."""
 
     tables: Tables
     positions: Integers

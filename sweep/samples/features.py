@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from paradl.sweep.samples.draw import Draw
     from paradl.sweep.samples.space import Problem
 
-# Levels of the network beyond the first two, which are parameters: `intra_` and `inter_`. The
-# kernels pad every network to at least four levels.
+# Levels of the network beyond `intra_` and `inter_`; the kernels pad networks to four levels.
 OUTER = (2, 3)
 
 

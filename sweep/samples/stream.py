@@ -85,17 +85,6 @@ class ProblemTable(NamedTuple):
     size: int
 
 
-class EvaluatedRows(NamedTuple):
-    """Evaluated rows without features.
-
-    places [...]: index into the feature table. numbers [..., column]: drawn values, targets,
-    gradients.
-    """
-
-    places: NDArray[np.int64]
-    numbers: Singles
-
-
 class Stream(Iterator[Batch]):
     """Endless iterator of batches; `features`, `targets` and `inputs` name their columns.
 
@@ -120,12 +109,15 @@ class Stream(Iterator[Batch]):
         self._table: Singles = np.empty((0, len(self.features)), np.float32)
         self._placed = 0  # rows in use; the array may be longer
         self._pool = ThreadPoolExecutor(cores(), "paradl-stream")
-        stripe = _size_stripe(space, gradients)
+        stripe = HEAVY_STRIPE if gradients or space.layered or space.outputs else STRIPE
+        if any(strategy.choices for strategy in space.grid.strategies):
+            stripe = CHOSEN_STRIPE
         shape = (STRIPES, stripe // TOGETHER, TOGETHER)
         columns = len(self._drawn) + len(self.targets) + len(self.inputs) * len(SLOPED)
-        self._rows = EvaluatedRows(
-            np.empty(shape, np.int64), np.empty((*shape, columns), np.float32)
-        )
+        # Rows without features [stripe, point, row]: their places in the feature table, and their
+        # drawn values, targets and gradients [..., column].
+        self._places: NDArray[np.int64] = np.empty(shape, np.int64)
+        self._numbers: Singles = np.empty((*shape, columns), np.float32)
         # A row of each stripe in turn; rows that share a point are far apart.
         self._order = np.arange(math.prod(shape)).reshape(shape).T.ravel()
         self._used = len(self._order)  # rows already handed out
@@ -151,26 +143,26 @@ class Stream(Iterator[Batch]):
         self._made += 1
         seed = [*self._seed, self._made]
         chosen = np.random.default_rng(seed).integers(len(self._names), size=STRIPES).tolist()
-        stripes = list(map(EvaluatedRows, *self._rows))
         # Drawn once each before the threads start, which would otherwise compile programs twice.
         for number in sorted(set(chosen) - set(self._kinds)):
             self._kinds[number] = self._prepare(*self._names[number])
-            self._draw(self._kinds[number], seed, stripes[0])
+            self._draw(self._kinds[number], seed, self._places[0], self._numbers[0])
         kinds = [self._kinds[number] for number in chosen]
         seeds = [[*seed, stripe] for stripe in range(1, STRIPES + 1)]
-        for _ in self._pool.map(self._draw, kinds, seeds, stripes):
+        for _ in self._pool.map(self._draw, kinds, seeds, self._places, self._numbers):
             pass
         self._used = 0
 
-    def _draw(self, kind: ProblemTable, seed: list[int], stripe: EvaluatedRows) -> None:
+    def _draw(
+        self, kind: ProblemTable, seed: list[int], places: NDArray[np.int64], numbers: Singles
+    ) -> None:
         """Draw and evaluate the rows of a stripe [point, row]."""
         rng = np.random.default_rng(seed)
-        shape = stripe.places.shape
-        rows = rng.integers(kind.size, size=(shape[0], 1))
+        rows = rng.integers(kind.size, size=(len(places), 1))
         values = {
             name: kind.machines[name][rows // (kind.size // kind.machines[name].size)]
             if name in kind.machines
-            else read_quantiles(law, rng.random(shape))
+            else read_quantiles(law, rng.random(places.shape))
             for name, law in self._space.drawn.items()
         }
         labels = label_points(
@@ -188,17 +180,17 @@ class Stream(Iterator[Batch]):
             find_allowed(np.asarray(answers["limit"])),
             *(slopes[name][parameter] for name in SLOPED for parameter in self.inputs),
         ]
-        stripe.places[:] = kind.first + rows
+        places[:] = kind.first + rows
         for number, column in enumerate(columns):
-            stripe.numbers[..., number] = column
+            numbers[..., number] = column
 
     def _describe(
         self, rows: NDArray[np.int64], features: Singles, targets: Singles, gradients: Singles
     ) -> None:
         """Fill arrays of a batch with these of the evaluated rows."""
         first, last = len(self._drawn), len(self._drawn) + len(self.targets)
-        places, numbers = self._rows.places.ravel(), self._rows.numbers
-        numbers = numbers.reshape(len(places), -1)
+        places = self._places.ravel()
+        numbers = self._numbers.reshape(len(places), -1)
 
         def describe(start: int) -> None:
             part = slice(start, start + DESCRIBED)
@@ -261,13 +253,6 @@ def batches(
     keep_programs()
     start = jax.random.key(key) if isinstance(key, int) else key
     return Stream(read_space(spec), batch_size, start, gradients=gradients)
-
-
-def _size_stripe(space: SampleSpace, gradients: bool) -> int:
-    """Return the rows per stripe: fewer if rows are expensive."""
-    if any(strategy.choices for strategy in space.grid.strategies):
-        return CHOSEN_STRIPE
-    return HEAVY_STRIPE if gradients or space.layered or space.outputs else STRIPE
 
 
 def _list_varying(drawn: tuple[str, ...]) -> list[tuple[int, int]]:

@@ -73,8 +73,7 @@ def write_rows(
     summary = WrittenRows({split: {TRAIN: 0, TEST: 0} for split in splits})
     texts = [column.name for column in schema if pa.types.is_string(column.type)]
     path.mkdir()
-    # Not pyarrow's `write_dataset`: its threads would iterate over the chunks, and with worker
-    # processes they waited forever.
+    # Not pyarrow's `write_dataset`, whose threads waited forever for worker processes.
     files: dict[str, RowGroups] = {}
     with ExitStack() as stack:
         for rows in chunks:

@@ -119,10 +119,7 @@ KEPT, AT_ONCE = 50_000, 2_000
 
 
 class Neighbours:
-    """Training rows by strategy.
-
-    Whole slices are kept, so that all strategies of a slice are answered from the same point.
-    """
+    """Training rows by strategy, in whole slices: a slice is answered from the same point."""
 
     def __init__(self, encoding: Encoding, rows: SampleRows) -> None:
         slices = rows.frame["slice"].to_numpy()
