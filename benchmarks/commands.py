@@ -100,6 +100,11 @@ class Seconds(NamedTuple):
     cpu: float
     wall: float
 
+    @property
+    def note(self) -> str:
+        """Wall seconds in words."""
+        return f"wall {self.wall:.2f} s"
+
 
 def measure(effort: Effort) -> Report:
     """Measure each command of `COMMANDS`."""
@@ -108,7 +113,7 @@ def measure(effort: Effort) -> Report:
         runs = 1 if what in ONCE else min(RUNS, effort.rounds)
         for kind, taken in _measure_command(words, runs).items():
             goals = (at_most(taken.wall, goal, "s wall"),)
-            rows.append(_make_row(f"{what}, {kind}", taken, goals))
+            rows.append(Row(f"{what}, {kind}", taken.cpu, "s", goals=goals, note=taken.note))
     title = "CPU seconds from the command to its end, the least of several runs"
     return Report("first", title, tuple(rows))
 
@@ -125,7 +130,12 @@ def measure_sweeps(effort: Effort) -> Report:
                 goals = (at_most(times, TIMES[what], ""),)
             elif what == TOGETHER and kind == "cold":
                 goals = (at_most(taken.wall, SECONDS, "s wall"),)
-            rows.append(_make_row(f"{what}, {kind}", taken, goals, times, f"plain, {kind}"))
+            rows.append(
+                Row(
+                    *(f"{what}, {kind}", taken.cpu, "s", times, f"plain, {kind}", goals),
+                    note=taken.note,
+                )
+            )
     grid = read_grid(_make_spec("plain"))
     cells = len(grid.fitting) * prod(grid.shape[2:])
     title = "CPU seconds of a sweep of eight axes, from the command to its end"
@@ -135,16 +145,6 @@ def measure_sweeps(effort: Effort) -> Report:
 def _make_spec(what: str) -> dict[str, object]:
     strategies, outputs = SWEEPS[what]
     return {"axes": AXES | {"strategy": [*ALONE, *strategies]}, "outputs": outputs}
-
-
-def _make_row(
-    what: str,
-    taken: Seconds,
-    goals: tuple[Goal, ...],
-    times: float | None = None,
-    against: str = "",
-) -> Row:
-    return Row(what, taken.cpu, "s", times, against, goals, f"wall {taken.wall:.2f} s")
 
 
 def _measure_command(words: tuple[str, ...], runs: int) -> dict[str, Seconds]:

@@ -12,7 +12,7 @@ fitted alone, to rows of grouped networks; those of an RTX 3090 check a device t
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -268,60 +268,39 @@ def worst_factor(logs: Floats) -> float:
     return float(np.exp(np.max(np.abs(logs))))
 
 
-@dataclass(frozen=True)
-class Study:
-    """A fit of rows, and ln(predicted / measured) of each row by it and by others."""
+def leave_out(
+    runs: Sequence[Run],
+    key: Callable[[Run], Hashable],
+    parameters: tuple[Parameter, ...] = PARAMETERS,
+    stated: bool = True,
+) -> Floats:
+    """Return errors of rows, each by a fit without all rows of its key.
 
-    rows: tuple[Run, ...]
-    parameters: tuple[Parameter, ...] = PARAMETERS
+    stated: predictions use the layouts that rows state, as fits always do.
+    """
+    fits = {
+        left: fit(tuple(run for run in runs if key(run) != left), parameters)
+        for left in dict.fromkeys(map(key, runs))
+    }
+    known = [run if stated or not run.layout else replace(run, note="") for run in runs]
+    pairs = zip(runs, known, strict=True)
+    return np.array([errors([other], fits[key(run)])[0] for run, other in pairs])
 
-    @cached_property
-    def runs(self) -> tuple[Run, ...]:
-        """The rows that are fitted."""
-        return tuple(run for run in self.rows if run.use == "fit")
 
-    @cached_property
-    def checks(self) -> tuple[Run, ...]:
-        """The rows that are not."""
-        return tuple(run for run in self.rows if run.use == "check")
+def find_network(run: Run) -> str:
+    """The network that a row measured."""
+    return run.model
 
-    @cached_property
-    def values(self) -> Values:
-        """Fitted values."""
-        return fit(self.runs, self.parameters)
 
-    @cached_property
-    def fitted(self) -> Floats:
-        """Errors of the fitted rows."""
-        return errors(self.runs, self.values)
+class Study(NamedTuple):
+    """A fit of some rows, not of the checks, and the errors of all by it, and without a network."""
 
-    @cached_property
-    def checked(self) -> Floats:
-        """Errors of the other rows."""
-        return errors(self.checks, self.values)
-
-    def leave_out(self, key: Callable[[Run], Hashable], stated: bool = True) -> Floats:
-        """Return errors of the fitted rows, each by a fit without all rows of its key.
-
-        stated: predictions use the layouts that rows state, as fits always do.
-        """
-        fits = {
-            left: fit(tuple(run for run in self.runs if key(run) != left), self.parameters)
-            for left in dict.fromkeys(map(key, self.runs))
-        }
-        known = [run if stated or not run.layout else replace(run, note="") for run in self.runs]
-        pairs = zip(self.runs, known, strict=True)
-        return np.array([errors([other], fits[key(run)])[0] for run, other in pairs])
-
-    @cached_property
-    def without_network(self) -> Floats:
-        """Errors of networks by fits without them."""
-        return self.leave_out(lambda run: run.model)
-
-    @cached_property
-    def without_layout(self) -> Floats:
-        """The same, without using stated layouts."""
-        return self.leave_out(lambda run: run.model, stated=False)
+    runs: tuple[Run, ...]
+    checks: tuple[Run, ...]
+    values: Values
+    fitted: Floats
+    checked: Floats
+    without_network: Floats
 
     def find_shares(self, runs: Sequence[Run], name: str) -> Floats:
         """Return -d ln(seconds) / d ln(parameter) of each row."""
@@ -345,21 +324,25 @@ class Study:
         return max(float(np.sqrt(np.mean(logs**2)) / shares[shares > 0].mean()), parameter.floor)
 
 
-def study_grouped() -> Study:
-    """Return the study of grouped networks."""
-    return Study(read_runs(GROUPED_RUNS), FETCHING)
+def study(rows: Iterable[Run], parameters: tuple[Parameter, ...] = PARAMETERS) -> Study:
+    """Fit the rows marked "fit"."""
+    by_use = {use: tuple(run for run in rows if run.use == use) for use in ("fit", "check")}
+    runs, checks = by_use.values()
+    values = fit(runs, parameters)
+    without = leave_out(runs, find_network, parameters)
+    return Study(runs, checks, values, errors(runs, values), errors(checks, values), without)
 
 
 def spread_fetching(made: Study) -> float:
     """Return the RMS error of depthwise networks, over the share of time spent fetching."""
-    runs = [run for run in made.rows if not run.model.startswith("resnext")]
+    runs = [run for run in (*made.runs, *made.checks) if not run.model.startswith("resnext")]
     shares = made.find_shares(runs, "window_fetch")
     return float(np.sqrt(np.mean(errors(runs, made.values) ** 2)) / np.mean(shares))
 
 
 def measure(effort: Effort) -> Report:
     """Fit, leave out, and check; independent of the effort."""
-    made = Study(read_runs())
+    made = study(read_runs())
     rows = [
         Row(p.name, made.values[p.name], p.unit, note=f"spread {made.find_spread(p):.2f}")
         for p in PARAMETERS
@@ -371,14 +354,14 @@ def measure(effort: Effort) -> Report:
     ):
         rows.append(Row(f"V100: {what}", value, "", goals=(at_most(value, most, ""),)))
     for what, logs in (
-        ("networks left out", made.without_layout),
+        ("networks left out", leave_out(made.runs, find_network, stated=False)),
         ("networks left out, layouts known", made.without_network),
     ):
         inside = share_inside(logs)
         goals = at_least(inside, LEAST_INSIDE, ""), at_most(inside, MOST_INSIDE, "")
         rows.append(Row(f"{what}: accuracy", 1 - mean_error(logs), ""))
         rows.append(Row(f"{what}: in 80 % intervals", inside, "", goals=goals))
-    grouped = study_grouped()
+    grouped = study(read_runs(GROUPED_RUNS), FETCHING)
     spread, value = spread_fetching(grouped), grouped.values["window_fetch"]
     rows += [
         *_list_runs(made),
@@ -398,7 +381,7 @@ def measure(effort: Effort) -> Report:
 
 def on_v100(made: Study) -> Floats:
     """Return errors of the V100 rows, each by a fit without that row."""
-    return made.leave_out(lambda run: run)[[run.device == "V100-SXM2" for run in made.runs]]
+    return leave_out(made.runs, lambda run: run)[[run.device == "V100-SXM2" for run in made.runs]]
 
 
 def _list_runs(made: Study) -> list[Row]:

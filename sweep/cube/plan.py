@@ -211,11 +211,7 @@ def find_part(name: str, plan: Plan, region: Region, statistics: int = len(STATI
     at = [extent.start // size for extent, size in zip(region, plan.shard, strict=True)]
     if name == DONE:
         return tuple(slice(n, n + 1) for n in at)
+    pe = at[plan.dims.index("pe")]
     of_dims = dict(zip(plan.dims, region, strict=True))
-    if name == SERIAL:
-        return tuple(extent for dim, extent in of_dims.items() if dim not in NOT_SERIAL)
-    if name != SUMMARY:
-        return region
-    pe = plan.dims.index("pe")
-    summary = (slice(0, statistics), slice(at[pe], at[pe] + 1))
-    return (*region[:pe], *summary, *region[pe + 1 :])
+    of_dims |= {"statistic": slice(0, statistics), PART: slice(pe, pe + 1)}
+    return tuple(of_dims[dim] for dim in lay_out(name, plan, statistics))

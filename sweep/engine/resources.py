@@ -143,7 +143,9 @@ def _estimate_layers(grid: Grid, plan: Plan) -> int:
 
     As many sizes as are reduced at once; the stages of one reduction, and partitions that are kept.
     """
-    sizes, own = _count_sizes(grid, plan), 0.0
+    # The most sizes of groups in a block.
+    sizes = math.prod(_count_distinct(grid, plan, dim, {*SIZED}) for dim in grid.axes)
+    own = 0.0
     if grid.spec.oracle != "paper":
         at_once = min(sizes, SIZES)
         own = plan.layers * at_once * _count_other_layered(grid, plan, at_once) * FLOAT * OWN_COPIES
@@ -158,11 +160,6 @@ def _estimate_layers(grid: Grid, plan: Plan) -> int:
     partitions *= math.prod(n for dim, n in along if dim in plan.layered and dim not in SIZED)
     stages = ends * segments * _count_other_layered(grid, plan, sizes) * FLOAT * STAGE_COPIES
     return math.ceil(own) + math.ceil(stages) + min(PARTITIONS, partitions) * ends * END_BYTES
-
-
-def _count_sizes(grid: Grid, plan: Plan) -> int:
-    """The most sizes of groups in a block."""
-    return math.prod(_count_distinct(grid, plan, dim, {*SIZED}) for dim in grid.axes)
 
 
 def _count_other_layered(grid: Grid, plan: Plan, sizes: int) -> float:
@@ -190,8 +187,7 @@ def _count_distinct(grid: Grid, plan: Plan, dim: str, names: set[str]) -> int:
 
 def _count_along(plan: Plan, dims: tuple[str, ...]) -> int:
     """Cells of a block along some dimensions."""
-    sizes = zip(plan.dims, plan.shard, plan.shape, strict=True)
-    return math.prod(min(shard, size) for dim, shard, size in sizes if dim in dims)
+    return math.prod(n for dim, n in zip(plan.dims, plan.shard, strict=True) if dim in dims)
 
 
 # Python, JAX and the catalogue, at least and at most [s].
@@ -253,22 +249,18 @@ def _count_mean_layouts(grid: Grid, plan: Plan) -> float:
     """Return the layouts that a cell is answered from, the mean of all cells or of some of many."""
     if not any(grid.transformers):
         return 0.0
-    if plan.cells <= COUNTED:
-        cells = [*np.ndindex(plan.shape)]
-    else:
-        draws = np.random.default_rng(0).integers(plan.shape, size=(COUNTED, len(plan.shape)))
-        cells = draws.tolist()
-    return sum(_count_of_cell(grid, tuple(cell)) for cell in cells) / len(cells)
+    cells = np.array([*np.ndindex(plan.shape)] if plan.cells <= COUNTED else [])
+    if not cells.size:
+        cells = np.random.default_rng(0).integers(plan.shape, size=(COUNTED, len(plan.shape)))
+    return sum(_count_of_cell(grid, tuple(cell)) for cell in cells.tolist()) / len(cells)
 
 
 def _count_of_cell(grid: Grid, cell: tuple[int, ...]) -> float:
     """Count the layouts of a cell, with its share of those of one PE, which speedups divide by."""
     model, dataset, system, strategy, *places = cell
     index = model, dataset, system, strategy
-    axes = {
-        name: values[[place]]
-        for (name, values), place in zip(grid.axes.items(), places, strict=True)
-    }
+    pairs = zip(grid.axes.items(), places, strict=True)
+    axes = {name: values[[place]] for (name, values), place in pairs}
     one = {**axes, "pe": np.ones(1)}
     own = grid.build(count_layouts, index, axes, None) or 0
     alone = grid.build(count_layouts, index, one, grid.find_alone(index)) or 0

@@ -116,7 +116,7 @@ def describe_slices(grid: Grid, strategy: int, draw: "Draw") -> dict[str, Floats
     """Return the features [slice] that differ within a problem, under one strategy."""
     case = draw.tables.points[strategy].case
     return {
-        "pe": draw.columns["pe"],
+        "pe": draw.pes,
         **_describe_inputs(case, draw),
         **_describe_strategy(grid.strategies[strategy], case, draw),
     }

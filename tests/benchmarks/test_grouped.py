@@ -10,7 +10,7 @@ from paradl.grids.entries.parameters import PARAMETERS
 
 @pytest.fixture(scope="module")
 def made() -> priors.Study:
-    return priors.study_grouped()
+    return priors.study(priors.read_runs(priors.GROUPED_RUNS), priors.FETCHING)
 
 
 @pytest.mark.parametrize(
