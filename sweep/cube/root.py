@@ -11,6 +11,7 @@ import os
 import stat
 import warnings
 from abc import ABC, abstractmethod
+from asyncio import gather
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from math import prod
@@ -18,7 +19,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import zarr
-from pydantic import ValidationError
 from zarr.abc.store import ByteRequest, RangeByteRequest, Store, SuffixByteRequest
 from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, ShardingCodec, VLenUTF8Codec, ZstdCodec
 from zarr.core.buffer import Buffer, BufferPrototype
@@ -27,10 +27,8 @@ from zarr.errors import ZarrUserWarning
 from zarr.registry import get_pipeline_class
 from zarr.storage import FsspecStore, LocalStore
 
-from paradl.grids.entries.entry import Count, Record
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError, format_text
-from paradl.grids.reading.yamlfile import explain_error
 from paradl.sweep.cube import provenance
 from paradl.sweep.cube.object_store import is_remote, translate_open_errors
 
@@ -86,12 +84,7 @@ class CheckedReads(ABC):
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
         """Return parts of keys."""
-        ranges = list(key_ranges)
-        for key, byte_range in ranges:
-            await self.check(key, byte_range)
-        store: Any = super()
-        parts: list[Buffer | None] = await store.get_partial_values(prototype, ranges)
-        return parts
+        return await gather(*(self.get(key, prototype, extent) for key, extent in key_ranges))
 
 
 class FolderStore(CheckedReads, LocalStore):
@@ -136,14 +129,6 @@ def make_store(url: str, read_only: bool) -> Store:
         options = S3_OPTIONS if url.startswith(S3) else None
         return RemoteStore.from_url(url, storage_options=options, read_only=read_only)
     return FolderStore(url, read_only=read_only)
-
-
-class StoredPlan(Record):
-    """The blocks that a cube was cut into when it was created."""
-
-    shard: tuple[Count, ...]
-    chunk: tuple[Count, ...]  # unused: arrays know theirs
-    layers: Count
 
 
 def open_group(url: str, mode: Mode) -> zarr.Group | None:
@@ -241,19 +226,20 @@ def read_grid(url: str, group: zarr.Group) -> Grid:
         raise InputError(f"the cube's spec cannot be read: {error}", where=url) from None
 
 
-def read_plan(url: str, group: zarr.Group, rank: int) -> StoredPlan:
-    """Read the plan that the store was created with. InputError: not of `rank` dimensions."""
+def read_plan(url: str, group: zarr.Group, rank: int) -> tuple[tuple[int, ...], int]:
+    """Read the shard and the layers of the plan that a cube of `rank` dimensions was created with.
+
+    InputError: the plan is damaged.
+    """
     # Without consolidated metadata, arrays would be opened by files with unchecked codecs.
     if group.metadata.consolidated_metadata is None:
         raise InputError(f"damaged: {METADATA} lists no arrays", where=url, advice=ANEW)
-    try:
-        plan = StoredPlan.model_validate(read_json(url, group, "paradl_plan"))
-    except ValidationError as error:
-        what = "; ".join(str(explain_error(error, "")).splitlines())
-        raise InputError(f"the cube's plan cannot be read: {what}", where=url) from None
-    if len(plan.shard) != rank:
+    plan = read_json(url, group, "paradl_plan")
+    shard, layers = plan.get("shard"), plan.get("layers")
+    sizes = [*shard, layers] if isinstance(shard, list) else []
+    if len(sizes) != rank + 1 or not all(type(size) is int and size > 0 for size in sizes):
         raise InputError("the cube's plan does not fit its axes", where=url, advice=ANEW)
-    return plan
+    return tuple(sizes[:-1]), sizes[-1]
 
 
 def read_json(url: str, group: zarr.Group, name: str) -> dict[str, object]:

@@ -254,10 +254,10 @@ def open_cube(url: str, mode: Mode = "r") -> Cube:
 def read_cube(url: str, group: zarr.Group) -> Cube:
     """Read the cube of an open group. InputError: it is damaged, or of another format."""
     grid = read_grid(url, group)
-    cut = read_plan(url, group, len(grid.dims))
+    shard, layers = read_plan(url, group, len(grid.dims))
     # Sizes as they were when the store was created, whatever they would be today.
     cell_bytes = count_cell_bytes(grid)
-    plan = Plan(grid.dims, grid.shape, cut.shard, cell_bytes, cut.layers, list_layered(grid))
+    plan = Plan(grid.dims, grid.shape, shard, cell_bytes, layers, list_layered(grid))
     members = _list_members(group)
     # From an attribute, which the root's metadata have, instead of another file.
     meanings = members[STATISTIC].attrs.get("meanings") if STATISTIC in members else None

@@ -198,8 +198,26 @@ def local_cluster(workers: int) -> Iterator[LocalCluster]:
     """
     start_tracker()
     with dask.config.set(NO_PAGES):
-        with _keep_interrupts():
-            cluster = _start_cluster(workers)
+        try:
+            with _keep_interrupts():
+                cluster = LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    # Processes of one thread: Python's part of a block is one thread's work.
+                    processes=True,
+                    # No other machine can reach it; other users are kept out by the certificate.
+                    host="127.0.0.1",
+                    security=Security.temporary(),
+                    dashboard_address="127.0.0.1:0",  # any port: other sweeps may run here
+                    scheduler_kwargs={"dashboard": False},
+                    env=make_local_environment(),
+                    silence_logs=logging.CRITICAL,  # what fails is said once, by this process
+                )
+        except (RuntimeError, OSError) as error:
+            raise RunError(
+                f"local workers did not start ({error}), most often for lack of memory: "
+                "use fewer workers"
+            ) from error
         with cluster:
             yield cluster
 
@@ -215,28 +233,6 @@ def start_tracker() -> None:
         del os.environ["PYTHONWARNINGS"]
         if usual is not None:
             os.environ["PYTHONWARNINGS"] = usual
-
-
-def _start_cluster(workers: int) -> LocalCluster:
-    try:
-        return LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            # Processes of one thread: Python's part of a block is one thread's work at a time.
-            processes=True,
-            # No other machine can reach it; other users are kept out by the certificate.
-            host="127.0.0.1",
-            security=Security.temporary(),
-            dashboard_address="127.0.0.1:0",  # any port: other sweeps may run on this machine
-            scheduler_kwargs={"dashboard": False},
-            env=make_local_environment(),
-            silence_logs=logging.CRITICAL,  # what fails is said once, by this process
-        )
-    except (RuntimeError, OSError) as error:
-        raise RunError(
-            f"local workers did not start ({error}), most often for lack of memory: "
-            "use fewer workers"
-        ) from error
 
 
 @contextmanager

@@ -249,8 +249,9 @@ def _count_mean_layouts(grid: Grid, plan: Plan) -> float:
     """Return the layouts that a cell is answered from, the mean of all cells or of some of many."""
     if not any(grid.transformers):
         return 0.0
-    cells = np.array([*np.ndindex(plan.shape)] if plan.cells <= COUNTED else [])
-    if not cells.size:
+    if plan.cells <= COUNTED:
+        cells = np.argwhere(np.ones(plan.shape, bool))
+    else:
         cells = np.random.default_rng(0).integers(plan.shape, size=(COUNTED, len(plan.shape)))
     return sum(_count_of_cell(grid, tuple(cell)) for cell in cells.tolist()) / len(cells)
 

@@ -5,7 +5,7 @@ Either way a block is the same function, so that the cube is the same bit for bi
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -214,17 +214,14 @@ def _fill(cube: Cube, execute: Execute, progress: Progress) -> None:
             advance(block)
 
 
-@contextmanager
-def _open_executor(where: Where) -> Iterator[Execute]:
+def _open_executor(where: Where) -> AbstractContextManager[Execute]:
     """The function that runs blocks, and yields the number of each when it is done."""
-    if where.workers or where.scheduler:
-        # Late: to import Dask takes time, and a sweep in this process has no use for it.
-        from paradl.sweep.engine.dask_executor import connect_cluster
+    if not where.workers and not where.scheduler:
+        return nullcontext(run_blocks)
+    # Late: to import Dask takes time, and a sweep in this process has no use for it.
+    from paradl.sweep.engine.dask_executor import connect_cluster
 
-        with connect_cluster(where.workers, where.scheduler) as execute:
-            yield execute
-    else:
-        yield run_blocks
+    return connect_cluster(where.workers, where.scheduler)
 
 
 @contextmanager
