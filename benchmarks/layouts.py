@@ -136,7 +136,7 @@ def predict_unseen(
 
 def find_inside(runs: Sequence[Run], logs: Logs) -> NDArray[np.bool_]:
     """Whether each run's 80 % interval holds its time."""
-    return np.abs(logs) <= PERCENTILES[90] * find_spreads(runs)
+    return np.abs(logs) <= PERCENTILES[90] * find_spreads(runs, is_drawn=True)
 
 
 def choose_rows(runs: Sequence[Run]) -> list[Run]:
@@ -216,7 +216,7 @@ def _calibrate(timed: NDArray[np.object_], logs: Logs, most: int) -> Row:
             continue
         few = others[np.linspace(0, others.size - 1, min(others.size, most)).astype(int)]
         priors = list_spreads(timed[left[0]].system, DRAWN_OF_BLOCKS)
-        times = fit_times(-logs[few], _expect_spreads(timed[few]), slopes[few], priors)
+        times = fit_times(-logs[few], find_spreads(timed[few]), slopes[few], priors)
         off = logs[left] + move_times(times, slopes[left], priors)
         spreads = find_spreads(timed[left], times, is_known=False)
         accuracies.append(measure_accuracy(off))
@@ -231,28 +231,20 @@ def _calibrate(timed: NDArray[np.object_], logs: Logs, most: int) -> Row:
 
 
 def find_spreads(
-    runs: Iterable[Run], calibrated: LayoutTime | None = None, is_known: bool = True
-) -> Logs:
-    """The spread of ln(predicted / measured) of each run, as predictions have it."""
-    if calibrated is not None:
-        return _expect_spreads(runs, is_known, calibrated)
-    drawn = np.array([find_drawn_spread(run) for run in runs])
-    spreads: Logs = np.hypot(_expect_spreads(runs, is_known, is_drawn=True), drawn)
-    return spreads
-
-
-def _expect_spreads(
     runs: Iterable[Run],
-    is_known: bool = True,
     calibrated: LayoutTime | None = None,
+    is_known: bool = True,
     is_drawn: bool = False,
 ) -> Logs:
-    return np.array(
-        [
-            find_spread(run.device, run.precision, run.net.family, is_known, calibrated, is_drawn)
-            for run in runs
-        ]
-    )
+    """The spread of ln(predicted / measured) of each run; is_drawn: with parameters' draws."""
+    spreads = [
+        np.hypot(
+            find_spread(run.device, run.precision, run.net.family, is_known, calibrated, is_drawn),
+            find_drawn_spread(run) if is_drawn else 0.0,
+        )
+        for run in runs
+    ]
+    return np.array(spreads)
 
 
 def _sum_up(what: str, runs: Sequence[Run], logs: Logs) -> Row:

@@ -17,12 +17,11 @@ from threading import Lock
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from numpy.typing import NDArray
 
 from paradl.grids.grid import LABELS, Grid
 from paradl.kernels.arrays import AnyArray
-from paradl.kernels.blocks.fill import SMALL_CELLS
+from paradl.kernels.blocks.fill import SMALL_CELLS, Buffers
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.statistics import STATISTICS
 from paradl.sweep.cube.object_store import translate_failures
@@ -31,8 +30,6 @@ from paradl.sweep.cube.store import Cube, open_shared_cube
 from paradl.sweep.cube.variables import VARIABLES, Arrays
 from paradl.sweep.engine.evaluation import SERIAL_TIMES, answer, compile_fill, fill, has_few_cells
 from paradl.sweep.engine.resources import blocks_at_once, cores, keep_programs
-
-Buffers = dict[str, Array]
 
 
 class Spare:

@@ -21,6 +21,7 @@ from paradl.sweep.cube.checked_store import MISSING, read_chunk
 from paradl.sweep.cube.lock import hold_store
 from paradl.sweep.cube.object_store import translate_failures
 from paradl.sweep.cube.plan import DONE, NOT_SERIAL, SERIAL, Region
+from paradl.sweep.cube.root import UNREADABLE
 from paradl.sweep.cube.store import Array, Cube, get_array, list_labels, name_file, open_cube
 from paradl.sweep.cube.variables import list_coordinates
 from paradl.sweep.engine.progress import Advance, Progress, silent
@@ -96,8 +97,8 @@ def _check_coordinate(
 ) -> Iterator[Damage]:
     """Chunks that do not hold the spec's values."""
     for place in _list_chunks(stored):
-        what = _find_fault(cube, stored, place)
-        if not what and not np.array_equal(stored[place], values[place]):
+        found, what = _read_part(cube, stored, place)
+        if found is not None and not np.array_equal(found, values[place]):
             what = "its values differ from the spec"
         if what:
             yield Damage(dim, name_file(stored, place), what, {dim: _describe_span(values[place])})
@@ -108,9 +109,9 @@ def _read_marks(cube: Cube) -> tuple[NDArray[np.bool_], list[Damage]]:
     marks, unread = cube.arrays[DONE], list[Damage]()
     done = np.zeros(marks.shape, bool)
     for place in _list_chunks(marks):
-        what = _find_fault(cube, marks, place)
-        if not what:
-            done[place] = np.asarray(marks[place], bool)
+        found, what = _read_part(cube, marks, place)
+        if found is not None:
+            done[place] = found.astype(bool)
         elif what != MISSING:  # of blocks that are not done
             what += f"; unknown whether done: {format_count(done[place].size, 'block')}"
             unread.append(Damage(DONE, name_file(marks, place), what, {}))
@@ -150,6 +151,15 @@ def _find_fault(cube: Cube, stored: Array, place: Region) -> str:
     """The fault of the file of a part of an array; empty where it is whole."""
     store, file = stored.store_path.store, name_file(stored, place)
     return sync(read_chunk(cube.url, store, file, default_buffer_prototype()))[1]
+
+
+def _read_part(cube: Cube, stored: Array, place: Region) -> tuple[NDArray[Any] | None, str]:
+    """A part of an array, or the fault of its file."""
+    what = _find_fault(cube, stored, place)
+    try:
+        return None if what else np.asarray(stored[place]), what
+    except UNREADABLE as error:  # a forged file may have the right checksum
+        return None, f"unreadable ({error})"
 
 
 def _mend(url: str, damaged: Sequence[Damage]) -> str:

@@ -65,7 +65,7 @@ ANSWERS = (
         for name in ("replicas", "group_size", "segment_count", "global_batch")
     ),
 )
-MARKS = (SampleColumn("near_kink", "mark", "", KINK_MEANING, "bool"),)
+NEAR_KINK = SampleColumn("near_kink", "mark", "", KINK_MEANING, "bool")
 
 
 def list_columns(
@@ -92,7 +92,7 @@ def list_columns(
         *map(_describe_output, (*LEARNT, *outputs)),
         *ANSWERS,
         *slopes,
-        *MARKS,
+        NEAR_KINK,
         *(
             SampleColumn(name_split(name), "split", "", f"train or test, {SPLITS[name]}", "string")
             for name in splits

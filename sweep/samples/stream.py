@@ -21,9 +21,9 @@ from paradl.kernels.compiled import fetch, put_on_device
 from paradl.kernels.configuration.case import Points
 from paradl.kernels.configuration.places import ENDLESS
 from paradl.kernels.names.arrays import Floats
-from paradl.kernels.names.stored import EPOCH, TARGETS
 from paradl.sweep.cube.variables import find_allowed
 from paradl.sweep.engine.resources import cores, keep_programs
+from paradl.sweep.samples.columns import LEARNT
 from paradl.sweep.samples.draw import Draw, Tables, make_tables, read_quantiles
 from paradl.sweep.samples.features import FEATURES, OUTER_LINKS, describe_problem, describe_slices
 from paradl.sweep.samples.space import Problem, SampleSpace, Source, read_space
@@ -58,8 +58,6 @@ TOGETHER = 64
 # Rows whose features one thread looks up at a time.
 DESCRIBED = 2**12
 MOST_ROWS = 2**26
-# Targets with slopes.
-SLOPED = (EPOCH, *TARGETS)
 
 
 class Batch(NamedTuple):
@@ -96,7 +94,7 @@ class Stream(Iterator[Batch]):
 
     def __init__(self, space: SampleSpace, batch_size: int, key: Array, *, gradients: bool) -> None:
         self._space, self._batch_size = space, batch_size
-        self.targets = (*SLOPED, *space.outputs, "feasible")
+        self.targets = (*LEARNT, *space.outputs, "feasible")
         self.inputs = space.inputs if gradients else ()
         self.notes = space.notes
         self._drawn = tuple(space.drawn)
@@ -113,7 +111,7 @@ class Stream(Iterator[Batch]):
         if any(strategy.choices for strategy in space.grid.strategies):
             stripe = CHOSEN_STRIPE
         shape = (STRIPES, stripe // TOGETHER, TOGETHER)
-        columns = len(self._drawn) + len(self.targets) + len(self.inputs) * len(SLOPED)
+        columns = len(self._drawn) + len(self.targets) + len(self.inputs) * len(LEARNT)
         # Rows without features [stripe, point, row]: their places in the feature table, and their
         # drawn values, targets and gradients [..., column].
         self._places: NDArray[np.int64] = np.empty(shape, np.int64)
@@ -126,7 +124,7 @@ class Stream(Iterator[Batch]):
 
     def __next__(self) -> Batch:
         size = self._batch_size
-        shapes = (len(self.features),), (len(self.targets),), (len(SLOPED), len(self.inputs))
+        shapes = (len(self.features),), (len(self.targets),), (len(LEARNT), len(self.inputs))
         batch = [make_array((size, *shape)) for shape in shapes]
         filled = 0
         while filled < size:
@@ -178,7 +176,7 @@ class Stream(Iterator[Batch]):
             *(np.where(values[name] >= ENDLESS, 0.0, values[name]) for name in self._drawn),
             *(answers[name] for name in self.targets[:-1]),
             find_allowed(np.asarray(answers["limit"])),
-            *(slopes[name][parameter] for name in SLOPED for parameter in self.inputs),
+            *(slopes[name][parameter] for name in LEARNT for parameter in self.inputs),
         ]
         places[:] = kind.first + rows
         for number, column in enumerate(columns):
