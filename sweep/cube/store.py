@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from socket import gethostname
-from threading import Lock, Timer
+from threading import Event, Lock, Thread
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -188,7 +188,7 @@ def collect_marks(cube: Cube) -> Iterator[Callable[[int], None]]:
     """
     waiting: list[int] = []
     failures: list[Exception] = []
-    lock = Lock()
+    lock, ended = Lock(), Event()
 
     def write_marks() -> None:
         # Locked during the write, so that a block reported meanwhile is not cleared unwritten.
@@ -197,9 +197,11 @@ def collect_marks(cube: Cube) -> Iterator[Callable[[int], None]]:
             # Cleared last: after a failure, they are tried again when the context ends.
             waiting.clear()
 
-    def try_to_write() -> None:  # runs in a thread, whose exceptions would be lost
+    def write_now_and_then() -> None:  # runs in a thread, whose exceptions would be lost
         try:
-            write_marks()
+            while not ended.wait(MARK_SECONDS):
+                if waiting:
+                    write_marks()
         except (OSError, RunError) as error:
             failures.append(error)
 
@@ -208,22 +210,18 @@ def collect_marks(cube: Cube) -> Iterator[Callable[[int], None]]:
             raise failures[0]
         with lock:
             waiting.append(block)
-            # The first waiting block starts the timer for all.
-            first = len(waiting) == 1
-        if first:
-            timer = Timer(MARK_SECONDS, try_to_write)
-            # The process need not wait for it, since the last marks are written below.
-            timer.daemon = True
-            timer.start()
 
+    # The process need not wait for it, since the last marks are written below.
+    Thread(target=write_now_and_then, daemon=True).start()
     try:
         yield mark
     finally:
+        ended.set()
         # Also after Ctrl-C or a failure: all reported blocks are in the store.
         try:
             write_marks()
         finally:
-            # Lest a timer marks them yet: of a store that was moved, blocks may lack files.
+            # Lest the thread marks them yet: of a store that was moved, blocks may lack files.
             waiting.clear()
 
 

@@ -25,7 +25,6 @@ from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.csvfile import quote_formula
 from paradl.sweep.cells.parts import Part
 from paradl.sweep.cells.selection import Selection
-from paradl.sweep.cube.dimensions import AXES
 from paradl.sweep.cube.plan import SERIAL
 from paradl.sweep.cube.variables import (
     DERIVED,
@@ -79,8 +78,8 @@ def name_column(name: str) -> str:
 
 
 def name_axis(column: str) -> str:
-    """Return the axis that a column is named after; an axis' own name stays as it is."""
-    return {name_column(axis): axis for axis in AXES}.get(column, column)
+    """Return the axis or the variable that a column is named after."""
+    return {renamed: name for name, renamed in RENAMED.items()}.get(column, column)
 
 
 def describe_column(
@@ -124,14 +123,13 @@ def make_batches(
 
 
 def _make_column(part: Part, column: pa.Field, positions: Positions, columns: Columns) -> pa.Array:
-    axis = name_axis(column.name)
-    if axis in columns:
-        dim, values = columns[axis]
-        numbers = part.coordinates[dim][positions[list(part.coordinates).index(dim)]]
-        return _take_values(axis, values, numbers, column)
-    if axis in part.coordinates:
-        values, position = part.coordinates[axis], positions[list(part.coordinates).index(axis)]
-        return _take_values(axis, values, position, column)
+    name = name_axis(column.name)
+    dim, values = columns.get(name, (name, part.coordinates.get(name)))
+    if values is not None:
+        numbers = positions[list(part.coordinates).index(dim)]
+        if name in columns:  # by the numbers of rows
+            numbers = part.coordinates[dim][numbers]
+        return _take_values(name, values, numbers, column)
     if column.name == LIMIT_NAMES:
         # Few combinations of flags occur: each is written once, and taken for its rows.
         texts, at = join_limits(_pick(part.arrays["limit"], positions))
@@ -139,9 +137,7 @@ def _make_column(part: Part, column: pa.Field, positions: Positions, columns: Co
     if column.name in (DEFINED, FEASIBLE, EPOCH_TIME):
         values = getattr(part, column.name)
     else:
-        values = next(
-            array for name, array in part.arrays.items() if name_column(name) == column.name
-        )
+        values = part.arrays[name]
     # NaN becomes null, since SQL would sort it as the largest number.
     return pa.array(_pick(values, positions), column.type, from_pandas=True)
 
