@@ -64,23 +64,18 @@ class Timing:
 
 
 def make_space(
-    strategies: tuple[str, ...],
-    pes: int,
-    batches: int,
-    bandwidths: int = 0,
-    oracle: OracleName = "paper",
+    strategies: tuple[str, ...], pes: int, bandwidths: int, oracle: OracleName = "paper"
 ) -> Grid:
-    """Make a space of ResNet-50: PE counts and batches from 1 up, and bandwidths unless 0."""
-    axes: dict[str, object] = {
+    """Make a space of ResNet-50: PE counts and 64 batches from 1 up, and bandwidths."""
+    axes = {
         "model": "resnet50",
         "dataset": "imagenet",
         "system": "abci",
         "strategy": list(strategies),
         "pe": {"range": [1, pes]},
-        "batch": {"range": [1, batches]},
+        "batch": {"range": [1, 64]},
+        "inter_bandwidth": {"geomspace": [1e9, 1e12, bandwidths]},
     }
-    if bandwidths:
-        axes["inter_bandwidth"] = {"geomspace": [1e9, 1e12, bandwidths]}
     # A quarter of the memory, so that some cells fit and some do not.
     parameters = {"gamma": 0.25} if oracle == "paper" else {"memory_capacity": "4 GB"}
     return read_grid({"oracle": oracle, "axes": axes, "parameters": parameters})
@@ -95,7 +90,7 @@ def measure_disk(effort: Effort) -> Report:
 def _measure_oracle(effort: Effort, oracle: OracleName) -> list[Row]:
     """Sweep, and write what was swept with one and two threads, in turn."""
     bandwidths = BANDWIDTHS if effort.rounds > 2 else FEWER
-    grid = make_space(ALL[: effort.strategies], 1024, 64, bandwidths, oracle=oracle)
+    grid = make_space(ALL[: effort.strategies], 1024, bandwidths, oracle)
     cells = int(np.prod(grid.shape))
     label, zarrs = f"{oracle}, {cells:,} cells", {1: "Zarr alone", 2: "Zarr alone, 2 threads"}
     with TemporaryDirectory() as name:
@@ -120,7 +115,7 @@ def _measure_oracle(effort: Effort, oracle: OracleName) -> list[Row]:
 
 def measure_search(effort: Effort) -> Report:
     """All strategies over large blocks, reduced to their answers; all layouts of transformers."""
-    grid = make_space(ALL, effort.searched, 64, 64).drop_outputs()
+    grid = make_space(ALL, effort.searched, 64).drop_outputs()
     cells = int(np.prod(grid.shape))
     with TemporaryDirectory() as name:
         store = Path(name) / "answers.zarr"

@@ -41,31 +41,28 @@ class Spare:
     """
 
     def __init__(self) -> None:
-        self._size: tuple[object, ...] = ()
-        self._free: list[Buffers] = []
+        self._free: dict[tuple[object, ...], list[Buffers]] = {}
         self._lock = Lock()
 
     def take(self, places: int, shape: tuple[int, ...], names: tuple[str, ...]) -> Buffers:
         """Arrays [places, cells]; what is in them means nothing."""
-        size = places, shape, frozenset(names)
+        size = (places, *shape), frozenset(names)
         with self._lock:
-            if self._size != size:
-                self._size, self._free = size, []
+            free = self._free.get(size, [])
+            self._free = {size: free}
             # Under the lock only what is quick: arrays are made outside of it.
-            if self._free:
-                return self._free.pop()
+            if free:
+                return free.pop()
         # JAX's own arrays: `kernels.blocks.fill` writes in them, donated, and gives them back,
         # which it cannot with numpy's. Zeros, as jnp.empty writes them, too (JAX 0.10.2).
         return {name: jnp.zeros((places, *shape), VARIABLES[name].dtype) for name in names}
 
     def give(self, buffers: Buffers) -> None:
         """Arrays that nobody reads any more."""
-        if not buffers:
-            return
-        places, *shape = next(iter(buffers.values())).shape
-        with self._lock:
-            if (places, tuple(shape), frozenset(buffers)) == self._size:
-                self._free.append(buffers)
+        if buffers:
+            size = tuple(next(iter(buffers.values())).shape), frozenset(buffers)
+            with self._lock:
+                self._free.get(size, []).append(buffers)
 
 
 # Of this process: a worker runs its blocks one after the other.
