@@ -1,8 +1,8 @@
 """The catalogue as a table, and what importers understood of an entry."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
