@@ -64,7 +64,10 @@ class SpaceValues(Shorthands):
 def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     """Make the grid of a design space. InputError: an unknown name, or a bad value."""
     parameters = {name: split_values(given) for name, given in options.parameters.items()}
-    layouts = _leave_open(parse_strategy(LAYOUTS), parameters)
+    # All layouts, of which a parameter states some degrees or settings.
+    every = parse_strategy(LAYOUTS)
+    degrees = tuple((name, size) for name, size in every.degrees if name not in parameters)
+    layouts = replace(every, degrees=degrees).label
     # Of networks that read text by blocks nothing else is asked, in whatever precision.
     has_layouts = options.settings.get("oracle") != "paper" and reads_text(options.model, base)
     usual = [layouts] if has_layouts else TABLE_III
@@ -80,15 +83,17 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
         },
         base,
     )
+    if options.pe is None:  # powers of two up to the largest machine
+        labels_of = tuple(list_labels(expect_system(options.system)))
+        systems = look_up("system", labels_of, base, join_keys)
+        options = replace(options, pe={"pow2": [1, max(one.most_pes for one in systems)]})
     # Batches that are searched begin as 1: their end depends on the data sets.
     axes: dict[str, object] = {
         **subject,
         "strategy": [
             _open_choices(parse_strategy(label, "strategy"), parameters) for label in labels
         ],
-        "pe": _list_powers(expect_system(options.system), base)
-        if options.pe is None
-        else split_values(options.pe),
+        "pe": split_values(options.pe),
         "batch": split_values(subject.get("batch", 1)),
         **swept,
     }
@@ -114,18 +119,6 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
             axes["strategy"] = opened
             grid = Grid.from_spec(validate_spec(written, ""), base)
     return grid if "batch" in subject else _search_batches(grid)
-
-
-def _list_powers(system: Values, base: Path) -> dict[str, list[int]]:
-    """Powers of two up to the largest of the systems, as a spec writes them."""
-    systems = look_up("system", tuple(list_labels(system)), base, join_keys)
-    return {"pow2": [1, max(one.most_pes for one in systems)]}
-
-
-def _leave_open(layouts: Strategy, parameters: Mapping[str, object]) -> str:
-    """Label of all layouts, of which a parameter states some degrees or settings."""
-    open_ = tuple((name, size) for name, size in layouts.degrees if name not in parameters)
-    return replace(layouts, degrees=open_).label
 
 
 def _open_choices(

@@ -21,7 +21,7 @@ from paradl.grids.convergence.fit import fit
 from paradl.grids.convergence.points import is_same_data, pick_series, read_points
 from paradl.grids.entries.calibration import CalibrationFile
 from paradl.grids.entries.datasets import FROM_TOKENS, Dataset
-from paradl.grids.entries.entry import Entry, read_settings
+from paradl.grids.entries.entry import Entry, split_settings
 from paradl.grids.entries.names import (
     CATALOGUE,
     SET_UP,
@@ -133,7 +133,10 @@ def _set_up(kind: Kind, name: str, settings: str, reference: str, base: Path) ->
     where = format_text(reference)
     entry = find(kind, name, base)
     assert isinstance(entry, System | Dataset)  # SET_UP
-    read = read_settings(settings, where, SETTINGS_EXAMPLES[kind], entry.SETTINGS)
+    read = split_settings(settings, where, SETTINGS_EXAMPLES[kind])
+    for key in read:
+        if key not in entry.SETTINGS:
+            raise InputError.unknown("setting", key, entry.SETTINGS, where=where)
     try:
         with add_place(where):
             return entry.with_settings(read)

@@ -47,30 +47,22 @@ MACHINE_KEYS = {
 
 def list_warnings(grid: Grid) -> list[str]:
     """Warnings about odd files, unused keys, unsplit layers, and pairs that do not fit."""
+    spec = grid.spec
+    is_read = spec.oracle == "machine" and spec.times == "measured"
+    pairs = product(grid.models, grid.systems) if is_read else ()
     return [
         *(text for law in grid.convergences.values() for text in law.warnings),
         *_list_unsplit(grid),
-        *_list_unused(grid),
-        *_list_unused_choices(grid),
-        *_list_calibrations(grid),
-        *_list_misfits(grid),
-    ]
-
-
-def _list_unused(grid: Grid) -> list[str]:
-    """List the keys and measured times in users' files that the spec's oracle ignores."""
-    spec = grid.spec
-    keys = [
         *_list_keys(grid.systems, spec.oracle),
         *_list_meshes(grid.systems, grid.strategies),
         *_list_targets(grid.models, grid.datasets),
         *_list_optimizers(grid.convergences.values(), spec),
+        # Systems with the same device have the same text.
+        *dict.fromkeys(text for pair in pairs for text in _describe_profiles(*pair)),
+        *_list_unused_choices(grid),
+        *_list_calibrations(grid),
+        *_list_misfits(grid),
     ]
-    if spec.oracle == "paper" or spec.times != "measured":
-        return keys
-    pairs = product(grid.models, grid.systems)
-    # Systems with the same device have the same text.
-    return [*keys, *dict.fromkeys(text for pair in pairs for text in _describe_profiles(*pair))]
 
 
 def _list_misfits(grid: Grid) -> Iterator[str]:
@@ -86,26 +78,21 @@ def _list_misfits(grid: Grid) -> Iterator[str]:
 def _list_unused_choices(grid: Grid) -> Iterator[str]:
     """Notes on a group, or segments, that no strategy of the spec takes."""
     strategies, spec = grid.resolved, grid.spec
+    of_layouts = bool(grid.layouts), "layout of a transformer"
     # A strategy whose label sets a key does not read it.
     takers = {
-        "group": (
-            any(strategy.hybrid and strategy.group is None for strategy in strategies),
-            "hybrid",
-        ),
+        "group": (any(one.hybrid and one.group is None for one in strategies), "hybrid"),
         "segments": (
-            any(strategy.cut_by_axis and strategy.segments is None for strategy in strategies),
+            any(one.cut_by_axis and one.segments is None for one in strategies),
             "pipeline",
         ),
         **{
-            name: (any(name in _list_open(strategy) for strategy in strategies), "hybrid of it")
+            name: (any(name in _list_open(one) for one in strategies), "hybrid of it")
             for name in (*DEGREES, *TRANSFORMERS)
         },
-        **{
-            name: (bool(grid.layouts), "layout of a transformer")
-            for name in (*LAYOUT_SETTINGS, *(row.name for row in BLOCK_ROWS))
-        },
+        **dict.fromkeys((*LAYOUT_SETTINGS, *(row.name for row in BLOCK_ROWS)), of_layouts),
         "zero": (
-            any(strategy.takes_zero and "zero" not in strategy.stated for strategy in strategies),
+            any(one.takes_zero and "zero" not in one.stated for one in strategies),
             "run of replicas",
         ),
     }
@@ -131,16 +118,11 @@ def _list_calibrations(grid: Grid) -> Iterator[str]:
     files = grid.calibrations.values() if grid.layouts else ()
     for name, layouts in {file.name: file.layouts for file in files}.items():
         # `auto` promises no more than what the catalogue has.
+        fitted = f"calibration {shorten(name)} was fitted"
         if layouts is None and grid.spec.calibration != ("auto",):
-            yield (
-                f"calibration {shorten(name)} was fitted to no run of a layout: times of layouts "
-                "are uncalibrated"
-            )
+            yield f"{fitted} to no run of a layout: times of layouts are uncalibrated"
         if layouts and layouts.formulas < LAYOUT_FORMULAS:
-            yield (
-                f"calibration {shorten(name)} was fitted with earlier formulas of layouts, whose "
-                "times have changed: calibrate again"
-            )
+            yield f"{fitted} with earlier formulas of layouts: calibrate again"
 
 
 def has_old_layouts(grid: Grid, versions: Mapping[str, object]) -> bool:

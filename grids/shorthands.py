@@ -1,6 +1,6 @@
 """Words of planners that stand for values of a spec: a global batch, a sequence, tokens."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -88,8 +88,12 @@ class Shorthands:
             list_counts("global_batch", self.global_batch)  # no mistake is blamed on the batch
             written["batch"] = self.global_batch
             settings["scaling"] = "strong"
-        if self.tokens is not None:
-            settings["convergence"] = _write_laws(models, datasets or ())
+        if self.tokens is not None:  # to train on all of them is one epoch
+            facts = {"title": "One epoch", "target": "all tokens", "epochs_min": 1.0, "error": 0.0}
+            settings["convergence"] = [
+                {**facts, "name": data["name"], "model": model.name, "dataset": data["name"]}
+                for model, data in product(models, datasets or ())
+            ]
         return {name: value for name, value in written.items() if value is not None}, settings
 
     def _write_systems(self, system: Values | None) -> list[Any]:
@@ -141,15 +145,6 @@ def reads_text(model: Values, base: Path) -> bool:
     """True if all of these networks read text by blocks of attention."""
     models = look_up("model", tuple(list_labels(model)), base, join_keys)
     return all(find_longest(one) is not None for one in models)
-
-
-def _write_laws(models: Iterable[Architecture], datasets: Iterable[Any]) -> list[dict[str, object]]:
-    """Write that training on all tokens is one epoch."""
-    facts = {"title": "One epoch", "target": "all tokens", "epochs_min": 1.0, "error": 0.0}
-    return [
-        {**facts, "name": data["name"], "model": model.name, "dataset": data["name"]}
-        for model, data in product(models, datasets)
-    ]
 
 
 def list_labels(given: Values) -> list[Any]:

@@ -28,7 +28,6 @@ from paradl.grids.reading.errors import InputError, ShapeError, add_place, short
 from paradl.grids.reading.yamlfile import Where
 from paradl.grids.rows import Rows, read_file
 from paradl.grids.spec import REFUSED, Spec
-from paradl.kernels.names.arrays import Flags, Floats
 from paradl.kernels.names.parallelisms import DATA, LAYOUT_DEGREES, NEEDS, TRANSFORMERS, WRITTEN
 
 AXIS_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -106,18 +105,13 @@ def _keep_dividing(spec: Spec, rows: Rows) -> Rows:
     kept = np.ones(len(rows), bool)
     for name, listed in divisors.items():
         for column in listed:
-            kept &= _divides_any(column, axes[name].values)
+            # By distinct divisors: of a hundred thousand rows there are few.
+            distinct, position = np.unique(column, return_inverse=True)
+            divides = [(axes[name].values % divisor == 0).any() for divisor in distinct]
+            kept &= np.array(divides)[position]
     if not kept.any():
         raise InputError("no row is left: none divides both a PE count and a batch")
     return rows.take(kept)
-
-
-def _divides_any(divisors: Floats, values: Floats) -> Flags:
-    """True if each divides one of the values at least."""
-    # By distinct divisors: of a hundred thousand rows there are few.
-    distinct, position = np.unique(divisors, return_inverse=True)
-    divides = np.array([(values % divisor == 0).any() for divisor in distinct])
-    return np.asarray(divides[position])
 
 
 def refuse_ranges(spec: Spec, where: Where) -> None:
@@ -131,8 +125,7 @@ def refuse_ranges(spec: Spec, where: Where) -> None:
 def refuse_twins(labels: tuple[str, ...]) -> None:
     """Raise InputError for a repeated label, which would name two cells of the cube."""
     # Quadratic, but an axis has at most 1,000 labels.
-    twice = next((label for label in labels if labels.count(label) > 1), None)
-    if twice is not None:
+    if twice := next((label for label in labels if labels.count(label) > 1), None):
         raise InputError(f"{twice!r} is repeated", advice="keep one")
 
 

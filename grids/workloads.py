@@ -14,7 +14,7 @@ from paradl.grids.inputs.find_placed import FoundGroups
 from paradl.grids.inputs.runs import list_segments
 from paradl.grids.inputs.values import Settings
 from paradl.grids.inputs.workload import Workload
-from paradl.grids.models.architecture import Architecture, Profile
+from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.placing.group import PlacedGroup, Placements
 from paradl.grids.reading.errors import InputError, format_count
@@ -32,8 +32,12 @@ def make_workload(
     law: Convergence | None,
 ) -> Workload:
     """Build a model's layers with their measured times and the machine's calibration."""
-    seconds = _look_up_seconds(spec, model, data, system)
-    profile = None if seconds is None else find_profile(spec, model, data, system)
+    is_paper, device = spec.oracle == "paper", system.pe.device
+    # In Table III a measured time holds for any precision, as in the paper.
+    precision = None if is_paper else system.precision
+    seconds = model.seconds(data, device, precision) if spec.times == "measured" else None
+    is_used = seconds is not None and not is_paper
+    profile = model.profile(data, device, precision) if is_used else None
     calibrated = None
     if calibration is not None and calibration.parameters:  # else it has layouts only
         # For a model without runs, a profile is more certain than the roofline.
@@ -64,9 +68,14 @@ def place_workload(
     known: dict[tuple[int, int], PlacedGroup] = {}
     for entry in spec.placements:
         if (entry.model, entry.dataset, entry.system) == (model, dataset, workload.system.name):
-            known = entry.list_groups()
+            known, layers = entry.list_groups(), len(workload.table)
             # A store's network may be another one by now, under the same name.
-            _expect_layers(known.values(), len(workload.table), model)
+            if other := next((g for g in known.values() if len(g.device) != layers), None):
+                what = (
+                    f"expected devices of {format_count(layers, 'layer')}, got {len(other.device)}"
+                )
+                advice = "leave the placements out"
+                raise InputError(what, where=f"placements: {model}", advice=advice)
     groups = FoundGroups(groups=known, workload=workload, settings=settings)
     return replace(workload, placed=groups)
 
@@ -119,28 +128,3 @@ def _list_cuts(strategy: Strategy, batch: float) -> tuple[int, ...]:
     if strategy.segments is None:
         return ()
     return list_segments(strategy, batch) if strategy.segments == "best" else (strategy.segments,)
-
-
-def _expect_layers(groups: Iterable[PlacedGroup], layers: int, model: str) -> None:
-    for group in groups:
-        if len(group.device) != layers:
-            what = f"expected devices of {format_count(layers, 'layer')}, got {len(group.device)}"
-            raise InputError(what, where=f"placements: {model}", advice="leave the placements out")
-
-
-def find_profile(spec: Spec, model: Architecture, data: Dataset, system: System) -> Profile | None:
-    """Return the measurement that the machine oracle uses, if any."""
-    if spec.times != "measured" or spec.oracle == "paper":
-        return None
-    return model.profile(data, system.pe.device, system.precision)
-
-
-def _look_up_seconds(
-    spec: Spec, model: Architecture, data: Dataset, system: System
-) -> Floats | None:
-    """Return measured seconds of each layer on the system's device, if any."""
-    if spec.times != "measured":
-        return None
-    # In Table III a measured time holds for any precision, as in the paper.
-    precision = None if spec.oracle == "paper" else system.precision
-    return model.seconds(data, system.pe.device, precision)

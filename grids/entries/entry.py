@@ -4,13 +4,13 @@
 without the user's files.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Self
 
 import pydantic
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.grids.reading.errors import InputError, shorten
 
 MOST_NAME = 200  # characters; names are labels of the cube and part of messages
 
@@ -97,14 +97,4 @@ def split_settings(text: str, where: str, example: str) -> dict[str, str]:
             what = f"expected key=value once each, got {shorten(item)}"
             raise InputError(what, where=where, advice=f"write it like {example!r}")
         settings[key] = value
-    return settings
-
-
-def read_settings(text: str, where: str, example: str, known: Sequence[str]) -> dict[str, str]:
-    """Return the settings behind a name; each key must be one of `known`."""
-    settings = split_settings(text, where, example)
-    for key in settings:
-        if key not in known:
-            advice = suggest_name(key, known)
-            raise InputError(f"unknown setting {shorten(key)}", where=where, advice=advice)
     return settings

@@ -127,7 +127,10 @@ def _read_word(word: str, text: str, given: dict[str, int], where: str) -> None:
     """Add the number of a word of the text to `given`, by column."""
     name, _, value = word.partition("=")
     if name == SET:
-        number = _read_modules(value, where)
+        names = set() if value == "none" else {*re.split("[+,]", value)}
+        if unknown := sorted(names - {*RECOMPUTE}):
+            raise InputError.unknown("module", unknown[0], [*RECOMPUTE, "none"], where=where)
+        number = sum(RECOMPUTE[module] for module in names)
     elif word == FLAG:
         name, number = "sequence", 1
     else:
@@ -135,16 +138,6 @@ def _read_word(word: str, text: str, given: dict[str, int], where: str) -> None:
     if given.setdefault(name, number) != number:
         advice = "keep one; modules are joined by +: recompute=core_attn+mlp"
         raise InputError(f"{LAYOUT_COLUMNS[name].word} is repeated", where=where, advice=advice)
-
-
-def _read_modules(text: str, where: str) -> int:
-    """Bits of modules that + or commas join; none: 0."""
-    names = [] if text == "none" else re.split("[+,]", text)
-    for name in names:
-        if name not in RECOMPUTE:
-            raise InputError.unknown("module", name, [*RECOMPUTE, "none"], where=where)
-    # A set, since a name that is repeated would carry into another bit.
-    return sum(RECOMPUTE[name] for name in {*names})
 
 
 def _read_number(word: str, text: str, where: str) -> tuple[str, int]:

@@ -60,20 +60,12 @@ def check_name(kind: Kind, reference: str, base: Path = Path()) -> None:
     if path is not None:
         raise InputError("no such file", where=str(path), advice=_advise_file(kind, reference))
     if reference not in list_names(kind):
-        raise InputError(
-            f"unknown {kind} {shorten(reference)}",
-            advice=_advise(kind, reference),
-            page="unknown-name",
-        )
-
-
-def _advise(kind: Kind, name: str) -> str:
-    """Advise on an unknown name."""
-    advice, guide = suggest_name(name, list_names(kind)), GUIDES.get(kind)
-    end = "" if advice.endswith("?") else "."
-    return (
-        f"{advice}{end} Or write your own file, such as ./mine.yaml ({guide})" if guide else advice
-    )
+        advice = suggest_name(reference, list_names(kind))
+        if guide := GUIDES.get(kind):
+            end = "" if advice.endswith("?") else "."
+            advice += f"{end} Or write your own file, such as ./mine.yaml ({guide})"
+        what = f"unknown {kind} {shorten(reference)}"
+        raise InputError(what, advice=advice, page="unknown-name")
 
 
 def _is_missing(path: Path) -> bool:

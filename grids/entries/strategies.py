@@ -281,9 +281,8 @@ def parse_strategy(text: object, where: str = "") -> Strategy:
     if is_layout(text):
         return _read_layout(text, where)
     if words := respell(text):
-        raise InputError(
-            f"unknown strategy {shorten(text)}", where=where, advice=f"write {words!r}"
-        )
+        what = f"unknown strategy {shorten(text)}"
+        raise InputError(what, where=where, advice=f"write {words!r}")
     base, _, rest = (part.strip() for part in text.partition(":"))
     whole = f"{where}: {shorten(text)}" if where else shorten(text)
     settings = split_settings(rest, whole, "data+filter:group=8")
@@ -365,15 +364,11 @@ def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
         zero=read_one("zero", settings["zero"], ZERO, where) if "zero" in settings else None,
         schedule=read_one("schedule", settings.get("schedule"), SCHEDULES, where),
     )
-    _expect_segments(strategy, where)
-    return strategy
-
-
-def _expect_segments(strategy: Strategy, where: str) -> None:
     most, segments = strategy.most_segments, strategy.segments
     if isinstance(segments, int) and segments > most:
         what = f"segments: expected at most {most}, got {segments:,}"
         raise InputError(what, where=where, advice="write 'segments=best' for the fastest")
+    return strategy
 
 
 def _list_settings(strategy: Strategy) -> list[str]:

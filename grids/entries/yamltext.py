@@ -42,7 +42,12 @@ def _write_record(
     lines: list[str] = []
     for key in _list_keys(form):
         field = form.model_fields[key]
-        lines += [line for text in _explain_field(field) for line in _comment(text, indent)]
+        # The meaning of a key, and of its parts if it is a record on one line.
+        part = None if _fills_lines(field) else _find_part(field, _is_record)
+        texts = {k: part.model_fields[k].description for k in _list_keys(part)} if part else {}
+        explained = [f"  {name}: {text}" for name, text in texts.items() if text]
+        for text in [*filter(None, [field.description]), *explained]:
+            lines += _comment(text, indent)
         if key in values:
             lines += [indent + line for line in _write_value(key, field, values[key], notes)]
         else:
@@ -53,13 +58,6 @@ def _write_record(
 
 def _list_keys(form: type[Record]) -> list[str]:
     return sorted(form.model_fields, key=lambda key: key not in form.__annotations__)
-
-
-def _explain_field(field: FieldInfo) -> list[str]:
-    form = None if _fills_lines(field) else _find_part(field, _is_record)
-    parts = {key: form.model_fields[key].description for key in _list_keys(form)} if form else {}
-    explained = [f"  {key}: {text}" for key, text in parts.items() if text]
-    return [*([field.description] if field.description else []), *explained]
 
 
 def _write_value(key: str, field: FieldInfo, value: Any, notes: Notes) -> list[str]:

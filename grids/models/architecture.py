@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -37,7 +38,6 @@ from paradl.grids.models.layers import LayerTable
 from paradl.grids.models.steps.inference import infer_layers
 from paradl.grids.models.steps.step import Steps
 from paradl.grids.reading.errors import InputError, ShapeError, format_count
-from paradl.grids.reading.textfile import digest_text
 from paradl.grids.reading.yamlfile import (
     KeyLocation,
     KeyPath,
@@ -166,11 +166,11 @@ class Architecture(Entry):
 
     @property
     def fingerprint(self) -> str:
-        """Digest of the network alone: title, source and profiles do not change it."""
+        """16 digits of a hash of the network alone: title, source and profiles do not change it."""
         network = self.model_dump(
             mode="json", include={"rank", "layers", "family", "spatial_layers"}, exclude_none=True
         )
-        return digest_text(json.dumps(network, sort_keys=True))
+        return sha256(json.dumps(network, sort_keys=True).encode()).hexdigest()[:16]
 
     def table(self, dataset: Dataset) -> LayerTable:
         """Return the layers for the data set's samples; ShapeError if they do not fit."""

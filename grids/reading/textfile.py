@@ -5,7 +5,6 @@ import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -75,11 +74,6 @@ def parse_json(text: str | bytes, path: Path) -> Any:
 def remove_escapes(text: str) -> str:
     """Return what a log says without what it sent to a terminal."""
     return ESCAPES.sub("", text)
-
-
-def digest_text(text: str) -> str:
-    """Return the first 16 hexadecimal digits of the text's SHA-256, a network's fingerprint."""
-    return sha256(text.encode()).hexdigest()[:16]
 
 
 # Formats of pictures. matplotlib has others, which are neither lossless nor sharp at every size.

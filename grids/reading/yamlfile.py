@@ -18,8 +18,8 @@ import yaml
 
 from paradl.grids.reading.errors import (
     MOST_TEXT,
-    ErrorPage,
     InputError,
+    find_meant,
     format_text,
     shorten,
     suggest_name,
@@ -262,16 +262,11 @@ def explain_error(
         shown.pop()
     if len(lines) > len(shown):
         shown.append(f"... and {len(lines) - len(shown)} more")
-    return InputError("\n".join(shown), page=_choose_page(errors))
-
-
-def _choose_page(errors: Sequence[Mapping[str, Any]]) -> ErrorPage:
-    """Choose the page on wrong keys, if there are any, or else that of the first wrong value."""
-    if any(mistake["type"] in WRONG_KEYS for mistake in errors):
-        return "wrong-key"
+    # The page on wrong keys, if there are any, or else that of the first wrong value.
     causes = (mistake.get("ctx", {}).get("error") for mistake in errors)
     pages = (cause.page for cause in causes if isinstance(cause, InputError) and cause.page)
-    return next(pages, "wrong-value")
+    is_key = any(mistake["type"] in WRONG_KEYS for mistake in errors)
+    return InputError("\n".join(shown), page="wrong-key" if is_key else next(pages, "wrong-value"))
 
 
 def _drop_echoes(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -310,9 +305,10 @@ def _advise_on_key(keypath: KeyPath, model: type[pydantic.BaseModel] | None) -> 
     key, names = str(keypath[-1]), _list_fields(model, keypath[:-1])
     if key in _list_fields(model, ()):
         return f"{key!r} belongs at the top of the file"
-    above = (name for name in names if key in _list_fields(model, (*keypath[:-1], name)))
-    if below := next(above, None):
-        return f"{key!r} belongs under {below!r}"
+    for above in names if find_meant(key, names) is None else ():
+        inner = _list_fields(model, (*keypath[:-1], above))
+        if below := key if key in inner else find_meant(key, inner):
+            return f"did you mean {below!r} under {above!r}?"
     return suggest_name(key, names) if names else ""
 
 

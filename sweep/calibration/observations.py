@@ -155,7 +155,12 @@ def observe(runs: Sequence[MeasuredRun], system: str | None) -> Observations:
             known[identify_case(run)] = _evaluate_run(run, conditions)
     rows = [known[identify_case(run)] for run in runs]
     expect_one_system(runs, [row.system.name for row in rows])
-    _expect_one_network(runs, [row.model for row in rows])
+    fingerprints: dict[str, str] = {}
+    for run, row in zip(runs, rows, strict=True):
+        name, fingerprint = row.model.name, row.model.fingerprint
+        if fingerprints.setdefault(name, fingerprint) != fingerprint:
+            what = f"not the network that is named {shorten(name)} in a row above"
+            raise InputError(what, where=f"{run.where}: model")
     return Observations(
         system=rows[0].system,
         # The file may name a model by its path; predictions use its name.
@@ -167,7 +172,7 @@ def observe(runs: Sequence[MeasuredRun], system: str | None) -> Observations:
         layers=jax.tree.map(_stack, *(row.layers for row in rows)),
         profiled=np.array([row.profiled for row in rows]),
         multipliers=tuple(row.multipliers for row in rows),
-        architectures={row.model.name: row.model.fingerprint for row in rows},
+        architectures=fingerprints,
     )
 
 
@@ -177,14 +182,6 @@ def expect_one_system(runs: Sequence[MeasuredRun], systems: Sequence[str]) -> No
         if system != systems[0]:
             what = f"expected a run on {shorten(systems[0])}, as the first, got {shorten(system)}"
             raise InputError(what, where=run.where)
-
-
-def _expect_one_network(runs: Sequence[MeasuredRun], models: Sequence[Architecture]) -> None:
-    fingerprints: dict[str, str] = {}
-    for run, model in zip(runs, models, strict=True):
-        if fingerprints.setdefault(model.name, model.fingerprint) != model.fingerprint:
-            what = f"not the network that is named {shorten(model.name)} in a row above"
-            raise InputError(what, where=f"{run.where}: model")
 
 
 def _evaluate_run(run: MeasuredRun, conditions: Conditions) -> _Configuration:

@@ -101,7 +101,14 @@ def find_residuals(observations: Observations, predictions: Sequence[HeldOutRun]
         lambda *runs: np.stack(runs, axis=-1), *(run.case for run in predictions)
     )
     expected = np.asarray(_predict(case)[0])
-    spreads = [np.asarray(_predict(varied)[1]) for varied in _vary_errors(case)]
+    uncertainty = case.uncertainty
+    assert uncertainty is not None  # cross-validation gives every run one
+    one, none = np.ones_like(uncertainty.whole), np.zeros_like(uncertainty.whole)
+    nothing = replace(uncertainty, widening=one, whole=none, group=none, reduce=none, exchange=none)
+    # Without model error, then with each error alone.
+    changes: list[dict[str, Any]] = [{}] + [{name: one} for name in ERRORS]
+    varied = (replace(case, uncertainty=replace(nothing, **change)) for change in changes)
+    spreads = [np.asarray(_predict(each)[1]) for each in varied]
     sure, *squares = np.square(spreads)
     # Variances add up, so an error of 1 adds the difference.
     errors = np.array(squares) - sure
@@ -135,16 +142,6 @@ def rate_schemes(residuals: Residuals, error: ModelError) -> dict[str, dict[str,
             if np.isfinite(row).any()
         }
     return rated
-
-
-def _vary_errors(case: Case) -> list[Case]:
-    """Return the case without model error, then with each error alone."""
-    uncertainty = case.uncertainty
-    assert uncertainty is not None  # cross-validation gives every run one
-    one, none = np.ones_like(uncertainty.whole), np.zeros_like(uncertainty.whole)
-    nothing = replace(uncertainty, widening=one, whole=none, group=none, reduce=none, exchange=none)
-    changes: list[dict[str, Any]] = [{}] + [{name: one} for name in ERRORS]
-    return [replace(case, uncertainty=replace(nothing, **change)) for change in changes]
 
 
 @compiled(numpy=True)

@@ -92,21 +92,14 @@ def _read_step(line: str, where: str, tokens: float | None) -> Row:
     elif match := NANOTRON.search(line):
         row = {"total_s": repr(float(match[1]) * SUFFIXES[match[2]] / 1e3)}
     elif match := TORCHTITAN.search(line):
-        row = {"total_s": repr(_find_seconds(match[1], where, tokens))}
+        per_second = float(match[1].replace(",", ""))
+        if tokens is None or per_second <= 0:
+            what = "expected tokens per second above 0, and 'tokens_per_pe' in mapping.yaml"
+            raise InputError(what, where=where)
+        row = {"total_s": repr(tokens / per_second)}
     else:
         return {}
     return row | ({"global_batch": match[1]} if (match := BATCH.search(line)) else {})
-
-
-def _find_seconds(rate: str, where: str, tokens: float | None) -> float:
-    """Return seconds per step from tokens per second of one PE."""
-    if tokens is None:
-        what = f"a rate of tokens needs 'tokens_per_pe' of {'mapping.yaml'!r} to become seconds"
-        raise InputError(what, where=where)
-    per_second = float(rate.replace(",", ""))
-    if per_second <= 0:
-        raise InputError("expected tokens per second above 0", where=where)
-    return tokens / per_second
 
 
 MOST_TRACE = 2**29  # [B]

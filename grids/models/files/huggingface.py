@@ -254,27 +254,22 @@ def read_config(path: Path) -> dict[str, object]:
     with add_place(where):
         settings = _read_settings(config, form)
         longest = None if config.get(key) is None else read_size(config, key)
+    source = f"config.json of Hugging Face, model_type {config['model_type']}"
+    if left_out := config.get("num_nextn_predict_layers"):
+        source += f"; without {left_out} layer(s) that predict further tokens"
+    if config.get("quantization_config"):
+        source += "; parameters stored in fp8, counted in the precision of the question"
     # All checkpoints have a config.json: the folder says of which model it is.
     name = (path.resolve().parent.name if path.name == "config.json" else path.stem) or "config"
     return {
         "name": name,
         "title": name,
-        "source": [_describe_source(config)],
+        "source": [source],
         "rank": 1,
         "customary": "pile",
         "longest": longest,
         "family": {"name": form.family, **settings},
     }
-
-
-def _describe_source(config: Config) -> str:
-    """Say where the network is from, and what of the file it leaves out."""
-    text = f"config.json of Hugging Face, model_type {config['model_type']}"
-    if left_out := config.get("num_nextn_predict_layers"):
-        text += f"; without {left_out} layer(s) that predict further tokens"
-    if config.get("quantization_config"):
-        text += "; parameters stored in fp8, counted in the precision of the question"
-    return text
 
 
 def _find_type(config: Config, where: str) -> ModelType:

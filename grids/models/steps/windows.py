@@ -44,16 +44,16 @@ class _ConvolutionSettings(LayerSettings):
     def size_window(
         self, layer: str, x: Shape, targets: int | None
     ) -> tuple[int, int, Sizes, Sizes, Sizes]:
-        """Return filters, groups, and the sizes of kernel, stride and span for `x`."""
+        """Return filters, groups, and the sizes of kernel, stride and span for `x`.
+
+        InputError: groups do not divide channels and filters.
+        """
         filters = count_outputs(layer, self.filters, targets)
         kernel = size_dimensions(layer, "kernel", self.kernel, x)
         stride = size_dimensions(layer, "stride", self.stride, x)
         apart = size_dimensions(layer, "dilation", self.dilation, x)
         span = tuple(d * (k - 1) + 1 for d, k in zip(apart, kernel, strict=True))
-        return filters, self._count_groups(layer, x.channels, filters), kernel, stride, span
-
-    def _count_groups(self, layer: str, channels: int, filters: int) -> int:
-        """Return the number of groups; InputError if it does not divide channels and filters."""
+        channels = x.channels
         groups = channels if self.groups == "channels" else self.groups
         if channels % groups or filters % groups:
             raise InputError(
@@ -62,7 +62,7 @@ class _ConvolutionSettings(LayerSettings):
                 where=f"layer {layer}",
                 advice=f"their largest common divisor is {math.gcd(channels, filters)}",
             )
-        return groups
+        return filters, groups, kernel, stride, span
 
 
 class Conv(_ConvolutionSettings):

@@ -33,6 +33,9 @@ SYNONYMS = {
 }
 IN_PLACE = "inplace"  # begins the names of figures in place
 
+# JSON states no units.
+USUAL = {f"{way}{name}": UNITS[unit] for way in ("", IN_PLACE) for name, unit in FIGURES.items()}
+
 Record = dict[str, object]  # by plain names
 
 
@@ -101,7 +104,7 @@ def _collect(
     records: Iterable[tuple[str, Record]],
     path: Path,
     pes: int | None,
-    units: Mapping[str, float] = {},
+    units: Mapping[str, float] = USUAL,
 ) -> Iterator[Measurement]:
     """Yield the runs: rows of one collective and number of PEs each. units: by column."""
     runs: dict[tuple[str, int], LoggedRun] = {}
@@ -118,13 +121,10 @@ def _collect(
                 raise InputError(
                     f"{missing} is missing", where=where, advice="beside size: time, algbw, busbw"
                 )
-            size, *figures = (parse_figure(str(record[name]), where) for name in names)
-            # JSON states no units.
-            factors = (
-                units.get(name, UNITS[usual])
-                for name, usual in zip(names[1:], FIGURES.values(), strict=True)
+            size, *figures = (
+                parse_figure(str(record[name]), where) * units.get(name, 1.0) for name in names
             )
-            add_sample(run, size, [f * u for f, u in zip(figures, factors, strict=True)], where)
+            add_sample(run, size, figures, where)
             run.wrong += str(record.get(f"{prefix}wrong", "0")) not in ("0", "N/A", "None")
         rows += 1
         if rows > MOST_ROWS:

@@ -156,15 +156,14 @@ class GraphShapes:
                 schema, node, known, tensors, opset_imports=self.opsets, ir_version=self.ir_version
             )
         outputs = [name for name in node.output if name]
-        return {name: made.get(name) or self._read_declared(name) for name in outputs}
-
-    def _read_declared(self, name: str) -> Any:
-        """Return the type that the file states for a tensor, of as many samples as the input."""
-        stated = self.declared.get(name, self.onnx.TypeProto())
-        dims = stated.tensor_type.shape.dim
-        if dims and not dims[0].HasField("dim_value"):
-            dims[0].dim_value = self.samples
-        return stated
+        for name in outputs:
+            if not made.get(name):
+                # The type that the file states, of as many samples as the input.
+                made[name] = stated = self.declared.get(name, onnx.TypeProto())
+                dims = stated.tensor_type.shape.dim
+                if dims and not dims[0].HasField("dim_value"):
+                    dims[0].dim_value = self.samples
+        return {name: made[name] for name in outputs}
 
     def _compute(self, node: Any) -> dict[str, NDArray[Any]]:
         """Return the values of a node's outputs, if they are few and those of its inputs known."""

@@ -57,31 +57,16 @@ class TorchOperators(OperatorSteps):
         # Convolutions of a model's file slide over images alone.
         return self.product(site, 2.0 * site.items * math.prod(site.reads[1].shape[1:]))
 
-    def take_linear(self, site: OperatorSite) -> TracedTensor:
-        """Add x w."""
-        x, matrix = site.live[0], site.reads[1]
-        if not matrix.is_weight or len(matrix.shape) != 2:
-            return self.product(site, 0)
-        return self._apply(site, x, matrix)
-
-    def take_addmm(self, site: OperatorSite) -> TracedTensor:
-        """Add bias + x w."""
-        bias, x, matrix = site.reads[:3]
-        if bias.is_weight and matrix.is_weight and not x.is_weight:
-            return self._apply(site, x, matrix)
-        return self.product(site, 0)
-
     def take_mm(self, site: OperatorSite) -> TracedTensor:
-        """Add x w, or count the product of two tensors."""
-        x, matrix = site.reads[:2]
-        if matrix.is_weight and not x.is_weight and len(matrix.shape) == 2:
-            return self._apply(site, x, matrix)
-        return self.product(site, 0)
-
-    def _apply(self, site: OperatorSite, x: TracedTensor, matrix: TracedTensor) -> TracedTensor:
-        """Add a matrix of C x F items, in whichever order."""
-        features = site.shape[-1]
+        """Add x w, or bias + x w; or count the product of two tensors."""
+        *bias, x, matrix = site.reads[:3] if site.kind == "addmm" else site.reads[:2]
+        is_applied = matrix.is_weight and not x.is_weight and len(matrix.shape) == 2
+        if not is_applied or not all(tensor.is_weight for tensor in bias):
+            return self.product(site, 0)
+        features = site.shape[-1]  # the matrix has C x F items, in whichever order
         return self.multiply(site, x, matrix, math.prod(matrix.shape) // features, features)
+
+    take_linear = take_addmm = take_mm
 
     def take_matmul(self, site: OperatorSite) -> TracedTensor:
         return self.product(site, 0)

@@ -283,7 +283,7 @@ def test_several_series_are_told_apart(cli, tmp_path):
     given = ("hybrid", "--convergence", path, *case, "--scaling-efficiency", 1)
     code, _, err = cli(*given)
     assert code == 2
-    assert "'top1>=0.7', 'top1>=0.75'" in err
+    assert "'top1>=0.7' on 'my_images', 'top1>=0.75' on" in err
     assert cli(*given, "--target", "top1>=0.75")[0] == 0
 
 
