@@ -173,7 +173,7 @@ def measure(effort: Effort) -> Report:
     ]
     for what, logs in unseen.items():
         rows += _list_unseen(timed, logs, what, [*map(finds[what], timed)])
-    rows += list_calibrated(timed, unseen["stack"])
+    rows += [_calibrate(np.array(timed, object), unseen["stack"], n) for n in (0, 1, 2, 4, 8)]
     rows += _compare_memory()
     note = "Spreads are standard deviations of ln(predicted / measured)."
     return Report("layouts", "transformers by layout against published runs", tuple(rows), note)
@@ -195,17 +195,11 @@ def _list_unseen(timed: Sequence[Run], logs: Logs, what: str, of: Sequence[str])
     return rows
 
 
-def list_calibrated(timed: Sequence[Run], logs: Logs) -> list[Row]:
-    """Times with and without a calibration by other sizes of the stack, which no fit has seen.
-
-    At most so many runs calibrate, evenly chosen; each size of each stack on a device counts alike.
-    The software is not stated.
-    """
-    return [_calibrate(np.array(timed, object), logs, most) for most in (0, 1, 2, 4, 8)]
-
-
 def _calibrate(timed: NDArray[np.object_], logs: Logs, most: int) -> Row:
-    """Times of networks by a calibration of so many runs."""
+    """Times by a calibration of at most so many runs, evenly chosen, of other sizes of the stack.
+
+    Each size of each stack on a device counts alike; the software is not stated.
+    """
     series, sizes = (np.array([str(of(run)) for run in timed]) for of in (_find_series, find_size))
     slopes = np.array([find_elasticities(run) for run in timed])
     accuracies, held, widths = [], [], []

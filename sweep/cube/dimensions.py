@@ -122,20 +122,17 @@ def _expect_axes(cube: object) -> "xr.Dataset":
 
 
 def _read_values(cube: "xr.Dataset") -> Arrays:
-    return {name: np.atleast_1d(cube[name].values) for name in _list_axes(cube)}
+    """Return the values along each axis; a parameter along a zipped axis is none itself."""
+    rows = _list_rows(cube)
+    columns = {name for names in rows.values() for name in names}
+    axes = [name for name in AXES if name in cube.coords and name not in columns]
+    return {name: np.atleast_1d(cube[name].values) for name in (*axes, *sorted(rows))}
 
 
 def list_dims(restored: "xr.Dataset") -> list[str]:
     """List the dimensions of a restored Dataset, in a cube's order."""
     known = [dim for dim in AXES if dim in restored.dims]
     return [*known, *sorted({*map(str, restored.dims)} - {*known})]
-
-
-def _list_axes(cube: "xr.Dataset") -> list[str]:
-    """List the axes in a cube's order; a parameter along a zipped axis is none itself."""
-    rows = _list_rows(cube)
-    columns = {name for names in rows.values() for name in names}
-    return [name for name in AXES if name in cube.coords and name not in columns] + sorted(rows)
 
 
 def _list_rows(cube: "xr.Dataset") -> dict[str, tuple[str, ...]]:

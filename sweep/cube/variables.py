@@ -14,7 +14,7 @@ what is feasible.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,46 +40,27 @@ Positions = NDArray[np.int64]
 
 # Computed in double precision and rounded once (`kernels.blocks.outputs`), to 2**-24 = 6e-8.
 SINGLE: np.dtype[np.generic] = np.dtype("float32")
-# One bit for each of the nine limits (`kernels.names.flags`).
-FLAGS: np.dtype[np.generic] = np.dtype("uint16")
 
 
 @dataclass(frozen=True)
 class Variable:
     """Storage and attributes of a variable.
 
-    units: in CF's spelling. fill_value: read from blocks that were not written, and so means that
-    the configuration cannot exist.
+    units: in CF's spelling, empty for flags. fill_value: read from blocks that were not written,
+    and so means that the configuration cannot exist. facts: further CF attributes.
     """
 
     long_name: str
     units: str
     dtype: np.dtype[np.generic] = SINGLE
     fill_value: float = np.nan
+    facts: "Mapping[str, JSON]" = field(default_factory=dict)
 
     @property
     def attributes(self) -> "dict[str, JSON]":
         """CF attributes."""
-        return {"long_name": self.long_name, "units": self.units}
-
-
-@dataclass(frozen=True)
-class Flags(Variable):
-    """A variable with one bit per limit, and without units."""
-
-    units: str = ""
-    dtype: np.dtype[np.generic] = FLAGS
-    fill_value: float = int(Limit.INCOMPATIBLE)
-
-    @property
-    def attributes(self) -> "dict[str, JSON]":
-        """CF attributes: masks and meanings in the order of `Limit`."""
-        return {
-            "long_name": self.long_name,
-            "flag_masks": [limit.value for limit in Limit],
-            "flag_meanings": " ".join(name_limits(~0)),
-            "comment": "uneven and batch_exceeds_dataset are marks, which forbid nothing",
-        }
+        units = {"units": self.units} if self.units else {}
+        return {"long_name": self.long_name, **units, **self.facts}
 
 
 def name_limits(flags: int) -> list[str]:
@@ -122,7 +103,17 @@ VARIABLES: dict[str, Variable] = {
     "comp_time": Variable("time computing, per epoch", "s"),
     "comm_time": Variable("time communicating, per epoch", "s"),
     "memory": Variable("memory of the fullest PE", "byte"),
-    "limit": Flags("what forbids the configuration"),
+    "limit": Variable(
+        "what forbids the configuration",
+        units="",
+        dtype=np.dtype("uint16"),  # one bit for each of the nine limits (`kernels.names.flags`)
+        fill_value=int(Limit.INCOMPATIBLE),
+        facts={
+            "flag_masks": [limit.value for limit in Limit],
+            "flag_meanings": " ".join(name_limits(~0)),
+            "comment": "uneven and batch_exceeds_dataset are marks, which forbid nothing",
+        },
+    ),
     "serial_time": Variable("time of an epoch on one PE", "s"),
     **{name: Variable(f"{term.meaning}, per epoch", "s") for name, term in EVERY_TERM.items()},
     **{name: _make_percentile(*of) for name, of in INTERVALS.items()},
@@ -173,25 +164,19 @@ class Statistic:
 Table = Mapping[str, Statistic]
 
 # Kept of the best PE count: the fields of `kernels.blocks.summary.Best`.
-OF_BEST = {
-    "pe": Statistic("int64", 0, "PE count with the least {}; 0: nothing is feasible"),
-    "time": Statistic("float32", np.nan, "least {}"),
-    "comp_time": Statistic("float32", np.nan, "time computing, per epoch, at the least {}"),
-    "memory": Statistic("float32", np.nan, "memory of the fullest PE at the least {}"),
-    "epochs": Statistic("float32", np.nan, "epochs to the target at the least {}"),
-    "efficient_pe": Statistic(
-        "int64", 0, "largest PE count with half of the ideal speedup, by {}; 0: none"
-    ),
+OF_BEST: dict[str, tuple[str, float, str]] = {
+    "pe": ("int64", 0, "PE count with the least {}; 0: nothing is feasible"),
+    "time": ("float32", np.nan, "least {}"),
+    "comp_time": ("float32", np.nan, "time computing, per epoch, at the least {}"),
+    "memory": ("float32", np.nan, "memory of the fullest PE at the least {}"),
+    "epochs": ("float32", np.nan, "epochs to the target at the least {}"),
+    "efficient_pe": ("int64", 0, "largest PE count with half of the ideal speedup, by {}; 0: none"),
 }
 TABLE: Table = {
     **{
-        name: replace(
-            OF_BEST[field],
-            meaning=OF_BEST[field].meaning.format(SUMS[objective].long_name),
-            objective=objective,
-        )
+        name: Statistic(dtype, nothing, meaning.format(SUMS[objective].long_name), objective)
         for objective, names in BEST.items()
-        for field, name in names.items()
+        for name, (dtype, nothing, meaning) in ((names[key], OF_BEST[key]) for key in names)
     },
     "largest_pe": Statistic("int64", 0, "largest feasible PE count; 0: nothing is feasible"),
     "forbidden_by": Statistic(

@@ -127,19 +127,17 @@ def _list_chunks(stored: Array) -> Iterator[Region]:
 
 def _check_block(cube: Cube, block: int) -> Iterator[Damage]:
     """Files of a block that is marked done."""
+    region = cube.plan.find_region(block)
     for name in cube.list_arrays(block):
         what = _find_fault(cube, cube.arrays[name], cube.find_place(name, block))
         if what:
-            yield _describe_damage(cube, name, block, what)
-
-
-def _describe_damage(cube: Cube, name: str, block: int, what: str) -> Damage:
-    parts = zip(list_coordinates(cube.grid).items(), cube.plan.find_region(block), strict=True)
-    hidden = NOT_SERIAL if name == SERIAL else ()
-    cells = {
-        dim: _describe_span(values[part]) for (dim, values), part in parts if dim not in hidden
-    }
-    return Damage(name, cube.name_file(name, block), what, cells, block)
+            parts = zip(list_coordinates(cube.grid).items(), region, strict=True)
+            cells = {
+                dim: _describe_span(values[part])
+                for (dim, values), part in parts
+                if name != SERIAL or dim not in NOT_SERIAL
+            }
+            yield Damage(name, cube.name_file(name, block), what, cells, block)
 
 
 def _describe_span(values: NDArray[Any]) -> Span:

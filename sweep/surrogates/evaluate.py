@@ -220,10 +220,18 @@ def evaluate_surrogate(
         if not tested:
             scores.append({"split": split, "method": NETWORK, "note": note})
             continue
+        frame = tested.frame
+        truth = Answers(frame[EPOCH].to_numpy(np.float64), frame["feasible"].to_numpy(bool))
         for method, answer in methods.items():
             report(split, method)
-            scored = _score(tested, answer(tested), timed=method != HABIT)
-            scores.append({"split": split, "method": method, **scored})
+            guess = answer(tested)
+            by_row = score_rows(truth, guess)
+            if method == HABIT:  # answers with ranks instead of times
+                by_row = dict.fromkeys(by_row)
+            by_slice = score_slices(truth, guess, frame["slice"].to_numpy())
+            scores.append(
+                {"split": split, "method": method, "rows": len(tested), **by_row, **by_slice}
+            )
     return scores
 
 
@@ -242,15 +250,6 @@ def _list_methods(
     defined = train.take(train.frame["defined"].to_numpy(bool))
     neighbours = Neighbours(surrogate.encoding, defined)
     return methods | {"neighbour": neighbours.answer, HABIT: Habit(train).answer}
-
-
-def _score(rows: SampleRows, answers: Answers, *, timed: bool) -> dict[str, object]:
-    """Score a method's answers; row scores are None unless its answers are times (`timed`)."""
-    frame = rows.frame
-    truth = Answers(frame[EPOCH].to_numpy(np.float64), frame["feasible"].to_numpy(bool))
-    scores = score_rows(truth, answers)
-    slices = score_slices(truth, answers, frame["slice"].to_numpy())
-    return {"rows": len(rows), **(scores if timed else dict.fromkeys(scores)), **slices}
 
 
 def _find_tested(rows: SampleRows, split: str, trained: Sequence[str]) -> Flags:
