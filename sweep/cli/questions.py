@@ -45,9 +45,7 @@ def limits(
     along: Annotated[
         str | None,
         Option(
-            "--crossovers",
-            metavar="ALONG",
-            help="Find where strategies overtake each other along pe, batch, inter_bandwidth ...",
+            "--crossovers", metavar="ALONG", help="Find where strategies cross along pe, batch ..."
         ),
     ] = None,
     intervals: Annotated[bool, Option("--intervals", help="Intervals even for many rows.")] = False,
@@ -120,9 +118,7 @@ def best(
     over: Annotated[
         str | None,
         Option(
-            "--worst-case",
-            metavar="OVER",
-            help="Rank by the worst slowdown over system, or any axis except pe.",
+            "--worst-case", metavar="OVER", help="Rank by the slowdown over system, or an axis."
         ),
     ] = None,
 ) -> None:
@@ -178,8 +174,7 @@ def _show_worst_cases(given: PagedOptions, over: str, objective: str) -> None:
 def pareto(
     context: Context,
     against: Annotated[
-        Literal["pe-hours", "cost", "memory", "pe"],
-        Option(help="Quantity to trade off with the objective."),
+        Literal["pe-hours", "cost", "memory", "pe"], Option(help="Traded off with the objective.")
     ] = "pe-hours",
     price: options.Prices = None,
     objective: Annotated[
@@ -238,19 +233,14 @@ def sensitivity(context: Context) -> None:
 def provision(
     context: Context,
     deadline: Annotated[
-        float | None,
-        take_number("time", "Find the fewest PEs that train within it, such as 60d, 1h30m."),
+        float | None, take_number("time", "Find the fewest PEs that train within 60d, 1h30m ...")
     ] = None,
     epochs: Annotated[
         float | None, Option(help="Epochs to train; default: those to the target of --convergence.")
     ] = None,
     holds: Annotated[float | None, take_share("Probability of meeting it, such as 0.9.")] = None,
     need: Annotated[
-        str | None,
-        Option(
-            metavar="PARAMETER",
-            help="Parameter to solve for: batch, memory_capacity, inter_bandwidth ...",
-        ),
+        str | None, Option(metavar="PARAMETER", help="Solve for batch, memory_capacity ...")
     ] = None,
     efficiency: Annotated[float | None, take_share("With --need: efficiency to reach.")] = None,
     price: options.Prices = None,
