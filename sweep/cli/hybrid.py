@@ -25,9 +25,7 @@ class HybridOptions:
     pe: Annotated[str, Option(metavar="N[,N]", help="Largest PE count, or several counts.")]
     strategies: Annotated[
         list[str] | None,
-        Option(
-            "--strategy", help="A hybrid such as data+spatial:group=2; repeatable; default: all."
-        ),
+        Option("--strategy", help="Such as data+spatial:group=2; repeatable; default: all."),
     ] = None
     speedups: Annotated[
         list[str] | None,

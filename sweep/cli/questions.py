@@ -44,9 +44,7 @@ def limits(
     objective: options.ATime = "epoch-time",
     along: Annotated[
         str | None,
-        Option(
-            "--crossovers", metavar="ALONG", help="Find where strategies cross along pe, batch ..."
-        ),
+        Option("--crossovers", metavar="ALONG", help="Where strategies cross along pe ..."),
     ] = None,
     intervals: Annotated[bool, Option("--intervals", help="Intervals even for many rows.")] = False,
 ) -> None:
@@ -117,9 +115,7 @@ def best(
     why: Annotated[bool, Option("--why", help="Say what losers need, of a store, too.")] = False,
     over: Annotated[
         str | None,
-        Option(
-            "--worst-case", metavar="OVER", help="Rank by the slowdown over system, or an axis."
-        ),
+        Option("--worst-case", metavar="OVER", help="Rank by the worst slowdown over it."),
     ] = None,
 ) -> None:
     """Rank strategies, or layouts of a transformer; why others fail."""

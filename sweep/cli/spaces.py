@@ -202,9 +202,8 @@ class SpaceOptions(options.SettingOptions):
                 advice="leave it out, or ask without a store, with --model and other options",
             )
         # With a store, --pe 64 means --sel pe=64.
-        named = [
-            f"{name}={value}" for name, value in options.list_given(self, *options.AXES).items()
-        ]
+        given = options.list_given(self, *options.AXES).items()
+        named = (f"{name}={value}" for name, value in given)
         selection: cells.Selection = options.parse_selection([*(self.selection or []), *named])
         from paradl.grids.notes import list_store_warnings
         from paradl.sweep.cells.source import open_source
