@@ -71,10 +71,7 @@ FORMS = ("spec", "model")
 @app.command()
 def schema(
     of: Annotated[
-        str | None,
-        Argument(
-            help="spec (default), model (a file with a network), or a command (its JSON answer)."
-        ),
+        str | None, Argument(help="spec (default), model (a file of a network), or a command.")
     ] = None,
     answers: Annotated[bool, Option("--answers", help="Print those of all commands.")] = False,
 ) -> None:

@@ -25,18 +25,11 @@ class HybridOptions:
     pe: Annotated[str, Option(metavar="N[,N]", help="Largest PE count, or several counts.")]
     strategies: Annotated[
         list[str] | None,
-        Option(
-            "--strategy",
-            help="A hybrid such as data+spatial:group=2; may be repeated. Default: all, in pairs.",
-        ),
+        Option("--strategy", help="Such as data+spatial:group=2; repeatable; default: all."),
     ] = None
     speedups: Annotated[
         list[str] | None,
-        Option(
-            "--speedup",
-            metavar="M=X",
-            help="Speed-up of an iteration in groups of M, overriding the oracle; may be repeated.",
-        ),
+        Option("--speedup", metavar="M=X", help="Speed-up in groups of M; repeatable."),
     ] = None
     scaling_efficiency: Annotated[
         float | None, take_share("T_1 / T_N across replicas, overriding the oracle.")
@@ -114,12 +107,7 @@ class PlaceOptions:
     """The arguments of `sweep.questions.place.question.place`."""
 
     what: Annotated[
-        str,
-        Argument(
-            metavar="MODEL|GRAPH",
-            help="A model or graph: a catalogue name, or a file (GRAPH.yaml, .json, PipeDream's "
-            ".txt).",
-        ),
+        str, Argument(metavar="MODEL|GRAPH", help="A name or file (.yaml, .json, PipeDream's).")
     ]
     devices: Annotated[int, take_count("Number of devices, in one node.")]
     system: options.System = None
@@ -130,8 +118,7 @@ class PlaceOptions:
     ] = "sgd"
     micro_batches: Annotated[int, take_count("Micro-batches, which overlap as in GPipe.")] = 1
     effort: Annotated[
-        float,
-        Option(help="How much to search: about a second of an idle core per unit, on any machine."),
+        float, Option(help="How much to search: about a second of an idle core per unit.")
     ] = 60.0
 
 

@@ -71,16 +71,11 @@ def probe_model(
 @importing.command("model", cls=PatientCommand)
 def import_model(
     source: Annotated[
-        str,
-        Argument(help="An .onnx file, or PACKAGE.MODULE:FUNCTION that returns a PyTorch module."),
+        str, Argument(help="An .onnx file, or PACKAGE.MODULE:FUNCTION that returns a torch module.")
     ],
     output: options.YamlOutput,
     shape: Annotated[
-        str | None,
-        Option(
-            help="Shape of a sample, such as 3,224,224; an ONNX file may state its own.",
-            metavar="SIZES",
-        ),
+        str | None, Option(help="Shape of a sample: 3,224,224; ONNX may have it.", metavar="SIZES")
     ] = None,
     name: Label = None,
     allow_unknown: Annotated[
@@ -130,15 +125,13 @@ def import_machine_logs(
     files: Annotated[
         list[Path],
         Argument(
-            metavar="LOG...",
-            help="Logs of nccl-tests, OSU, perftest; NCCL's topology (XML); nvidia-smi's CSV.",
+            metavar="LOG...", help="Of nccl-tests, OSU, perftest; NCCL's XML; nvidia-smi's CSV."
         ),
     ],
     output: options.YamlOutput,
     name: Label = None,
     like: Annotated[
-        str | None,
-        Option(help="Machine for values that no log states; they are marked as assumed."),
+        str | None, Option(help="Machine for values that no log states, which are marked as such.")
     ] = None,
     pe: Annotated[int | None, take_count("PEs of runs whose logs do not say.", least=2)] = None,
     pes_per_node: Annotated[int | None, take_count("PEs per node.", least=1)] = None,

@@ -17,8 +17,7 @@ from paradl.sweep.text.visible import tell
 app = Typer()
 
 Splits = Annotated[
-    list[str] | None,
-    Option("--split", help="Take this split, such as random, model or scale; may be repeated."),
+    list[str] | None, Option("--split", help="A split: random, model, scale ...; may be repeated.")
 ]
 
 
@@ -42,8 +41,7 @@ class SampleOptions:
 def sample(
     context: Context,
     gradient: Annotated[
-        list[str] | None,
-        Option(help="Another input to differentiate by, besides ranges and the batch."),
+        list[str] | None, Option(help="Another input to differentiate by, beside ranges and batch.")
     ] = None,
     no_gradients: Annotated[bool, Option("--no-gradients", help="Leave out gradients.")] = False,
     quiet: options.Quiet = False,
@@ -148,11 +146,7 @@ def evaluate(
 def predict(
     surrogate: File,
     rows: Annotated[
-        Path,
-        Argument(
-            help="Rows of features: a Parquet or CSV file, or a data set.",
-            callback=options.expect_there,
-        ),
+        Path, Argument(help="Rows: Parquet, CSV, or a data set.", callback=options.expect_there)
     ],
     form: options.Form = "table",
 ) -> None:

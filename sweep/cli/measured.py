@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 app = Typer()
 
 Measured = Annotated[
-    Path,
-    Argument(
-        metavar="MEASURED.csv",
-        help="CSV file, one run per row; or a folder of logs with mapping.yaml.",
-    ),
+    Path, Argument(metavar="MEASURED.csv", help="CSV file, a run per row; or a folder of logs.")
 ]
 SystemOfRows = Annotated[
     str | None, Option("--system", help="System of rows without one: a catalogue name or a file.")
@@ -87,11 +83,7 @@ def calibrate(
     output: options.YamlOutput,
     system: SystemOfRows = None,
     cross_validation: Annotated[
-        bool,
-        Option(
-            "--cross-validation/--no-cross-validation",
-            help="Estimate the model's errors from left-out runs, or assume them.",
-        ),
+        bool, Option(help="Estimate the model's errors from left-out runs, or assume them.")
     ] = True,
     keep_anomalies: Annotated[bool, Option("--keep-anomalies", help="Fit outliers, too.")] = False,
     form: options.Form = "table",

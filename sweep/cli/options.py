@@ -75,22 +75,17 @@ Models = Annotated[
 ]
 Datasets = Annotated[str | None, _name_entry("dataset", "Data sets: names or files.")]
 Systems = Annotated[
-    str | None,
-    _name_entry("system", "Machines: names or files; a question without a store names one."),
+    str | None, _name_entry("system", "Machines: names or files; without a store one is needed.")
 ]
 Strategies = Annotated[
-    str | None,
-    _name_entry(
-        "strategy", "Strategies, such as data,data+filter:group=8; default: all, best groups."
-    ),
+    str | None, _name_entry("strategy", "Strategies: data,data+filter:group=8; default: all.")
 ]
 PECounts = Annotated[str | None, Option(help="PE counts: 64,128 or 1..1024 or pow2:1..1024.")]
 Batches = Annotated[str | None, Option(help="Samples per replica: 16,32; default: the best.")]
 
 # Keys of a spec.
 Set = Annotated[
-    list[str] | None,
-    Option("--set", metavar="NAME=VALUE", help="Fix an oracle parameter; may be repeated."),
+    list[str] | None, Option("--set", metavar="NAME=VALUE", help="An oracle parameter; repeatable.")
 ]
 Oracle = Annotated[
     Literal["paper", "machine"] | None,
@@ -98,9 +93,7 @@ Oracle = Annotated[
 ]
 Collectives = Annotated[
     Literal["auto", "ring", "tree", "two-level", "best"] | None,
-    Option(
-        help="Algorithm; auto (default) is the fastest on a machine, and Table III's ring on paper."
-    ),
+    Option(help="Algorithm; auto (default): the fastest, and of --oracle paper the ring."),
 ]
 AllReduce = Annotated[
     Literal["ring", "hierarchical"] | None,
@@ -116,8 +109,7 @@ Times = Annotated[
 ]
 Calibration = Annotated[str | None, Option(help="Fit to runs: a name, file, none, auto (default).")]
 Convergence = Annotated[
-    str | None,
-    Option(help="Epochs to a target: a CSV or YAML file, none, or auto for the catalogue's."),
+    str | None, Option(help="Epochs to a target: a CSV or YAML file, none, or auto (catalogue's).")
 ]
 Target = Annotated[str | None, Option(help="Such as top1>=0.759, where several are known.")]
 
@@ -134,7 +126,7 @@ StoreOrNone = Annotated[
 SampleData = Annotated[Path, Argument(help="Data set from 'paradl sample'.", callback=expect_there)]
 Selection = Annotated[
     list[str] | None,
-    Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
+    Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; repeatable."),
 ]
 Nearest = Annotated[bool, Option("--nearest", help="With --sel: take the nearest values.")]
 # No default: what is written is edited by hand, and must not be overwritten unawares.
@@ -208,7 +200,7 @@ class SettingOptions:
     conventions: Annotated[
         Literal["table", "authors"] | None,
         Option(
-            help="With --oracle paper: sums and bounds of Table III (default) or the authors' code."
+            help="With --oracle paper: sums and bounds of Table III (default), or the authors'."
         ),
     ] = None
     optimizer: Annotated[

@@ -51,11 +51,7 @@ def limits(
     objective: options.ATime = "epoch-time",
     along: Annotated[
         str | None,
-        Option(
-            "--crossovers",
-            metavar="ALONG",
-            help="Find where strategies overtake each other along pe, batch, inter_bandwidth ...",
-        ),
+        Option("--crossovers", metavar="ALONG", help="Where strategies cross along pe ..."),
     ] = None,
     intervals: Annotated[bool, Option("--intervals", help="Intervals even for many rows.")] = False,
 ) -> None:
@@ -126,11 +122,7 @@ def best(
     why: Annotated[bool, Option("--why", help="Say what losers need, of a store, too.")] = False,
     over: Annotated[
         str | None,
-        Option(
-            "--worst-case",
-            metavar="OVER",
-            help="Rank by the worst slowdown over system, or any axis except pe.",
-        ),
+        Option("--worst-case", metavar="OVER", help="Rank by the worst slowdown over it."),
     ] = None,
     deadline: Annotated[
         float | None,
@@ -202,8 +194,7 @@ def _show_worst_cases(given: PagedOptions, over: str, objective: str) -> None:
 def pareto(
     context: Context,
     against: Annotated[
-        Literal["pe-hours", "cost", "memory", "pe"],
-        Option(help="Quantity to trade off with the objective."),
+        Literal["pe-hours", "cost", "memory", "pe"], Option(help="Traded off with the objective.")
     ] = "pe-hours",
     price: options.Prices = None,
     objective: Annotated[
@@ -262,19 +253,14 @@ def sensitivity(context: Context) -> None:
 def provision(
     context: Context,
     deadline: Annotated[
-        float | None,
-        take_number("time", "Find the fewest PEs that train within it, such as 60d, 1h30m."),
+        float | None, take_number("time", "Find the fewest PEs that train within 60d, 1h30m ...")
     ] = None,
     epochs: Annotated[
         float | None, Option(help="Epochs to train; default: those to the target of --convergence.")
     ] = None,
     holds: AChance = None,
     need: Annotated[
-        str | None,
-        Option(
-            metavar="PARAMETER",
-            help="Parameter to solve for: batch, memory_capacity, inter_bandwidth ...",
-        ),
+        str | None, Option(metavar="PARAMETER", help="Solve for batch, memory_capacity ...")
     ] = None,
     efficiency: Annotated[float | None, take_share("With --need: efficiency to reach.")] = None,
     price: options.Prices = None,

@@ -31,12 +31,7 @@ app = Typer()
 
 PageOption = Annotated[
     Path | None,
-    take_output(
-        PAGES,
-        "--report",
-        help="Also write a page with charts, such as report.html (paradl report).",
-        expect=expect_report_libraries,
-    ),
+    take_output(PAGES, "--report", help="Also write a page of it.", expect=expect_report_libraries),
 ]
 
 

@@ -6,7 +6,7 @@ With a store, options named after its axes select a slice, as `--sel` does.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from paradl.grids.grid import Grid
     from paradl.sweep.cells import selection as cells
     from paradl.sweep.cells.reader import Reader
+    from paradl.sweep.cells.space import Space
 
 A = TypeVar("A", bound=Mapping[str, object])  # a row of an answer
 
@@ -38,6 +39,13 @@ class Subject:
     max_global_batch: int | None
     quiet: bool
     notes: list[str] = field(default_factory=list)
+
+    @cached_property
+    def space(self) -> "Space":
+        """The cells of the slice."""
+        from paradl.sweep.cells.source import open_space
+
+        return open_space(self.source, self.selection)
 
     def note(self, text: str, always: bool = False) -> None:
         """Add a note to the answer, and print it on stderr unless that is quiet."""
@@ -68,23 +76,24 @@ class Subject:
                 where="--max-global-batch",
                 advice="leave it out, or ask without a store, with --model and other options",
             )
-        pose = partial(question, self.source, *values, selection=self.selection, **settings)
+        # Counted before the question: a sweep may be running, and no missing block may pass
+        # unnoticed.
+        missing = self.describe_missing()
         with advise(self.store is not None):
-            rows = pose() if self.store is None else self._ask_store(pose)
-            from paradl.sweep.cells.source import open_space
-
-            space = open_space(self.source, self.selection)
-            systems = space.systems
+            rows = question(self.source, *values, selection=self.selection, **settings)
+            systems = self.space.systems
+        if missing and not rows:
+            raise RunError(f"{self.store}: {missing}; none of this slice")
+        if missing:
+            self.note(missing, always=True)
         # Where strategies are ranked, the question has refused this.
-        if mix := space.describe_mix():
+        if mix := self.space.describe_mix():
             self.note(f"warning: {mix[0]}", always=True)
         # The user may not have meant to compare them.
         if len({(system.precision, system.software) for system in systems}) > 1:
-            settings_of = (
-                f"{system.name} {system.precision} {system.software}" for system in systems
-            )
+            given = (f"{system.name} {system.precision} {system.software}" for system in systems)
             self.note(
-                f"systems differ in precision or software: {', '.join(settings_of)}; "
+                f"systems differ in precision or software: {', '.join(given)}; "
                 "to compare like with like: NAME:precision=amp,software=ddp"
             )
         # Programs read stdout alone; people have read the notes on stderr.
@@ -96,11 +105,10 @@ class Subject:
 
     def list_layouts(self, most: int) -> "Subject":
         """Return the subject with the best layouts in place of strategies that leave them open."""
-        from paradl.sweep.cells.source import open_source, open_space
+        from paradl.sweep.cells.source import open_source
         from paradl.sweep.questions.best.layouts import find_best_layouts
 
-        space = open_space(self.source, self.selection)
-        return replace(self, source=open_source(find_best_layouts(space, most).grid))
+        return replace(self, source=open_source(find_best_layouts(self.space, most).grid))
 
     def tell_kept_groups(self) -> None:
         """Note that the cells of a store keep groups that were chosen without its bound."""
@@ -108,10 +116,7 @@ class Subject:
         # A stated global batch does not depend on the group.
         if self.max_global_batch is None or grid.spec.scaling == "strong":
             return
-        from paradl.sweep.cells.source import open_space
-
-        at = open_space(self.source, self.selection).places["strategy"]
-        strategies = (grid.strategies[place] for place in at)
+        strategies = (grid.strategies[place] for place in self.space.places["strategy"])
         kept = [one.label for one in strategies if {*one.choices} - {"segments"}]
         if kept:
             self.note(
@@ -119,17 +124,6 @@ class Subject:
                 "--max-global-batch; to choose others ask without a store, with --model and other "
                 "options"
             )
-
-    def _ask_store(self, question: Callable[[], list[A]]) -> list[A]:
-        # Counted before the question: a sweep may be running, and no missing block may pass
-        # unnoticed.
-        missing = self.describe_missing()
-        rows = question()
-        if missing and not rows:
-            raise RunError(f"{self.store}: {missing}; none of this slice")
-        if missing:
-            self.note(missing, always=True)
-        return rows
 
     def describe_missing(self) -> str:
         """Describe an unfinished sweep; empty if it is finished."""
@@ -139,11 +133,8 @@ class Subject:
         """Exit with the reason if there are no rows."""
         if rows:
             return
-        from paradl.sweep.cells.source import open_space
-
-        space = open_space(self.source, self.selection)
-        pairs = product(space.places["model"], space.places["dataset"])
-        misfit = next(filter(None, (space.grid.misfit(*pair) for pair in pairs)), None)
+        pairs = product(self.space.places["model"], self.space.places["dataset"])
+        misfit = next(filter(None, (self.space.grid.misfit(*pair) for pair in pairs)), None)
         why = f"no samples of this slice fit its models: {misfit}" if misfit else "no rows to show"
         end(why, NOTHING_FEASIBLE)
 
@@ -212,9 +203,8 @@ class SpaceOptions(options.SettingOptions):
                 advice="leave it out, or ask without a store, with --model and other options",
             )
         # With a store, --pe 64 means --sel pe=64.
-        named = [
-            f"{name}={value}" for name, value in options.list_given(self, *options.AXES).items()
-        ]
+        given = options.list_given(self, *options.AXES).items()
+        named = (f"{name}={value}" for name, value in given)
         selection: cells.Selection = options.parse_selection([*(self.selection or []), *named])
         from paradl.grids.notes import list_store_warnings
         from paradl.sweep.cells.source import open_source

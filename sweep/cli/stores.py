@@ -98,8 +98,7 @@ def diff(
     second: options.Store,
     selection: options.Selection = None,
     tolerance: Annotated[
-        float,
-        take_share("Relative difference up to which answers count as equal.", least=0, most=inf),
+        float, take_share("Relative difference up to which answers are equal.", least=0, most=inf)
     ] = 0.0,
     require_same: Annotated[
         bool, Option("--require-same", help="Exit with 3 unless cells and answers are the same.")

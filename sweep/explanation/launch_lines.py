@@ -1,17 +1,20 @@
 """Launch lines of a layout: what to type for Megatron-LM, torchtitan, DeepSpeed and torchrun.
 
 A stack is a row of WRITERS, and one of rules in `kernels.search.stacks`. Settings that it cannot
-run are refused, never left out. The TOML is that of torchtitan up to 0.2.
+run are refused, never left out. Megatron-LM is core 0.16, DeepSpeed runs Megatron-DeepSpeed,
+and the TOML is that of torchtitan up to 0.2.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from paradl.grids.entries.layout_words import name_recompute
 from paradl.grids.reading.errors import InputError, format_count
+from paradl.kernels.names.parallelisms import RECOMPUTE
+from paradl.kernels.work.schedules import is_uneven
+from paradl.kernels.work.transformer import Transformer
 from paradl.sweep.answers.types.prediction import LaunchFile
-from paradl.sweep.explanation.launch import LayoutRun, refuse_run, write_torchrun
-from paradl.sweep.explanation.megatron import write_deepspeed, write_megatron
+from paradl.sweep.explanation.launch import LayoutRun, refuse, refuse_run, write_torchrun
 
 
 def write_launch(stack: str, run: LayoutRun) -> list[LaunchFile]:
@@ -19,6 +22,259 @@ def write_launch(stack: str, run: LayoutRun) -> list[LaunchFile]:
     if stack not in WRITERS:
         raise InputError.unknown("stack", stack, WRITERS, where="launch")
     return WRITERS[stack](run)
+
+
+# FP8 is a format of matrix products in training that is otherwise bf16.
+MIXED = {"bf16": "bf16", "fp16": "fp16", "fp8": "bf16"}
+DEEPSPEED = {"bf16": "bf16", "zero": "fp16"}  # flags by precision; fp32 needs none
+CONTEXTS = {"ring": "p2p", "all_gather": "all_gather", "all_to_all": "a2a"}
+SHARDED = {2: "optim_grads", 3: "optim_grads_params"}
+
+Flags = Mapping[str, object]  # by name: True has no value, and None and False are left out
+
+
+class Sizes:
+    """Sizes of a network, as flags state them, found from the matrices of its blocks."""
+
+    def __init__(self, stack: str, net: Transformer) -> None:
+        self.net, self.weights = net, [w for block in net.kinds for w in block.weights]
+        # No encoder, whose output `memory` is, and no images, whose length is fixed.
+        text = net.memory is None and net.vocabulary > 0 and not net.length
+        one = len(net.heads) == len(net.kv_heads) == 1
+        latent = any(w.modules & RECOMPUTE["mla_up_proj"] for w in self.weights)
+        decoder = "take a decoder such as llama3_70b"
+        refuse(
+            stack,
+            (not text or not one, "this network by its GPT script", decoder),
+            (latent, "latent attention by flags known here", decoder),
+        )
+        # KV heads: Megatron-LM calls them query groups.
+        (self.heads,), (self.groups,) = net.heads, net.kv_heads
+        self.grouped = self.groups < self.heads
+        # The matrix of queries makes the features of all heads from those between blocks.
+        made = next(w.matrix for w in self.weights if w.parts == self.heads and w.by_columns)
+        self.head = round(made / net.hidden / self.heads)
+        # RMSNorm has no biases.
+        self.is_rms = all(weights.biases == 0 for weights in net.back.weights)
+        # The matrix behind attention has biases where all others have them.
+        self.biased = any(w.biases > 0 and w.parts and not w.by_columns for w in self.weights)
+        # Positions have embeddings that are learned, or are rotary.
+        self.learns_positions = bool(net.front.weights)
+
+    def write(self, length: int) -> Flags:
+        """Write flags that Megatron-LM and Megatron-DeepSpeed share."""
+        net = self.net
+        return {
+            "num-layers": net.blocks,
+            "hidden-size": net.hidden,
+            # Of experts if all blocks have them.
+            "ffn-hidden-size": self._find_width("mlp") or max(net.expert_ffn),
+            "num-attention-heads": self.heads,
+            # Megatron-LM divides the features by the heads unless it is told otherwise.
+            "kv-channels": self.head if self.head * self.heads != net.hidden else None,
+            "seq-length": length,
+            # A sequence longer than this is refused.
+            "max-position-embeddings": max(net.longest, length),
+            "swiglu": self._has_gates(),
+            "disable-bias-linear": not self.biased,
+            "untie-embeddings-and-output-weights": not net.ties,
+        }
+
+    def _find_width(self, module: str) -> int | None:
+        """Find the width of a module's matrices; None without such matrices."""
+        bit = RECOMPUTE[module]
+        widths = [w.parts for w in self.weights if w.modules & bit and w.parts and not w.is_routed]
+        return max(widths, default=None)
+
+    def _has_gates(self) -> bool:
+        """Return whether MLPs have two matrices divided by columns, of which one is the gate."""
+        first = self.net.kinds[0].weights
+        mlps = [w for w in first if w.parts in (*self.net.ffn, *self.net.expert_ffn)]
+        kinds = {w.parts for w in mlps if w.is_routed} or {w.parts for w in mlps}
+        return sum(w.by_columns and w.parts in kinds for w in mlps) > len(kinds)
+
+    def write_megatron(self) -> Flags:
+        """Write flags that only Megatron-LM has."""
+        matrices = [w for w in self.weights if w.parts in (self.heads, self.groups)]
+        queries = any(w.biases > 0 and w.by_columns for w in matrices)
+        # Weights that are not divided, of a head's features: norms of queries and keys.
+        norms = any(w.matrix == self.head and not w.parts and not w.used for w in self.weights)
+        return {
+            "group-query-attention": self.grouped,
+            "num-query-groups": self.groups if self.grouped else None,
+            # Biases of queries, keys and values alone, as Qwen 2 has them.
+            "add-qkv-bias": queries and not self.biased,
+            "qk-layernorm": norms,
+            "normalization": "RMSNorm" if self.is_rms else "LayerNorm",
+            "position-embedding-type": "learned_absolute" if self.learns_positions else "rope",
+            "vocab-size": self.net.vocabulary,
+            **(self._write_experts() if self.net.experts else {}),
+        }
+
+    def _write_experts(self) -> Flags:
+        """Write flags of a mixture of experts."""
+        (experts,) = self.net.experts
+        used = next(w.used for w in self.weights if w.is_routed)
+        routed = [int(any(w.is_routed for w in block.weights)) for block in self.net.kinds]
+        pattern = [routed[kind] for kind in self.net.order]
+        return {
+            "num-experts": experts,
+            "moe-router-topk": round(used * experts),
+            "moe-ffn-hidden-size": max(self.net.expert_ffn),
+            "moe-shared-expert-intermediate-size": self._find_width("shared_experts"),
+            # Quoted and without spaces, so that a shell leaves it whole.
+            "moe-layer-freq": 1 if all(pattern) else f"'{pattern}'".replace(" ", ""),
+            "moe-grouped-gemm": True,
+            # As the oracle exchanges tokens; the default gathers them.
+            "moe-token-dispatcher-type": "alltoall",
+        }
+
+
+def _write_script(run: LayoutRun, flags: Flags) -> LaunchFile:
+    """Write the script, with one line per flag."""
+    lines = [
+        f"--{name}" if value is True else f"--{name} {value}"
+        for name, value in flags.items()
+        if value is not None and value is not False
+    ]
+    return write_torchrun(run, "pretrain_gpt.py", *lines)
+
+
+def write_megatron(run: LayoutRun) -> list[LaunchFile]:
+    """Write flags of Megatron-LM's pretrain_gpt.py."""
+    stack, zero = "Megatron-LM", run.precision == "zero"
+    states = (zero, "the bytes of --precision zero", "take --precision bf16")
+    refuse_run(stack, "megatron", run, run.drops_logits, states)
+    sizes = Sizes(stack, run.net)
+    flags = {
+        **_write_degrees(run),
+        **_write_zero(run),
+        **_write_batch(run, MIXED),
+        "fp8-format": "hybrid" if run.precision == "fp8" else None,
+        "attention-backend": "flash" if run.training.fused_attention else "unfused",
+        **_write_recompute(run),
+        **sizes.write(run.training.length),
+        **sizes.write_megatron(),
+    }
+    return [_write_script(run, flags)]
+
+
+def _write_degrees(run: LayoutRun) -> Flags:
+    row, net = run.row, run.net
+    # Uneven parts, chunks included, are written out block by block.
+    uneven = bool(is_uneven(net, run.layout, run.training)[0])
+    chunks = row["chunks"] if row["chunks"] > 1 else None
+    grouped = chunks and row["group"] != run.stages
+    return {
+        "tensor-model-parallel-size": row["tensor"],
+        "pipeline-model-parallel-size": row["pipeline"],
+        "num-virtual-stages-per-pipeline-rank": None if uneven else chunks,
+        "pipeline-model-parallel-layout": _write_stages(net.blocks, run.parts) if uneven else None,
+        "account-for-embedding-in-pipeline-split": run.ends > 0,
+        "account-for-loss-in-pipeline-split": run.ends > 0,
+        "microbatch-group-size-per-virtual-pipeline-stage": row["group"] if grouped else None,
+        "context-parallel-size": row["context"],
+        "cp-comm-type": CONTEXTS[run.training.context_by] if row["context"] > 1 else None,
+        "expert-model-parallel-size": row["expert"] if net.experts else None,
+        "expert-tensor-parallel-size": row["expert_tensor"] if net.experts else None,
+        "sequence-parallel": row["sequence"] > 0,
+    }
+
+
+def _write_stages(blocks: int, parts: int) -> str:
+    """Write the blocks of each part as `Et*3|t*3|t*2L`; the first parts have one more."""
+    least, more = divmod(blocks, parts)
+    return "'E" + "|".join(f"t*{least + (part < more)}" for part in range(parts)) + "L'"
+
+
+def _write_zero(run: LayoutRun) -> Flags:
+    ranks = run.row["data"] * run.row["context"]
+    copies = ranks // run.row["shard"] if run.zero else 1  # more than one in HSDP
+    fsdp = run.zero > 1
+    return {
+        "use-distributed-optimizer": run.zero > 0,
+        "num-distributed-optimizer-instances": copies if copies > 1 else None,
+        "use-megatron-fsdp": fsdp,
+        "data-parallel-sharding-strategy": SHARDED.get(run.zero),
+        "no-gradient-accumulation-fusion": fsdp,
+        # FSDP writes its checkpoints in no other format.
+        "ckpt-format": "fsdp_dtensor" if fsdp else None,
+    }
+
+
+def _write_batch(run: LayoutRun, precisions: Mapping[str, str]) -> Flags:
+    """Write the flags of batches and precision; precisions: flags by precision."""
+    precision = precisions.get(run.precision)
+    return {
+        "micro-batch-size": run.row["micro"],
+        "global-batch-size": run.training.batch,
+        **({precision: True} if precision else {}),
+        # The oracle has no dropout; the default is 0.1.
+        "attention-dropout": 0.0,
+        "hidden-dropout": 0.0,
+    }
+
+
+def _write_recompute(run: LayoutRun) -> Flags:
+    if not run.modules:
+        return {}
+    if run.modules == ["blocks"]:
+        return {
+            "recompute-granularity": "full",
+            "recompute-method": "uniform",
+            "recompute-num-layers": 1,
+        }
+    return {"recompute-granularity": "selective", "recompute-modules": " ".join(run.modules)}
+
+
+def write_deepspeed(run: LayoutRun) -> list[LaunchFile]:
+    """Write DeepSpeed's JSON, and Megatron-DeepSpeed's flags for all else."""
+    stack, wide = "DeepSpeed", run.precision == "bf16"
+    others, narrow = bool(run.net.experts), run.precision in ("fp16", "fp8")
+    refuse_run(
+        *(stack, "deepspeed", run),
+        run.drops_logits,
+        (others, "gated experts by flags known here", "take megatron"),
+        (narrow, f"the bytes of --precision {run.precision}", "take bf16, or zero for fp16"),
+    )
+    # DeepSpeed checks that the batch is the product of the next two and the replicas.
+    config = {
+        "train_batch_size": run.training.batch,
+        "train_micro_batch_size_per_gpu": run.row["micro"],
+        "gradient_accumulation_steps": run.passes,
+        "zero_optimization": {"stage": run.zero},
+        "bf16": {"enabled": wide},
+        # `zero` stands for the bytes of ZeRO's paper, whose weights and gradients are fp16.
+        "fp16": {"enabled": run.precision == "zero"},
+        # Gradients of bf16 are counted with 4 bytes; DeepSpeed would add them up in bf16.
+        **({"data_types": {"grad_accum_dtype": "fp32"}} if wide else {}),
+    }
+    script = _write_script(run, _write_deepspeed_flags(run, Sizes(stack, run.net)))
+    return [{"file": "ds_config.json", "text": json.dumps(config, indent=2)}, script]
+
+
+def _write_deepspeed_flags(run: LayoutRun, sizes: Sizes) -> Flags:
+    row, again = run.row, bool(run.modules)
+    return {
+        "deepspeed": True,
+        "deepspeed_config": "ds_config.json",
+        "zero-stage": run.zero,
+        "tensor-model-parallel-size": row["tensor"],
+        "pipeline-model-parallel-size": row["pipeline"],
+        "no-pipeline-parallel": run.stages == 1,
+        "ds-sequence-parallel-size": row["context"] if row["context"] > 1 else None,
+        "sequence-parallel": row["sequence"] > 0,
+        **_write_batch(run, DEEPSPEED),
+        "use-flash-attn-v2": run.training.fused_attention,
+        "checkpoint-activations": again,
+        "checkpoint-num-layers": 1 if again else None,
+        "deepspeed-activation-checkpointing": again,
+        **sizes.write(run.training.length),
+        # Megatron-LM deprecates this flag, and has `position-embedding-type` instead.
+        "use-rotary-position-embeddings": not sizes.learns_positions,
+        "num-key-value-heads": sizes.groups if sizes.grouped else None,
+        "normalization": "rmsnorm" if sizes.is_rms else "layernorm",
+    }
 
 
 # Calls in a script of one's own, by stage of ZeRO.
@@ -70,7 +326,7 @@ def write_torchtitan(run: LayoutRun) -> list[LaunchFile]:
     # Only a pipeline cuts it into micro-batches; without one torchtitan accumulates.
     staged = run.stages > 1
     tables: dict[str, dict[str, object]] = {
-        "parallelism": _write_degrees(run) | (_write_stages(run) if staged else {}),
+        "parallelism": _write_titan_degrees(run) | (_write_titan_stages(run) if staged else {}),
         "training": {
             "local_batch_size": row["micro"] * (run.passes if staged else 1),
             "global_batch_size": training.batch,
@@ -89,7 +345,7 @@ def write_torchtitan(run: LayoutRun) -> list[LaunchFile]:
     return [{"file": "layout.toml", "text": text}, script]
 
 
-def _write_degrees(run: LayoutRun) -> dict[str, object]:
+def _write_titan_degrees(run: LayoutRun) -> dict[str, object]:
     """Write torchtitan's degrees of parallelism."""
     row = run.row
     # torchtitan multiplies its shard degree by the context degree itself.
@@ -108,7 +364,7 @@ def _write_degrees(run: LayoutRun) -> dict[str, object]:
     }
 
 
-def _write_stages(run: LayoutRun) -> dict[str, object]:
+def _write_titan_stages(run: LayoutRun) -> dict[str, object]:
     """Write torchtitan's keys of a pipeline."""
     row = run.row
     schedule = "Interleaved1F1B" if row["chunks"] > 1 else _SCHEDULES[run.training.schedule]

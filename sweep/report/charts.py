@@ -24,6 +24,7 @@ from paradl.sweep.plots.looks import (
     name_part,
 )
 from paradl.sweep.report.report import Report
+from paradl.sweep.text.sentences import Asked
 
 # What each objective is called on an axis.
 GOALS: dict[Goal, str] = {
@@ -60,27 +61,9 @@ class Chart:
 
 def make_charts(report: Report) -> list[Chart]:
     """Make the charts and tables of a report, in the order of the page."""
-    text = (Path(__file__).parent / "charts.yaml").read_text(encoding="utf-8")
-    template = yaml.load(text, yaml.CSafeLoader)
-    looks, goal, choices = choose_looks(report.strategies), report.goal, report.choices
-    # Work comes before what limits it, and communication last.
-    terms = sorted(
-        TERM_LOOKS,
-        key=lambda name: (EVERY_TERM[name].part != "compute", EVERY_TERM[name].kind != "work"),
-    )
-    values: Row = {
-        "strategies": _scale(report.strategies, (look.colour for look in looks.values())),
-        "inks": _scale(looks, (choose_ink(look.colour) for look in looks.values())),
-        "order": report.strategies,
-        "counts": sorted({row["pe"] for row in report.points}),
-        "goal": GOALS[goal],
-        "goal_axis": template["axes"][goal],
-        "choice": "each" if choices else "best",
-        "by_choice": {"field": choices[0], "op": "min"} if choices else None,
-        "blue": BLUE,
-        **_place_parts("term", terms, TERM_LOOKS),
-        **_place_parts("memory", MEMORY_LOOKS, MEMORY_LOOKS),
-    }
+    template = yaml.safe_load((Path(__file__).parent / "charts.yaml").read_text(encoding="utf-8"))
+    values, goal = _list_values(report), report.goal
+    values |= {"goal": GOALS[goal], "goal_axis": template["axes"][goal]}
     charts: list[Row] = template["charts"]
     if all(row["value_p10"] is None for row in report.ranking):
         # Without the values of intervals, Vega would warn of a scale without an extent.
@@ -88,22 +71,47 @@ def make_charts(report: Report) -> list[Chart]:
         charts[0]["meaning"] = ""
     if goal == "epoch_time":
         charts[0]["columns"].pop("value")
+    filled = [_fill(chart, values) for chart in charts]
     if asked := report.question:
-        charts = [chart for chart in charts if chart["name"] != asked.replaces]
-        columns, y = dict(asked.columns), asked.y or ("", "")
-        values |= {"x": asked.x[0], "x_title": asked.x[1], "y": y[0], "y_title": y[1]}
-        values["valid"] = f"isValid(datum.{asked.x[0]})"
-        values["tooltip"] = [
-            {"field": name, "type": "nominal", "title": head} for name, head in columns.items()
-        ]
-        texts = {"name": "asked", "title": asked.title, "meaning": asked.meaning, "table": "asked"}
         form = template["asked"]["front" if asked.y else "dots"]
-        charts.insert(0, {**texts, "columns": columns, "order": "$order", **form})
-    filled = (_fill(chart, values) for chart in charts)
+        filled = [chart for chart in filled if chart["name"] != asked.replaces]
+        filled.insert(0, _ask(asked, form, values))
     return [
         Chart(**{**chart, "spec": PICTURE | chart["spec"]} if "spec" in chart else chart)
         for chart in filled
     ]
+
+
+def _ask(asked: Asked, form: Row, values: Row) -> Row:
+    """Make the chart of the question that leads the page: dots of strategies, or a front."""
+    columns, (x, x_title), (y, y_title) = dict(asked.columns), asked.x, asked.y or ("", "")
+    tooltip = [{"field": name, "type": "nominal", "title": head} for name, head in columns.items()]
+    own = {"x": x, "x_title": x_title, "y": y, "y_title": y_title, "tooltip": tooltip}
+    own["valid"] = f"isValid(datum.{x})"
+    texts = {"name": "asked", "title": asked.title, "meaning": asked.meaning, "table": "asked"}
+    order = values["order"]
+    return {**texts, "columns": columns, "order": order, **_fill(form, values | own)}
+
+
+def _list_values(report: Report) -> Row:
+    """List what is filled in: colours, entries of legends, ticks and choices."""
+    looks, choices = choose_looks(report.strategies), report.choices
+    # Work comes before what limits it, and communication last.
+    terms = sorted(
+        TERM_LOOKS,
+        key=lambda name: (EVERY_TERM[name].part != "compute", EVERY_TERM[name].kind != "work"),
+    )
+    return {
+        "strategies": _scale(report.strategies, (look.colour for look in looks.values())),
+        "inks": _scale(looks, (choose_ink(look.colour) for look in looks.values())),
+        "order": report.strategies,
+        "counts": sorted({row["pe"] for row in report.points}),
+        "choice": "each" if choices else "best",
+        "by_choice": {"field": choices[0], "op": "min"} if choices else None,
+        "blue": BLUE,
+        **_place_parts("term", terms, TERM_LOOKS),
+        **_place_parts("memory", MEMORY_LOOKS, MEMORY_LOOKS),
+    }
 
 
 def _scale(names: Iterable[str], colours: Iterable[str]) -> dict[str, list[str]]:
