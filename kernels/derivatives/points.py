@@ -20,7 +20,7 @@ from paradl.kernels.arrays import AnyArray, Cells, PerStage, xp
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case, Points, Work
 from paradl.kernels.configuration.places import PLACES, scale_parameters, set_parameters
-from paradl.kernels.derivatives.differences import compare_answers, find_elasticities
+from paradl.kernels.derivatives.slopes import compare_answers, find_elasticities
 from paradl.kernels.oracle.answer import evaluate, take_best
 from paradl.kernels.oracle.formulas import find_share, reduce_work
 from paradl.kernels.work.group import GroupWork

@@ -52,6 +52,9 @@ class Exchange:
     cuts: Cells = 1.0
 
 
+Exchanges: TypeAlias = tuple[Exchange, ...]
+
+
 class Parallelism:
     """A way of dividing a network; subclasses override what is particular to them.
 
@@ -137,9 +140,7 @@ class Parallelism:
         """Compute costs of its exchanges that do not depend on bytes, once, before the cells."""
         return None
 
-    def list_exchanges(
-        self, sent: Any, case: Case, paths: Any, batch: Cells
-    ) -> tuple[Exchange, ...]:
+    def list_exchanges(self, sent: Any, case: Case, paths: Any, batch: Cells) -> Exchanges:
         """List exchanges between PEs of a group in a pass, or a step, of `batch` samples."""
         return ()
 
