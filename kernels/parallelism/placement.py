@@ -17,6 +17,7 @@ from paradl.kernels.arrays import (
     PerStage,
     map_leading,
     pytree,
+    total,
     xp,
 )
 from paradl.kernels.configuration.case import Case
@@ -24,7 +25,7 @@ from paradl.kernels.machine.network import Cost, find_path
 from paradl.kernels.machine.speeds import Fabric
 from paradl.kernels.parallelism.parallelism import Add, Exchange, Exchanges, Parallelism
 from paradl.kernels.work.division import Division, Placed
-from paradl.kernels.work.layers import Layers, LayerTimes, total
+from paradl.kernels.work.layers import Layers, LayerTimes
 from paradl.kernels.work.memory import Holding, LayerShares, find_states, sum_row_states
 
 
