@@ -28,8 +28,7 @@ class Holding:
 
     kept [B per sample]: read by the backward pass. peak [B per sample]: largest sum in one pass,
     including gradients. entry [B per sample]: received from another stage or the hosts, by chunk of
-    a stage. states
-    [B]. rows: states of looked-up rows of tables; None if all states are whole.
+    a stage. states [B]. rows: states of looked-up rows of tables; None if all states are whole.
     """
 
     kept: PerStage
