@@ -175,6 +175,26 @@ def empty_last(values: Cells) -> AnyArray:
     return xp.concatenate([whole[:-1], xp.zeros_like(whole[-1:])])
 
 
+def total(values: PerLayer) -> Cells:
+    """Sum over the layers."""
+    return xp.sum(xp.asarray(values), axis=0)
+
+
+def merged(values: PerLayer) -> Single:
+    """Sum over the layers as a single message or stage [1, cells]."""
+    return xp.sum(xp.asarray(values), axis=0, keepdims=True)
+
+
+def take_at(values: PerLayer, index: Ends) -> PerStage:
+    """Return values[index] along the leading axis; both may vary along the cells."""
+    values, index = xp.asarray(values), xp.asarray(index)
+    if in_numpy() and index.size == len(index):  # as below, in a third of the time
+        return xp.take(values, index.ravel(), axis=0)
+    cells = xp.broadcast_shapes(values.shape[1:], index.shape[1:])
+    values = xp.broadcast_to(values, values.shape[:1] + cells)
+    return xp.take_along_axis(values, xp.broadcast_to(index, index.shape[:1] + cells), axis=0)
+
+
 def is_whole(number: Cells) -> Flags:
     """True for whole numbers."""
     return xp.equal(number, xp.floor(number))

@@ -23,7 +23,7 @@ from paradl.grids.inputs.runs import find_group_size
 from paradl.grids.inputs.values import Settings, Values
 from paradl.grids.inputs.workload import Workload
 from paradl.kernels.configuration.case import Case
-from paradl.kernels.derivatives.differences import STEPS
+from paradl.kernels.derivatives.slopes import STEPS
 from paradl.kernels.names.arrays import Flags, Floats, Integers
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, LAYOUT_PARTS, NODE, RECOMPUTE

@@ -207,12 +207,7 @@ def pose_problem(
     """
     operators = graph.operators
     return Problem(
-        durations=np.array(
-            [
-                [operator.forward for operator in operators],
-                [operator.backward for operator in operators],
-            ]
-        ),
+        durations=np.array([[n.forward for n in operators], [n.backward for n in operators]]),
         tensors=graph.tensors,
         # Shaped, since without tensors the array would have one dimension.
         delays=np.array([links.time_message(tensor.bytes) for tensor in graph.tensors]).reshape(

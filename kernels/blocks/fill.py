@@ -31,11 +31,10 @@ from paradl.kernels.oracle.answer import Invariants, find_invariants, find_limit
 Buffers = dict[str, Array]
 Filled = tuple[Buffers, Summary]
 
-# Invariants are found ahead of the tiles where they have at most one in so many of the cells.
-# Measured (2 cores, 2026-11): over three axes 1.17 to 1.31 times the
-# rate of finding them in each tile, over two, where there is less to spare, 0.86 to 1.10.
+# Invariants are found ahead of the tiles where they have at most one in so many of the cells: over
+# three axes 1.17 to 1.31 times the rate of finding them in each tile, over two, where there is less
+# to spare, 0.86 to 1.10 (2 cores, 2026-11).
 FEW = 4
-
 # Blocks of fewer cells take longer to compile for than to fill.
 SMALL_CELLS = 2**20
 
@@ -68,10 +67,7 @@ def answer_few(case: Case, enough: Cells, *, names: tuple[str, ...]) -> tuple[Ou
     """Return a case's outputs [cells], of size 1 where they do not vary, and its summary's table.
 
     In numpy where that is quicker: the programs of `fill_buffers` run at memory speed, but take 2 s
-    each to compile, 0.4 s to load.
-
-    enough [1, cells but for PEs]: PE seconds in which an epoch is still efficient. The table is
-    [statistic, cells but for PEs].
+    each to compile, 0.4 s to load. enough, table: as there.
     """
     summarised = list_summarised(case)
     outputs = select_outputs(case, tuple(dict.fromkeys((*names, *summarised))))

@@ -35,8 +35,7 @@ def label_points(
     """Return answers [point] by name, elasticities [point] by target and parameter, and kinks.
 
     rows, values: as in `take_points`, which determine the dimensions of the results. parameters:
-    with slopes. outputs: further variables of a cube: percentiles, epochs, the
-    time to the target. marked: whether to mark points near a kink.
+    with slopes. outputs: further variables of a cube. marked: whether to mark points near a kink.
     """
     if table.case.in_numpy:
         with use_numpy():

@@ -22,8 +22,12 @@ from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import PLACES, scale_parameters
-from paradl.kernels.derivatives.differences import find_elasticities, round_elasticity
-from paradl.kernels.derivatives.slopes import Factors, push_forward
+from paradl.kernels.derivatives.slopes import (
+    Factors,
+    find_elasticities,
+    push_forward,
+    round_elasticity,
+)
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.kernels.names.statistics import SUMMARISED
 from paradl.kernels.names.stored import ELASTIC, STORED, split_elasticity

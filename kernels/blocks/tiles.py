@@ -18,8 +18,7 @@ Tree = TypeVar("Tree")
 Starts = tuple[Cells, ...]
 
 # Smaller tiles pay for the loop, larger ones exceed the cache: 2.1 to 4.2 times the rate of blocks
-# of 2**22 cells in one piece (2 cores, 2026-11). An output of a tile
-# has 512 KiB in single precision.
+# of 2**22 cells in one piece (2 cores, 2026-11). A tile's output has 512 KiB in single precision.
 TILE_CELLS = 2**17
 # On a GPU launches bind: 17 fused loops over 2**25 cells at once run at 14 times the rate of tiles
 # for a cache (H100, 2026-11).

@@ -20,12 +20,14 @@ from paradl.kernels.arrays import AnyArray, Cells, PerStage, xp
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case, Points, Work
 from paradl.kernels.configuration.places import PLACES, scale_parameters, set_parameters
-from paradl.kernels.derivatives.differences import compare_answers, find_elasticities
+from paradl.kernels.derivatives.slopes import compare_answers, find_elasticities
 from paradl.kernels.oracle.answer import evaluate, take_best
 from paradl.kernels.oracle.formulas import find_share, reduce_work
 from paradl.kernels.work.group import GroupWork
 from paradl.kernels.work.memory import hold_row_states
 
+Read = Callable[[Answer], dict[str, Cells]]  # reads answers by name
+Names = tuple[str, ...]
 # A point is near a kink if the kink is within this factor of a parameter.
 NEAR = 1.01
 # Least difference of a kink's two slopes. For smooth functions the mean of both one-sided
@@ -108,12 +110,7 @@ def _keep_fullest(work: Work, case: Case) -> Work:
 
 
 def find_slopes(
-    points: Points,
-    read: Callable[[Answer], dict[str, Cells]],
-    targets: tuple[str, ...],
-    parameters: tuple[str, ...],
-    *,
-    marked: bool = False,
+    points: Points, read: Read, targets: Names, parameters: Names, *, marked: bool = False
 ) -> tuple[dict[str, AnyArray], dict[str, dict[str, AnyArray]], AnyArray]:
     """Return answers [point] by name, elasticities [point] by target and parameter, and kinks.
 
@@ -142,11 +139,7 @@ def find_slopes(
 
 
 def _find_differences(
-    points: Points,
-    read: Callable[[Answer], dict[str, Cells]],
-    targets: tuple[str, ...],
-    parameters: tuple[str, ...],
-    marked: bool,
+    points: Points, read: Read, targets: Names, parameters: Names, marked: bool
 ) -> tuple[dict[str, AnyArray], dict[str, dict[str, AnyArray]], AnyArray]:
     """Return the same as `find_slopes` by differences, towards more of a parameter."""
 
@@ -173,11 +166,7 @@ def _find_differences(
 
 
 def _vary(
-    points: Points,
-    read: Callable[[Answer], dict[str, Cells]],
-    targets: tuple[str, ...],
-    names: tuple[str, ...],
-    marked: bool,
+    points: Points, read: Read, targets: Names, names: Names, marked: bool
 ) -> tuple[dict[str, AnyArray], AnyArray, AnyArray]:
     """Compute answers [point], elasticities [parameter, target, point], and kinks [point]."""
     towards, step = jnp.eye(len(names)), jnp.log(NEAR)

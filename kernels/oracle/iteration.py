@@ -45,9 +45,8 @@ class Paths:
     """Costs of exchanges that do not depend on bytes; computed once, before the cells.
 
     gradients: all-reduces across replicas, of HSDP across its shards. copies: across groups of
-    shards; None without HSDP. groups: exchanges inside a group, by parallelism. hosts
-    [s]: of gradients that pass through host memory. slowest: z(p), by how many standard deviations
-    the slowest of p PEs exceeds the mean.
+    shards; None without HSDP. groups: exchanges inside a group, by parallelism. hosts [s]: of
+    gradients that pass through host memory. slowest: z(p), of standard deviations.
     """
 
     gradients: Costs

@@ -3,8 +3,6 @@
 The machine oracle has its own (`kernels.work`), which may change.
 """
 
-from functools import reduce
-
 from paradl.kernels.arrays import (
     Cells,
     Ends,
@@ -12,23 +10,13 @@ from paradl.kernels.arrays import (
     Factors,
     PerLayer,
     PerStage,
-    Single,
     empty_last,
-    in_numpy,
+    take_at,
+    total,
     xp,
 )
 from paradl.kernels.options import Conventions
 from paradl.kernels.paper.inputs import TableLayers
-
-
-def total(values: PerLayer) -> Cells:
-    """Sum over the layers."""
-    return xp.sum(xp.asarray(values), axis=0)
-
-
-def merged(values: PerLayer) -> Single:
-    """Sum over the layers as a single message or stage [1, cells]."""
-    return xp.sum(xp.asarray(values), axis=0, keepdims=True)
 
 
 def held(values: PerLayer, split: PerLayer, degree: Cells) -> Cells:
@@ -39,22 +27,13 @@ def held(values: PerLayer, split: PerLayer, degree: Cells) -> Cells:
     return total(values) - (1 - 1 / degree) * total(values * split)
 
 
-def find_fullest(activations: PerStage, parameters: PerStage, batch: Cells) -> Cells:
-    """Compute the memory of the fullest stage with `batch` samples per replica."""
-    # Few stages: only those that are fullest for some batch (`grids.inputs.groups`).
-    stages = zip(*xp.broadcast_arrays(activations, parameters), strict=True)
-    # Stage by stage, which compiles to faster code than a maximum along a dimension.
-    most = reduce(xp.maximum, (batch * activation + once for activation, once in stages))
-    return xp.asarray(most)
-
-
 def stage_sums(values: PerLayer, ends: Ends) -> PerStage:
     """Sum over each stage's layers, as a difference of prefix sums."""
     prefix = xp.cumsum(xp.asarray(values), axis=0)
     prefix = xp.concatenate([xp.zeros_like(prefix[:1]), prefix])
     starts = xp.concatenate([xp.zeros_like(ends[:1]), ends[:-1]])
     # A stage that a cell lacks starts and ends at G, which gives exactly 0.
-    return _at(prefix, ends) - _at(prefix, starts)
+    return take_at(prefix, ends) - take_at(prefix, starts)
 
 
 def largest(values: PerLayer, ends: Ends) -> Cells:
@@ -66,17 +45,7 @@ def passed_on(y: PerLayer, ends: Ends, degree: Cells) -> Cells:
     """Return the most items that one of q stages passes on, max_{i < q} |y_Gi|; 0 for one."""
     # A float, like degrees, to avoid implicit conversion. The last stage sends nothing.
     stage = xp.arange(1, ends.shape[0] + 1, dtype=float).reshape(-1, *[1] * (ends.ndim - 1))
-    return xp.max(xp.where(stage < degree, _at(xp.asarray(y), ends - 1), 0), axis=0)
-
-
-def _at(values: PerLayer, index: Ends) -> PerStage:
-    """Return values[index] along the leading axis; both may vary along the cells."""
-    values, index = xp.asarray(values), xp.asarray(index)
-    if in_numpy() and index.size == len(index):  # as below, in a third of the time
-        return xp.take(values, index.ravel(), axis=0)
-    cells = xp.broadcast_shapes(values.shape[1:], index.shape[1:])
-    values = xp.broadcast_to(values, values.shape[:1] + cells)
-    return xp.take_along_axis(values, xp.broadcast_to(index, index.shape[:1] + cells), axis=0)
+    return xp.max(xp.where(stage < degree, take_at(xp.asarray(y), ends - 1), 0), axis=0)
 
 
 def count_halos(layers: TableLayers, factors: Factors, conventions: Conventions) -> PerLayer:

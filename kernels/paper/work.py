@@ -5,18 +5,9 @@ s_l = 1 if the group splits layer l, else 0.
 
 from dataclasses import replace
 
-from paradl.kernels.arrays import empty_last, xp
+from paradl.kernels.arrays import empty_last, merged, total, xp
 from paradl.kernels.paper.inputs import TableGroup, TableTimes, TableWork
-from paradl.kernels.paper.sums import (
-    count_halos,
-    held,
-    largest,
-    merged,
-    passed_on,
-    split_point,
-    stage_sums,
-    total,
-)
+from paradl.kernels.paper.sums import count_halos, held, largest, passed_on, split_point, stage_sums
 
 
 def reduce_table(group: TableGroup, times: TableTimes) -> TableWork:

@@ -15,8 +15,7 @@ tests/test_products.py.
 
 To add a degree of blocks: a file with `PARALLELISM`, its row of `_COLUMNS` in
 `kernels.names.parallelisms`, and its column in `Layouts` (`kernels.work.layouts`); a setting: the
-last two. A rule: a row of `list_rules`. How tensor
-parallelism divides a layer, and what recomputes it: `Role` of `grids.models.tensors`, in the
-layer's step. Formulas: docs/transformers.md. Tests: tests/test_layouts.py (it equals the scalar
-reference), tests/grids/test_transformers.py.
+last two. A rule: a row of `list_rules`. How tensor parallelism divides a layer, and what recomputes
+it: `Role` of `grids.models.tensors`, in the layer's step. Formulas: docs/transformers.md. Tests:
+tests/test_layouts.py (it equals the scalar reference), tests/grids/test_transformers.py.
 """

@@ -77,10 +77,8 @@ class ExpertParallel(Parallelism):
         layouts, k = divided.layouts, routed.used * routed.experts
         # Every expert gets the average number of tokens. DeepEP sends a token once per node, whose
         # PEs forward copies.
-        sent, alike = (
-            k * divided.activations / layouts.tensor,
-            k if divided.rates.sends_once else 1.0,
-        )
+        sent = k * divided.activations / layouts.tensor
+        alike = k if divided.rates.sends_once else 1.0
         dispatch = divided.transfers.send_to_all(layouts.expert, layouts.etp, sent, 1, alike)
         return {"expert_exchange": 4 * dispatch}
 

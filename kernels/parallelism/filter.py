@@ -25,7 +25,7 @@ from paradl.kernels.machine.library_collectives import (
 )
 from paradl.kernels.machine.network import Cost, Network, Ring
 from paradl.kernels.machine.speeds import Fabric
-from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, open_logs
+from paradl.kernels.parallelism.parallelism import Add, Exchange, Exchanges, Parallelism, open_logs
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.group import share
 from paradl.kernels.work.layers import Layers
@@ -112,7 +112,7 @@ class Filter(Parallelism):
 
     def list_exchanges(
         self, sent: Gathered, case: Case, paths: GatherPaths, batch: Cells
-    ) -> tuple[Exchange, ...]:
+    ) -> Exchanges:
         """List the layers' collectives, which cannot overlap: the next layer waits for them."""
         return (
             Exchange("layer_collectives", _time_layers(sent, case, paths, batch)),

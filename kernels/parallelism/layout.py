@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from paradl.kernels.arrays import Cells, PerLayer, xp
+from paradl.kernels.arrays import Cells, PerLayer, total, xp
 from paradl.kernels.columns import Column, find_any
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.run import Run
@@ -24,7 +24,7 @@ from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism
 from paradl.kernels.parallelism.spatial import Halos, Spatial
 from paradl.kernels.work.block_memory import find_idle_modules
 from paradl.kernels.work.division import Division
-from paradl.kernels.work.layers import Layers, total
+from paradl.kernels.work.layers import Layers
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.transformer import Training, Transformer
 
@@ -163,9 +163,7 @@ def list_exchanges(case: Case, paths: Mapping[str, Any]) -> Iterator[Exchange]:
     Inside a pipeline they happen in each of its steps, with the samples of a segment.
     """
     # In this order they use up the compute time that can hide them (docs/machine.md, Products).
-    for number, (part, sent) in reversed([*enumerate(list_parts(case))]):
-        outside = [other for other, _ in list_parts(case)][:number]
-        cuts, steps = _cut(outside, case)
+    for part, sent, outside, cuts, steps in reversed([*_nest_parts(case)]):
         batch = case.run.batch / cuts
         for exchange in part.list_exchanges(sent, case, paths[part.name], batch):
             is_once = exchange.whole or not outside
@@ -174,18 +172,21 @@ def list_exchanges(case: Case, paths: Mapping[str, Any]) -> Iterator[Exchange]:
 
 def time_besides(case: Case) -> Iterator[tuple[str, Cells]]:
     """Yield additional seconds of a pass due to dividing, by compute term."""
-    for number, (part, sent) in enumerate(list_parts(case)):
-        outside = [other for other, _ in list_parts(case)][:number]
-        cuts, steps = _cut(outside, case)
+    for part, sent, _, cuts, steps in _nest_parts(case):
         batch = case.run.batch / cuts
         yield from ((name, steps * s) for name, s in part.time_step(sent, case, batch).items())
         yield from part.time_once(sent, case).items()
 
 
-def _cut(outside: list[Parallelism], case: Case) -> tuple[Cells, Cells]:
-    """Return into how many parts outer parallelisms cut samples, and the steps of a pass."""
-    cuts = reduce(mul, (part.cut_steps(case) for part in outside), 1.0)
-    return cuts, count_steps(case, outside)
+def _nest_parts(case: Case) -> Iterator[tuple[Parallelism, Any, int, Cells, Cells]]:
+    """Yield each parallelism with what its PEs send, and the number of those outside of it, into
+    how many parts these cut samples, and their steps of a pass.
+    """
+    outside: list[Parallelism] = []
+    for part, sent in list_parts(case):
+        cuts = reduce(mul, (other.cut_steps(case) for other in outside), 1.0)
+        yield part, sent, len(outside), cuts, count_steps(case, outside)
+        outside.append(part)
 
 
 def count_steps(case: Case, parts: list[Parallelism] | None = None) -> Cells:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from paradl.kernels.arrays import Cells, PerLayer, PerStage, xp
+from paradl.kernels.arrays import Cells, PerLayer, PerStage, merged, total, xp
 from paradl.kernels.columns import Column
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.machine.network import Network, Ring
@@ -23,7 +23,7 @@ from paradl.kernels.parallelism.divided_blocks import (
     Values,
 )
 from paradl.kernels.work.division import Division
-from paradl.kernels.work.layers import Layers, LayerTimes, merged, total
+from paradl.kernels.work.layers import Layers, LayerTimes
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.memory import Holding, LayerShares, hold_whole
 from paradl.kernels.work.transformer import Block, Parameters, Training, Transformer
@@ -50,6 +50,9 @@ class Exchange:
     whole: bool = False
     steps: Cells = 1.0
     cuts: Cells = 1.0
+
+
+Exchanges: TypeAlias = tuple[Exchange, ...]
 
 
 class Parallelism:
@@ -137,9 +140,7 @@ class Parallelism:
         """Compute costs of its exchanges that do not depend on bytes, once, before the cells."""
         return None
 
-    def list_exchanges(
-        self, sent: Any, case: Case, paths: Any, batch: Cells
-    ) -> tuple[Exchange, ...]:
+    def list_exchanges(self, sent: Any, case: Case, paths: Any, batch: Cells) -> Exchanges:
         """List exchanges between PEs of a group in a pass, or a step, of `batch` samples."""
         return ()
 

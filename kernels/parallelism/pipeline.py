@@ -23,7 +23,7 @@ from paradl.kernels.parallelism.divided_blocks import (
     Rule,
     Rules,
 )
-from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism
+from paradl.kernels.parallelism.parallelism import Add, Exchange, Exchanges, Parallelism
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.layers import Layers, LayerTimes
 from paradl.kernels.work.layouts import Layouts
@@ -142,9 +142,7 @@ class Pipeline(Parallelism):
     def find_paths(self, sent: Cut, case: Case, fabric: Fabric) -> Cost:
         return find_path(fabric.messages, case.find_ring(self.name))
 
-    def list_exchanges(
-        self, sent: Cut, case: Case, paths: Cost, batch: Cells
-    ) -> tuple[Exchange, ...]:
+    def list_exchanges(self, sent: Cut, case: Case, paths: Cost, batch: Cells) -> Exchanges:
         """List 2 (q + v S - 2) P2P(b/S a c), of which 2 (v S - 1) can overlap with computing.
 
         Start-ups of further chunks overlap with nothing, as those of blocks.

@@ -17,14 +17,15 @@ from paradl.kernels.arrays import (
     PerStage,
     map_leading,
     pytree,
+    total,
     xp,
 )
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.machine.network import Cost, find_path
 from paradl.kernels.machine.speeds import Fabric
-from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism
+from paradl.kernels.parallelism.parallelism import Add, Exchange, Exchanges, Parallelism
 from paradl.kernels.work.division import Division, Placed
-from paradl.kernels.work.layers import Layers, LayerTimes, total
+from paradl.kernels.work.layers import Layers, LayerTimes
 from paradl.kernels.work.memory import Holding, LayerShares, find_states, sum_row_states
 
 
@@ -85,9 +86,7 @@ class OperatorPlacement(Parallelism):
         # One path for all: grids place operators inside a node alone.
         return find_path(fabric.messages, case.find_ring(self.name))
 
-    def list_exchanges(
-        self, sent: Path, case: Case, paths: Cost, batch: Cells
-    ) -> tuple[Exchange, ...]:
+    def list_exchanges(self, sent: Path, case: Case, paths: Cost, batch: Cells) -> Exchanges:
         """List the messages, none of which overlap with computing."""
         # The next operator on the critical path waits for each.
         m = batch * case.run.delta * sent.path_items

@@ -22,7 +22,7 @@ from paradl.kernels.machine.library_collectives import Costs, contend, gather_co
 from paradl.kernels.machine.network import Cost, Network, Ring, SpanningRing, find_path, nodes
 from paradl.kernels.machine.software import Software
 from paradl.kernels.machine.speeds import Fabric, stage_through_hosts
-from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, open_logs
+from paradl.kernels.parallelism.parallelism import Add, Exchange, Exchanges, Parallelism, open_logs
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.layers import Layers
 from paradl.kernels.work.rows import layer_halo, row_share, split_point
@@ -106,9 +106,7 @@ class Spatial(Parallelism):
             slowest_node=find_slowest(nodes(case.run.p, case.network)),
         )
 
-    def list_exchanges(
-        self, sent: Halos, case: Case, paths: HaloPaths, batch: Cells
-    ) -> tuple[Exchange, ...]:
+    def list_exchanges(self, sent: Halos, case: Case, paths: HaloPaths, batch: Cells) -> Exchanges:
         """List halos, which computing can hide, the gather at the end, and samples to scatter."""
         items = batch * case.run.delta
         # 2 P2P(b a halo(x_l)) + 2 P2P(b a halo(dL/dy_l)) of each layer: to two neighbours.

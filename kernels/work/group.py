@@ -10,7 +10,6 @@ replicas exchange only them. Only for the machine oracle: Table III has whole ta
 """
 
 from collections.abc import Callable, Mapping
-from functools import reduce
 from typing import Any
 
 from paradl.kernels.arrays import Cells, Flags, PerLayer, PerStage, pytree, xp
@@ -83,15 +82,6 @@ class GroupWork:
 def share(split: PerLayer, degree: Cells) -> PerLayer:
     """Return the share of a layer that one of q PEs holds, s/q + 1 - s."""
     return xp.asarray(split / degree + (1 - split))
-
-
-def find_fullest(activations: PerStage, parameters: PerStage, batch: Cells) -> Cells:
-    """Compute the memory of the fullest stage with `batch` samples per replica."""
-    # Few stages: only those that are fullest for some batch (`grids.inputs.groups`).
-    stages = zip(*xp.broadcast_arrays(activations, parameters), strict=True)
-    # Stage by stage, which compiles to faster code than a maximum along a dimension.
-    most = reduce(xp.maximum, (batch * activation + once for activation, once in stages))
-    return xp.asarray(most)
 
 
 def count_touched(

@@ -5,7 +5,7 @@ biases, C_l channels, F_l filters, spatial extents X_l, kernel K_l; FW_l, BW_l s
 WU_l seconds per iteration.
 """
 
-from paradl.kernels.arrays import Cells, Extents, Flags, PerLayer, Single, pytree, xp
+from paradl.kernels.arrays import Extents, Flags, PerLayer, pytree, xp
 
 
 @pytree
@@ -107,13 +107,3 @@ def find_rows(layers: Layers) -> TouchedRows | None:
 def is_table(rows: TouchedRows) -> Flags:
     """True for layers with a sparse gradient."""
     return xp.greater(rows.looked_up, 0)
-
-
-def total(values: PerLayer) -> Cells:
-    """Sum over the layers."""
-    return xp.sum(xp.asarray(values), axis=0)
-
-
-def merged(values: PerLayer) -> Single:
-    """Sum over the layers as a single message or stage [1, cells]."""
-    return xp.sum(xp.asarray(values), axis=0, keepdims=True)

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from paradl.kernels.arrays import Cells, Ends, Factors, PerLayer, PerStage, pytree, xp
 from paradl.kernels.work.division import Division
-from paradl.kernels.work.group import GroupWork, RowStates, find_fullest
+from paradl.kernels.work.group import GroupWork, RowStates
 from paradl.kernels.work.layers import Layers, find_rows, is_table
 from paradl.kernels.work.rows import row_share
 from paradl.kernels.work.stages import (
@@ -28,8 +28,7 @@ class Holding:
 
     kept [B per sample]: read by the backward pass. peak [B per sample]: largest sum in one pass,
     including gradients. entry [B per sample]: received from another stage or the hosts, by chunk of
-    a stage. states
-    [B]. rows: states of looked-up rows of tables; None if all states are whole.
+    a stage. states [B]. rows: states of looked-up rows of tables; None if all states are whole.
     """
 
     kept: PerStage
@@ -76,7 +75,11 @@ def hold_rows(
 def find_memory(work: GroupWork, batch: Cells, reserved: Cells) -> Cells:
     """Compute bytes of the fullest PE with `batch` samples per replica, plus `reserved` ones."""
     if work.row_states is None:
-        return find_fullest(work.activations, work.parameters, batch) + reserved
+        # Few stages: only those that are fullest for some batch (`grids.inputs.groups`). One by
+        # one, which compiles to faster code than a maximum along a dimension.
+        stages = zip(*xp.broadcast_arrays(work.activations, work.parameters), strict=True)
+        most = reduce(xp.maximum, (batch * activation + once for activation, once in stages))
+        return xp.asarray(most) + reserved
     rows = hold_row_states(work.row_states, batch)
     return xp.max(batch * work.activations + work.parameters + rows, axis=0) + reserved
 

@@ -4,9 +4,9 @@ ParaDL, section 4.4: a convolution needs a halo of (K-1)/2 rows of its neighbour
 backward of their output gradient.
 """
 
-from paradl.kernels.arrays import Cells, Extents, Factors, PerLayer, empty_last, xp
+from paradl.kernels.arrays import Cells, Extents, Factors, PerLayer, empty_last, total, xp
 from paradl.kernels.options import Halos
-from paradl.kernels.work.layers import Layers, total
+from paradl.kernels.work.layers import Layers
 
 
 def halo(overlap: Extents, planes: PerLayer, extents: Extents, factors: Factors) -> PerLayer:

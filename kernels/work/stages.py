@@ -6,8 +6,8 @@ from paradl.kernels.arrays import (
     Ends,
     PerLayer,
     PerStage,
-    in_numpy,
     map_leading,
+    take_at,
     xp,
 )
 
@@ -23,7 +23,7 @@ def stage_sums(values: PerLayer, ends: Ends, chunks: int = 1) -> PerStage:
     prefix = xp.cumsum(xp.asarray(values), axis=0)
     prefix = xp.concatenate([xp.zeros_like(prefix[:1]), prefix])
     # A stage that a cell lacks starts and ends at G, which gives exactly 0.
-    return join_chunks(_at(prefix, ends) - _at(prefix, _starts(ends)), chunks)
+    return join_chunks(take_at(prefix, ends) - take_at(prefix, _starts(ends)), chunks)
 
 
 def list_chunks(parts: PerStage, chunks: int) -> PerStage:
@@ -43,14 +43,14 @@ def _starts(ends: Ends) -> Ends:
 
 def at_starts(prefix: PerLayer, ends: Ends) -> PerStage:
     """Return the prefix sums [G + 1] before each stage."""
-    return _at(prefix, _starts(xp.asarray(ends)))
+    return take_at(prefix, _starts(xp.asarray(ends)))
 
 
 def first_inputs(x: PerLayer, ends: Ends) -> PerStage:
     """Return items per sample that enter each stage; 0 if a cell lacks the stage."""
     starts = _starts(xp.asarray(ends))
     exists = starts < xp.asarray(ends)
-    return xp.where(exists, _at(x, xp.where(exists, starts, 0)), 0)
+    return xp.where(exists, take_at(x, xp.where(exists, starts, 0)), 0)
 
 
 def largest(values: PerLayer, ends: Ends, chunks: int = 1) -> Cells:
@@ -80,14 +80,4 @@ def passed_on(carried: PerLayer, ends: Ends) -> Cells:
     """
     # Nothing follows the network's last layer.
     is_cut = ends < xp.shape(carried)[0]
-    return xp.max(xp.where(is_cut, _at(xp.asarray(carried), ends - 1), 0), axis=0)
-
-
-def _at(values: PerLayer, index: Ends) -> PerStage:
-    """Return values[index] along the leading axis; both may vary along the cells."""
-    values, index = xp.asarray(values), xp.asarray(index)
-    if in_numpy() and index.size == len(index):  # as below, in a third of the time
-        return xp.take(values, index.ravel(), axis=0)
-    cells = xp.broadcast_shapes(values.shape[1:], index.shape[1:])
-    values = xp.broadcast_to(values, values.shape[:1] + cells)
-    return xp.take_along_axis(values, xp.broadcast_to(index, index.shape[:1] + cells), axis=0)
+    return xp.max(xp.where(is_cut, take_at(xp.asarray(carried), ends - 1), 0), axis=0)

@@ -20,8 +20,8 @@ from paradl.kernels.arrays import Cells
 from paradl.kernels.compiled import compiled, fetch
 from paradl.kernels.configuration.case import Case, Points
 from paradl.kernels.configuration.places import scale_parameters
-from paradl.kernels.derivatives.differences import STEPS, find_elasticity
 from paradl.kernels.derivatives.points import evaluate_points
+from paradl.kernels.derivatives.slopes import STEPS, find_elasticity
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.answer import answer_case
