@@ -12,7 +12,7 @@ import time
 from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import yaml
 
@@ -59,7 +59,7 @@ COMMANDS: dict[str, tuple[float, tuple[str, ...]]] = {
 # It takes half a minute, which varies by less.
 ONCE = ("sample, 50,000 rows",)
 
-AXES: dict[str, Any] = {
+AXES: dict[str, object] = {
     "model": ["resnet50", "vgg16", "cosmoflow"],
     "dataset": ["imagenet", "imagenet-226", "cosmoflow-128"],
     "system": ["abci", "dgx-a100"],
@@ -100,6 +100,11 @@ class Seconds(NamedTuple):
     cpu: float
     wall: float
 
+    @property
+    def note(self) -> str:
+        """Wall seconds in words."""
+        return f"wall {self.wall:.2f} s"
+
 
 def measure(effort: Effort) -> Report:
     """Measure each command of `COMMANDS`."""
@@ -108,7 +113,7 @@ def measure(effort: Effort) -> Report:
         runs = 1 if what in ONCE else min(RUNS, effort.rounds)
         for kind, taken in _measure_command(words, runs).items():
             goals = (at_most(taken.wall, goal, "s wall"),)
-            rows.append(_make_row(f"{what}, {kind}", taken, goals))
+            rows.append(Row(f"{what}, {kind}", taken.cpu, "s", goals=goals, note=taken.note))
     title = "CPU seconds from the command to its end, the least of several runs"
     return Report("first", title, tuple(rows))
 
@@ -117,37 +122,29 @@ def measure_sweeps(effort: Effort) -> Report:
     """Measure sweeps of eight axes, against the plain one."""
     rows, plain = [], dict[str, Seconds]()
     for what in SWEEPS:
-        for kind, taken in _measure_command(_write_sweep(what), effort.rounds // 2).items():
+        words = ("sweep", yaml.safe_dump(_make_spec(what)), "STORE", "--overwrite", "--quiet")
+        for kind, taken in _measure_command(words, effort.rounds // 2).items():
             against = plain.setdefault(kind, taken)
             times, goals = taken.cpu / against.cpu, tuple[Goal, ...]()
             if what in TIMES:
                 goals = (at_most(times, TIMES[what], ""),)
             elif what == TOGETHER and kind == "cold":
                 goals = (at_most(taken.wall, SECONDS, "s wall"),)
-            rows.append(_make_row(f"{what}, {kind}", taken, goals, times, f"plain, {kind}"))
+            rows.append(
+                Row(
+                    *(f"{what}, {kind}", taken.cpu, "s", times, f"plain, {kind}", goals),
+                    note=taken.note,
+                )
+            )
     grid = read_grid(_make_spec("plain"))
     cells = len(grid.fitting) * prod(grid.shape[2:])
     title = "CPU seconds of a sweep of eight axes, from the command to its end"
     return Report("user", f"{title}: {cells:,} cells", tuple(rows))
 
 
-def _make_spec(what: str) -> dict[str, Any]:
+def _make_spec(what: str) -> dict[str, object]:
     strategies, outputs = SWEEPS[what]
     return {"axes": AXES | {"strategy": [*ALONE, *strategies]}, "outputs": outputs}
-
-
-def _write_sweep(what: str) -> tuple[str, ...]:
-    return ("sweep", yaml.safe_dump(_make_spec(what)), "STORE", "--overwrite", "--quiet")
-
-
-def _make_row(
-    what: str,
-    taken: Seconds,
-    goals: tuple[Goal, ...],
-    times: float | None = None,
-    against: str = "",
-) -> Row:
-    return Row(what, taken.cpu, "s", times, against, goals, f"wall {taken.wall:.2f} s")
 
 
 def _measure_command(words: tuple[str, ...], runs: int) -> dict[str, Seconds]:

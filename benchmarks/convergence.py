@@ -66,7 +66,7 @@ def _list_points(entry: Convergence) -> Floats:
     return np.array(pairs, dtype=np.float64).T
 
 
-def _meet(entry: Convergence, fitted: Any, n: int) -> dict[str, Any]:
+def _meet(entry: Convergence, fitted: Any, n: int) -> dict[str, object]:
     """Predict point n by a law of the `fitted` ones."""
     batches, epochs = _list_points(entry)
     law = fit_law(batches[fitted], epochs[fitted])

@@ -136,10 +136,7 @@ NEVER_PAUSES = ("JAX", "MaxText")  # an iteration is one program
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A published run: its layout, and what was measured (0: not).
-
-    collection: of rows that no fit has seen.
-    """
+    """A published run: its layout, what was measured (0: not), the collection if it is unseen."""
 
     collection: str
     stack: str

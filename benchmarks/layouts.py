@@ -6,7 +6,6 @@ each stack, device or size of network, whose rows that fit then predicts.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,41 +28,24 @@ from paradl.grids.inputs.uncertainty import list_spreads
 from paradl.kernels.names.stored import PERCENTILES
 from paradl.sweep.calibration.layouts import fit_times, move_times
 
-
-class Prior(NamedTuple):
-    """Values that a fit stays near, and standard deviations of their logarithms."""
-
-    centres: Mapping[str, float]
-    spreads: Mapping[str, float]
-
-
+# Values that a fit stays near, and standard deviations of their logarithms.
+Prior = Mapping[str, tuple[float, float]]
 # A product's matrices cross the memory once at least; twice where caches hold little of them, or
 # kernels reach half of the bandwidth: the centre of `product_moves` is between. `systolic`: arrays
 # at a fixed clock lose a few percent, beside what memory takes.
-_CENTRES = {
-    **{
-        "reach": 0.7,
-        "systolic": 0.95,
-        "decline": 0.1,
-        "product_moves": 1.5,
-        "efficiency_attention": 0.35,
-        "attention_penalty": 1.7,
-    },
-    **{"block_passes": 2.5, "score_passes": 12.0, "host_pause": 0.02, "straggling": 0.005},
+DENSE: Prior = {
+    "reach": (0.7, 0.2),
+    "systolic": (0.95, 0.1),
+    "decline": (0.1, 1.0),
+    "product_moves": (1.5, 0.5),
+    "efficiency_attention": (0.35, 0.4),
+    "attention_penalty": (1.7, 0.3),
+    "block_passes": (2.5, 0.4),
+    "score_passes": (12.0, 0.5),
+    "host_pause": (0.02, 1.0),
+    "straggling": (0.005, 1.0),
 }
-_SPREADS = {
-    **{
-        "reach": 0.2,
-        "systolic": 0.1,
-        "decline": 1.0,
-        "product_moves": 0.5,
-        "efficiency_attention": 0.4,
-        "attention_penalty": 0.3,
-    },
-    **{"block_passes": 0.4, "score_passes": 0.5, "host_pause": 1.0, "straggling": 1.0},
-}
-DENSE = Prior(_CENTRES, _SPREADS)
-MIXED = Prior({"expert_wait": 3e-4}, {"expert_wait": 0.7})
+MIXED: Prior = {"expert_wait": (3e-4, 0.7)}
 STEP = 1e-4  # of logarithms, for slopes
 ROW_SPREAD = 0.15
 MOST_ROWS = 12  # of one stack and device that are fitted, evenly chosen: they are alike
@@ -101,24 +83,21 @@ def has_experts(run: Run) -> bool:
 
 
 def fit_values(runs: Sequence[Run], prior: Prior, known: Mapping[str, float]) -> dict[str, float]:
-    """The values of a prior, by robust least squares; each stack and device has the same weight.
-
-    known: values that stay as they are.
-    """
+    """The values of a prior, by robust least squares; each stack and device has the same weight."""
     series = [*map(_find_series, runs)]
     weights = 1 / np.sqrt([series.count(key) for key in series]) / ROW_SPREAD
-    centres, spreads = np.log([*prior.centres.values()]), np.array([*prior.spreads.values()])
+    centres, spreads = np.array([*prior.values()]).T
 
     def residuals(logs: Logs) -> Logs:
         """Of columns of logarithms [values, fits]."""
-        fitted = {name: np.exp(row) for name, row in zip(prior.centres, logs, strict=True)}
+        fitted = {name: np.exp(row) for name, row in zip(prior, logs, strict=True)}
         same = {name: np.full(logs.shape[1], value) for name, value in known.items()}
         ratios = [predict_columns(run, same | fitted) / run.seconds for run in runs]
         far = [
             weight * np.arctan(2 * np.log(ratio)) / 2
             for weight, ratio in zip(weights, ratios, strict=True)
         ]
-        return np.vstack([*far, (logs - centres[:, None]) / spreads[:, None]])
+        return np.vstack([*far, (logs - np.log(centres)[:, None]) / spreads[:, None]])
 
     def slopes(logs: Logs) -> Logs:
         steps = np.eye(len(logs)) * STEP
@@ -128,9 +107,9 @@ def fit_values(runs: Sequence[Run], prior: Prior, known: Mapping[str, float]) ->
     def residual(logs: Logs) -> Logs:
         return residuals(logs[:, None])[:, 0]
 
-    start = np.log([FITTED[name] for name in prior.centres])  # two steps from there suffice
+    start = np.log([FITTED[name] for name in prior])  # two steps from there suffice
     solved = least_squares(residual, start, slopes, max_nfev=3)
-    return dict(known) | dict(zip(prior.centres, map(float, np.exp(solved.x)), strict=True))
+    return dict(known) | dict(zip(prior, map(float, np.exp(solved.x)), strict=True))
 
 
 def fit(runs: Sequence[Run]) -> dict[str, float]:
@@ -157,7 +136,7 @@ def predict_unseen(
 
 def find_inside(runs: Sequence[Run], logs: Logs) -> NDArray[np.bool_]:
     """Whether each run's 80 % interval holds its time."""
-    return np.abs(logs) <= PERCENTILES[90] * find_spreads(runs)
+    return np.abs(logs) <= PERCENTILES[90] * find_spreads(runs, is_drawn=True)
 
 
 def choose_rows(runs: Sequence[Run]) -> list[Run]:
@@ -185,23 +164,19 @@ def measure(effort: Effort) -> Report:
     unseen = {
         what: predict_unseen(timed, find, leave_out(timed, find)) for what, find in finds.items()
     }
-    rows = [*_compare_shipped(timed)]
-    for what, logs in unseen.items():
-        rows += _list_unseen(timed, logs, what, [*map(finds[what], timed)])
-    rows += list_calibrated(timed, unseen["stack"])
-    rows += _compare_memory()
-    note = "Spreads are standard deviations of ln(predicted / measured)."
-    return Report("layouts", "transformers by layout against published runs", tuple(rows), note)
-
-
-def _compare_shipped(timed: Sequence[Run]) -> list[Row]:
-    return [
+    rows = [
         *(
             Row(name, value, "", note=f"shipped {FITTED[name]:.3g}")
             for name, value in fit(timed).items()
         ),
         _sum_up("times, as shipped", timed, compare_times(timed, FITTED)),
     ]
+    for what, logs in unseen.items():
+        rows += _list_unseen(timed, logs, what, [*map(finds[what], timed)])
+    rows += list_calibrated(timed, unseen["stack"])
+    rows += _compare_memory()
+    note = "Spreads are standard deviations of ln(predicted / measured)."
+    return Report("layouts", "transformers by layout against published runs", tuple(rows), note)
 
 
 def _list_unseen(timed: Sequence[Run], logs: Logs, what: str, of: Sequence[str]) -> list[Row]:
@@ -241,7 +216,7 @@ def _calibrate(timed: NDArray[np.object_], logs: Logs, most: int) -> Row:
             continue
         few = others[np.linspace(0, others.size - 1, min(others.size, most)).astype(int)]
         priors = list_spreads(timed[left[0]].system, DRAWN_OF_BLOCKS)
-        times = fit_times(-logs[few], _expect_spreads(timed[few]), slopes[few], priors)
+        times = fit_times(-logs[few], find_spreads(timed[few]), slopes[few], priors)
         off = logs[left] + move_times(times, slopes[left], priors)
         spreads = find_spreads(timed[left], times, is_known=False)
         accuracies.append(measure_accuracy(off))
@@ -256,28 +231,20 @@ def _calibrate(timed: NDArray[np.object_], logs: Logs, most: int) -> Row:
 
 
 def find_spreads(
-    runs: Iterable[Run], calibrated: LayoutTime | None = None, is_known: bool = True
-) -> Logs:
-    """The spread of ln(predicted / measured) of each run, as predictions have it."""
-    if calibrated is not None:
-        return _expect_spreads(runs, is_known, calibrated)
-    drawn = np.array([find_drawn_spread(run) for run in runs])
-    spreads: Logs = np.hypot(_expect_spreads(runs, is_known, is_drawn=True), drawn)
-    return spreads
-
-
-def _expect_spreads(
     runs: Iterable[Run],
-    is_known: bool = True,
     calibrated: LayoutTime | None = None,
+    is_known: bool = True,
     is_drawn: bool = False,
 ) -> Logs:
-    return np.array(
-        [
-            find_spread(run.device, run.precision, run.net.family, is_known, calibrated, is_drawn)
-            for run in runs
-        ]
-    )
+    """The spread of ln(predicted / measured) of each run; is_drawn: with parameters' draws."""
+    spreads = [
+        np.hypot(
+            find_spread(run.device, run.precision, run.net.family, is_known, calibrated, is_drawn),
+            find_drawn_spread(run) if is_drawn else 0.0,
+        )
+        for run in runs
+    ]
+    return np.array(spreads)
 
 
 def _sum_up(what: str, runs: Sequence[Run], logs: Logs) -> Row:

@@ -10,11 +10,10 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import yaml
 
@@ -47,54 +46,73 @@ main()
 class Case:
     """A spec or the name of an example, and options of its sweep."""
 
-    spec: dict[str, Any] | str
+    spec: Mapping[str, object] | str
     options: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Peak:
-    """Predicted and peak bytes of a sweep."""
-
-    promised: int
-    taken: int
 
 
 def measure(effort: Effort) -> Report:
     """Measure all cases on each number of cores; with --quick on two."""
     counts = CORES if effort.rounds > 2 else CORES[1:2]
     rows = [
-        _row(f"{name}, {cores} cores", peak_of(case, cores))
-        for name, case in cases().items()
+        measure_peak(f"{name}, {cores} cores", case, cores)
+        for name, case in CASES.items()
         for cores in counts
     ]
     return Report("memory", "peak resident memory, and how much more was promised", tuple(rows))
 
 
-def cases() -> dict[str, Case]:
-    """Return sweeps that spend their memory on different parts."""
-    lines = {"pe": [64, 128], "batch": _counts(1024), "inter_bandwidth": _rates(64)}
-    return {
-        "paper": Case("paper"),
-        "search": Case("billion", ("--reduce-only",)),
-        "percentiles": Case(_wide() | {"oracle": "machine", "outputs": _percentiles()}),
-        "short lines": Case(
-            _space(**lines, inter_latency=_latencies(32), strategy=["data", "spatial"])
-        ),
-        "pipelines": Case(_deep(pe=_counts(4096), batch=_counts(512))),
-        "layers": Case(_deep(pe=_counts(512), batch=[8, 64], peak_flops=_rates(50))),
-        "best groups": Case(_best()),
-        "two workers": Case("paper", ("--workers", "2")),
-    }
+def make_space(
+    axes: Mapping[str, object], outputs: tuple[str, ...] = MAIN_OUTPUTS, oracle: str = "paper"
+) -> dict[str, object]:
+    """Make a spec, of ResNet-50 unless the axes say otherwise."""
+    others = {"model": "resnet50", "dataset": "imagenet", "system": "abci"}
+    return {"oracle": oracle, "outputs": list(outputs), "axes": {**others, **axes}}
 
 
-def peak_of(case: Case, cores: int) -> Peak:
-    """Run a sweep with an empty compilation cache and return its peak."""
+def _count(most: int) -> dict[str, list[int]]:
+    return {"range": [1, most]}
+
+
+def _space_rates(count: int) -> dict[str, list[float]]:
+    return {"geomspace": [1e9, 1e12, count]}
+
+
+PERCENTILES = (*MAIN_OUTPUTS, "epoch_time_p10", "epoch_time_p50", "epoch_time_p90")
+DEEP = {"model": "resnet152", "strategy": ["pipeline", "data+pipeline", "spatial"]}
+WIDE = {"pe": _count(1024), "batch": _count(512)}
+LINES = {"pe": [64, 128], "batch": _count(1024), "inter_bandwidth": _space_rates(64)}
+FIVE = ["data", "data+filter", "spatial", "pipeline", "data+spatial"]
+CHOSEN = [f"data+{group}:group=best" for group in ("spatial", "filter", "pipeline")]
+SPACES = {
+    "percentiles": make_space(
+        {"strategy": FIVE, **WIDE, "inter_bandwidth": _space_rates(8)}, PERCENTILES, "machine"
+    ),
+    "short lines": make_space(
+        {"strategy": ["data", "spatial"], **LINES, "inter_latency": {"geomspace": [1e-6, 1e-4, 32]}}
+    ),
+    "pipelines": make_space({**DEEP, "pe": _count(4096), "batch": _count(512)}),
+    "layers": make_space(
+        {**DEEP, "pe": _count(512), "batch": [8, 64], "peak_flops": _space_rates(50)}
+    ),
+    "best groups": make_space({"strategy": CHOSEN, **WIDE}, PERCENTILES, "machine"),
+}
+# Sweeps that spend their memory on different parts.
+CASES = {
+    "paper": Case("paper"),
+    "search": Case("billion", ("--reduce-only",)),
+    **{name: Case(spec) for name, spec in SPACES.items()},
+    "two workers": Case("paper", ("--workers", "2")),
+}
+
+
+def measure_peak(what: str, case: Case, cores: int) -> Row:
+    """Run a sweep with an empty compilation cache, and compare its peak with what was promised."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         spec = ROOT / "examples" / f"{case.spec}.yaml"
-        if isinstance(case.spec, dict):
+        if not isinstance(case.spec, str):
             spec = folder / "spec.yaml"
-            spec.write_text(yaml.safe_dump(case.spec))
+            spec.write_text(yaml.safe_dump(dict(case.spec)))
         command = [sys.executable, "-c", CODE, str(cores), "sweep", str(spec), f"{folder}/x.zarr"]
         environment = os.environ | {"XDG_CACHE_HOME": name, "NPROC": str(cores)}
         process = subprocess.Popen(
@@ -109,7 +127,9 @@ def peak_of(case: Case, cores: int) -> Peak:
         output, errors = process.communicate()
     if process.returncode:
         raise RuntimeError(errors)
-    return Peak(int(output.split()[1]), taken)
+    promised = int(output.split()[1])
+    goal = at_most(taken, promised, "B")
+    return Row(what, taken, "B", promised / taken, "promised / taken", (goal,))
 
 
 def _watch(process: subprocess.Popen[str]) -> int:
@@ -142,50 +162,3 @@ def _text(file: Path) -> str:
         return file.read_text()
     except OSError:
         return ""
-
-
-def _row(what: str, peak: Peak) -> Row:
-    ratio = peak.promised / peak.taken
-    goal = at_most(peak.taken, peak.promised, "B")
-    return Row(what, peak.taken, "B", ratio, "promised / taken", (goal,))
-
-
-def _space(**axes: Any) -> dict[str, Any]:
-    return {
-        "oracle": "paper",
-        "axes": {"model": "resnet50", "dataset": "imagenet", "system": "abci"} | axes,
-    }
-
-
-def _wide() -> dict[str, Any]:
-    strategies = ["data", "data+filter", "spatial", "pipeline", "data+spatial"]
-    return _space(
-        strategy=strategies, pe=_counts(1024), batch=_counts(512), inter_bandwidth=_rates(8)
-    )
-
-
-def _deep(**axes: Any) -> dict[str, Any]:
-    return _space(model="resnet152", strategy=["pipeline", "data+pipeline", "spatial"], **axes)
-
-
-def _best() -> dict[str, Any]:
-    groups = [f"data+{group}:group=best" for group in ("spatial", "filter", "pipeline")]
-    spec = _space(strategy=groups, pe=_counts(1024), batch=_counts(512))
-    return spec | {"oracle": "machine", "outputs": _percentiles()}
-
-
-def _percentiles() -> list[str]:
-    return [*MAIN_OUTPUTS, "epoch_time_p10", "epoch_time_p50", "epoch_time_p90"]
-
-
-def _counts(most: int) -> dict[str, list[int]]:
-    return {"range": [1, most]}
-
-
-def _latencies(count: int) -> dict[str, list[float]]:
-    return {"geomspace": [1e-6, 1e-4, count]}
-
-
-def _rates(count: int) -> dict[str, list[float]]:
-    """Make an axis of `count` values over three orders of magnitude."""
-    return {"geomspace": [1e9, 1e12, count]}

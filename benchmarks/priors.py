@@ -5,32 +5,37 @@ convolutions get the efficiency of 2-D ones: no row can tell products apart, and
 another width volumes need no factor. Rows of V100, A100 and RTX 3090 are fitted; each network is
 predicted by a fit without it, and DenseNet-121 is in no fit.
 
-Kernels of narrow groups reuse a window for few filters, and every group fetches its windows anew:
-with n filters per group, a layer of F FLOPs per sample fetches F / (2 n) items, at a share of the
-memory's bandwidth (`window_fetch`), s >= 3 F / (2 n) a / (window_fetch BW). It alone is fitted to
-rows of grouped networks; those of an RTX 3090 check a device that the fit has not seen.
+The share of the memory's bandwidth at which grouped convolutions fetch windows (`window_fetch`) is
+fitted alone, to rows of grouped networks; those of an RTX 3090 check a device that no fit has seen.
 """
 
-import csv
+import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import jax
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import least_squares, minimize_scalar
+import pandas as pd
+from scipy.optimize import least_squares
 
 from benchmarks.report import Effort, Report, Row, at_least, at_most
 from paradl.grids.entries.names import CATALOGUE
 from paradl.grids.entries.parameters import PARAMETERS as SHIPPED
 from paradl.grids.entries.software import SOFTWARE
+from paradl.grids.inputs.layers import kernel_layers
 from paradl.grids.inputs.uncertainty import PRIOR_ERROR, ROOFLINE_SPREAD
 from paradl.grids.library import find
 from paradl.grids.models.layers import LayerTable
-from paradl.kernels.names.arrays import Flags, Floats
+from paradl.kernels.arrays import use_numpy
+from paradl.kernels.machine.device import PE
+from paradl.kernels.names.arrays import Floats, Integers
 from paradl.kernels.names.stored import PERCENTILES
+from paradl.kernels.options import Options
+from paradl.kernels.work.compute import layer_times, wait_for_launches
+from paradl.kernels.work.layers import Layers
 
 Values = Mapping[str, float]
 
@@ -38,12 +43,12 @@ RUNS = CATALOGUE / "measured" / "throughput.csv"
 GROUPED_RUNS = CATALOGUE / "measured" / "grouped.csv"
 
 ITEM_BYTES = {"fp32": 4.0, "tf32": 4.0, "amp": 2.0}
-UPDATE_BYTES = 20.0  # per weight, SGD with momentum
 ROW_SPREAD = 0.15  # of a published row: libraries and layouts of a network differ by this much
 
 AT_ONCE = 10.0  # a share of the bandwidth that no window's fetching would show
 
 TILE = 128.0  # filters; half as many for volumes (docs/machine.md, Tiles)
+OPTIONS = Options(oracle="machine")
 
 # Goals for one V100 and rows that the fit has not seen.
 MOST_MEAN_ERROR = 0.15
@@ -64,7 +69,7 @@ DEVICES: dict[str, tuple[dict[str, float], float]] = {
 
 @dataclass(frozen=True)
 class Run:
-    """A published measurement."""
+    """A published measurement: a row of a table."""
 
     model: str
     dataset: str
@@ -82,6 +87,16 @@ class Run:
         first = self.note.partition(";")[0]
         return first if first in LAYOUTS else ""
 
+    @property
+    def converted(self) -> float:
+        """Share of `layout_passes` that the row pays; none without tensor cores."""
+        return 0.0 if self.precision == "fp32" else LAYOUTS.get(self.layout, UNSTATED)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether layers were launched one by one from Python, without Winograd."""
+        return self.note.startswith(PLAIN)
+
 
 class Parameter(NamedTuple):
     """A fitted parameter: bounds, and a prior with a centre and a logarithmic spread.
@@ -95,7 +110,7 @@ class Parameter(NamedTuple):
     spread: float
     low: float
     high: float
-    floor: float
+    floor: float = 0.0
     ruling: bool = False
 
 
@@ -114,6 +129,8 @@ PARAMETERS = (
     Parameter("layer_overhead", "s", 4e-5, 1.0, 1e-6, 200e-6, 1.0),
     Parameter("half_channels", "", 10.0, 1.0, 1e-3, 500.0, 0.3),
 )
+# Without a prior.
+FETCHING = (Parameter("window_fetch", "", 0.3, math.inf, 0.01, AT_ONCE),)
 # Share of `layout_passes` that a row pays on tensor cores; a quarter if it states no layout, since
 # most published runs are tuned, and tuned ones keep NHWC. With none, a quarter and half of it,
 # left-out networks of unstated layout are predicted to 87.0, 88.4 and 88.7 %; 49 runs on clusters,
@@ -127,110 +144,96 @@ PLAIN_OVERHEAD = SOFTWARE["plain"].parameters["layer_overhead"]  # [s]
 
 def read_runs(path: Path = RUNS) -> tuple[Run, ...]:
     """Read the published rows."""
-    with path.open(newline="") as file:
-        rows: list[dict[str, Any]] = list(csv.DictReader(file))
-    numbers = ("samples", "images_per_s")
-    return tuple(Run(**row | {name: float(row[name]) for name in numbers}) for row in rows)
+    rows = pd.read_csv(path, keep_default_na=False)
+    return tuple(Run(*row) for row in rows.itertuples(index=False))
 
 
 @cache
-def find_layers(model: str, dataset: str) -> tuple[LayerTable, Flags, Flags]:
-    """Return a network's layers, which of them multiply, and which are 3-D convolutions [G]."""
-    layers = find("model", model, Path()).table(find("dataset", dataset, Path()))
-    deep = layers.convolutions & (layers.extents_x[:, 0] > 1)
-    return layers, layers.multiplying, deep
+def join_layers(runs: tuple[Run, ...]) -> tuple[Layers, Integers]:
+    """Return the layers of all rows, one row's after another's, and how many each has [run]."""
+    tables = [find_table(run.model, run.dataset) for run in runs]
+    parts = [replace(kernel_layers(table), groups=table.groups) for table in tables]
+    joined: Layers = jax.tree.map(lambda *arrays: np.concatenate(arrays, axis=-1), *parts)
+    return joined, np.array([*map(len, tables)])
 
 
 @cache
-def find_work(runs: tuple[Run, ...]) -> dict[str, NDArray[Any]]:
-    """Return the work of rows that no parameter changes, the layers of one after those of another.
-
-    Fits ask for it thousands of times. first [run]: each row's first layer. layers, samples,
-    update [s], plain, share [run]: share of `layout_passes` that a row pays. weights [s per
-    iteration, run]: to read and write them. peak [FLOP/s], traffic [s per sample, layer]: of items
-    in and out. dense [layer]: convolutions of one group. summed [layer]: products that an item
-    sums. filled [layer]: share of the tiles' filters that are a layer's. suits [layer]: kernels use
-    Winograd's form. windows [s per sample, layer]: to fetch them at the memory's bandwidth.
-    """
-    parts = [_find_work_of_one(run) for run in runs]
-    layers = np.array([part["flops"].size for part in parts])
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return joined | {"first": np.cumsum(layers) - layers, "layers": layers}
+def find_table(model: str, dataset: str) -> LayerTable:
+    """Return a network's layers."""
+    return find("model", model, Path()).table(find("dataset", dataset, Path()))
 
 
-def _find_work_of_one(run: Run) -> dict[str, NDArray[Any]]:
-    layers, multiplying, deep = find_layers(run.model, run.dataset)
-    peaks, bandwidth = DEVICES[run.device]
-    per_item = ITEM_BYTES[run.precision] / bandwidth
-    plain = run.note.startswith(PLAIN)
-    tile = np.where(deep, TILE / 2, TILE)
-    dense = layers.convolutions & (layers.groups == 1)
-    threes = (layers.kernel[:, 1:] == 3).all(axis=1) & (layers.stride == 1).all(axis=1)
-    share = 0.0 if run.precision == "fp32" else LAYOUTS.get(run.layout, UNSTATED)
-    windows = np.where(layers.groups > 1, layers.flops / 2 * layers.groups / layers.filters, 0.0)
-    of_run = {
-        "samples": run.samples,
-        "plain": plain,
-        "share": share,  # never without tensor cores
-        "weights": 3 * per_item * layers.parameters,
-        # The authors' profiles exclude the update.
-        "update": 0.0 if plain else UPDATE_BYTES * layers.parameters / bandwidth,
-    }
-    return {name: np.array([value]) for name, value in of_run.items()} | {
-        "flops": layers.flops,
-        "peak": np.full(len(layers), peaks[run.precision]),
-        "traffic": (layers.x + layers.y) * per_item,
-        "multiplying": multiplying,
-        "dense": dense,
-        "summed": layers.channels * np.where(deep, 1.0, layers.kernel.prod(axis=1)),
-        "filled": layers.filters / (tile * np.ceil(layers.filters / tile)),
-        "suits": threes & dense & ~deep & (run.precision == "fp32") & ~np.array(plain),
-        "windows": windows * per_item,
-    }
+def seconds(runs: Sequence[Run], values: Values) -> Floats:
+    """Compute seconds of an iteration on one PE: M(b sum s_l + sum f_l, launches) + update."""
+    layers, counts = join_layers(tuple(runs))
+    plain = np.array([run.is_plain for run in runs])
 
+    def spread(of_runs: Iterable[float]) -> Floats:
+        return np.repeat(np.array([*of_runs]), counts)
 
-def seconds(runs: Sequence[Run], values: Values, window_fetch: float | None = None) -> Floats:
-    """Compute seconds of an iteration on one PE: M(b sum s_l + sum f_l, launches) + update.
-
-    window_fetch: share of the memory's bandwidth at which grouped convolutions fetch windows, where
-    that takes longer than their compute.
-    """
-    work = find_work(tuple(runs))
-    efficiency = [values[f"efficiency_conv2d.{run.precision}"] for run in runs]
-    reached = np.repeat(efficiency, work["layers"]) * work["peak"] * work["filled"]
-    reached *= work["summed"] / (work["summed"] + values["half_channels"])
-    reached *= np.where(work["suits"], values["winograd"], 1.0)
-    products = 3 * (work["flops"] / reached + work["traffic"])
-    passes = np.repeat(work["share"] * values["layout_passes"], work["layers"])
-    by_weights = products + np.where(work["dense"], passes * work["traffic"], 0.0)
-    times = np.where(
-        work["multiplying"], by_weights, values["elementwise_passes"] * work["traffic"]
+    pe = PE(
+        peak_flops=spread(DEVICES[run.device][0][run.precision] for run in runs),
+        efficiency=spread(values[f"efficiency_conv2d.{run.precision}"] for run in runs),
+        memory_capacity=math.inf,
+        memory_bandwidth=spread(DEVICES[run.device][1] for run in runs),
+        half_channels=values["half_channels"],
+        tile_filters=TILE,
+        kernel_overlap=0.0,
+        window_fetch=values.get("window_fetch", math.inf),
+        layout_passes=spread(run.converted * values["layout_passes"] for run in runs),
+        winograd=spread(
+            values["winograd"] if run.precision == "fp32" and not run.is_plain else 1.0
+            for run in runs
+        ),
+        elementwise_passes=values["elementwise_passes"],
     )
-    if window_fetch is not None:
-        times += np.maximum(3 * work["windows"] / window_fetch - products, 0)
-    device = work["samples"] * np.add.reduceat(times, work["first"]) + work["weights"]
-    overhead = np.where(work["plain"], PLAIN_OVERHEAD, values["layer_overhead"])
-    total: Floats = (device**4 + (work["layers"] * overhead) ** 4) ** 0.25 + work["update"]
-    return total
+    with use_numpy():
+        times = layer_times(layers, pe, spread(ITEM_BYTES[run.precision] for run in runs), OPTIONS)
+    passes, fixed, update = (
+        np.add.reduceat(of_layers, np.cumsum(counts) - counts)
+        for of_layers in (times.forward + times.backward, times.fixed, times.update)
+    )
+    device = np.array([run.samples for run in runs]) * passes + fixed
+    launching = counts * np.where(plain, PLAIN_OVERHEAD, values["layer_overhead"])
+    with use_numpy():
+        waiting = wait_for_launches(device, launching)
+    # The authors' profiles exclude the update.
+    return np.asarray(device + waiting + np.where(plain, 0.0, update))
 
 
 @cache  # a study repeats half of its fits
-def fit(runs: tuple[Run, ...]) -> Values:
-    """Fit the parameters by least squares of logarithms."""
+def fit(runs: tuple[Run, ...], parameters: tuple[Parameter, ...] = PARAMETERS) -> Values:
+    """Fit the parameters by least squares of logarithms; others are as shipped."""
+    known = {} if parameters is PARAMETERS else list_shipped()
     weights = np.sqrt(_weigh(runs)) / ROW_SPREAD
-    names = [parameter.name for parameter in PARAMETERS]
+    names = [parameter.name for parameter in parameters]
     centre, low, high = (
-        np.log([getattr(parameter, key) for parameter in PARAMETERS])
+        np.log([getattr(parameter, key) for parameter in parameters])
         for key in ("centre", "low", "high")
     )
-    spread = np.array([parameter.spread for parameter in PARAMETERS])
+    spread = np.array([parameter.spread for parameter in parameters])
 
     def residuals(logs: Floats) -> Floats:
-        values = dict(zip(names, np.exp(logs), strict=True))
+        values = known | dict(zip(names, np.exp(logs), strict=True))
         return np.concatenate([weights * errors(runs, values), (logs - centre) / spread])
 
     solved = least_squares(residuals, np.minimum(centre, high - 0.01), bounds=(low, high))
-    return dict(zip(names, map(float, np.exp(solved.x)), strict=True))
+    return known | dict(zip(names, map(float, np.exp(solved.x)), strict=True))
+
+
+@cache
+def list_shipped() -> dict[str, float]:
+    """Return shipped values of the parameters."""
+    values = {f"efficiency_conv2d.{name}": value for name, value in _read("efficiency_conv2d")}
+    for name in ("elementwise_passes", "layer_overhead", "half_channels", "winograd"):
+        values[name] = dict(_read(name))["fp32"]
+    return values | {"layout_passes": dict(_read("layout_passes"))["amp"] / UNSTATED}
+
+
+def _read(name: str) -> Iterable[tuple[str, float]]:
+    prior = SHIPPED[name].prior
+    assert prior is not None
+    return prior.median.items()
 
 
 def _weigh(runs: Sequence[Run]) -> Floats:
@@ -239,33 +242,14 @@ def _weigh(runs: Sequence[Run]) -> Floats:
     return 1 / np.array([series.count(key) for key in series])
 
 
-def predict(runs: Sequence[Run], values: Values, window_fetch: float | None = None) -> Floats:
-    """Predict samples per second of each row; window_fetch: as of `seconds`."""
-    return find_work(tuple(runs))["samples"] / seconds(runs, values, window_fetch)
+def predict(runs: Sequence[Run], values: Values) -> Floats:
+    """Predict samples per second of each row."""
+    return np.array([run.samples for run in runs]) / seconds(runs, values)
 
 
-def errors(runs: Sequence[Run], values: Values, window_fetch: float | None = None) -> Floats:
+def errors(runs: Sequence[Run], values: Values) -> Floats:
     """Return ln(predicted / measured) of each row."""
-    rates = predict(runs, values, window_fetch)
-    return np.log(rates) - np.log([run.images_per_s for run in runs])
-
-
-def left_out_errors(
-    runs: Sequence[Run],
-    key: Callable[[Run], Hashable],
-    stated: bool = True,
-) -> Floats:
-    """Return ln(predicted / measured) of each row, by a fit without all rows of its key.
-
-    stated: predictions use the layouts that rows state, as fits always do.
-    """
-    fits = {
-        left: fit(tuple(run for run in runs if key(run) != left))
-        for left in dict.fromkeys(map(key, runs))
-    }
-    known = [run if stated or not run.layout else replace(run, note="") for run in runs]
-    pairs = zip(runs, known, strict=True)
-    return np.array([errors([other], fits[key(run)])[0] for run, other in pairs])
+    return np.log(predict(runs, values)) - np.log([run.images_per_s for run in runs])
 
 
 def share_inside(logs: Floats) -> float:
@@ -284,96 +268,109 @@ def worst_factor(logs: Floats) -> float:
     return float(np.exp(np.max(np.abs(logs))))
 
 
-class Study(NamedTuple):
-    """A fit, and ln(predicted / measured) of each row by it and by others."""
+def leave_out(
+    runs: Sequence[Run],
+    key: Callable[[Run], Hashable],
+    parameters: tuple[Parameter, ...] = PARAMETERS,
+    stated: bool = True,
+) -> Floats:
+    """Return errors of rows, each by a fit without all rows of its key.
 
-    runs: tuple[Run, ...]  # the fitted ones
+    stated: predictions use the layouts that rows state, as fits always do.
+    """
+    fits = {
+        left: fit(tuple(run for run in runs if key(run) != left), parameters)
+        for left in dict.fromkeys(map(key, runs))
+    }
+    known = [run if stated or not run.layout else replace(run, note="") for run in runs]
+    pairs = zip(runs, known, strict=True)
+    return np.array([errors([other], fits[key(run)])[0] for run, other in pairs])
+
+
+def find_network(run: Run) -> str:
+    """The network that a row measured."""
+    return run.model
+
+
+class Study(NamedTuple):
+    """A fit of some rows, not of the checks, and the errors of all by it, and without a network."""
+
+    runs: tuple[Run, ...]
     checks: tuple[Run, ...]
     values: Values
     fitted: Floats
-    without_network: Floats
-    without_layout: Floats  # the same, without using stated layouts
-    without_row: Floats
     checked: Floats
+    without_network: Floats
+
+    def find_shares(self, runs: Sequence[Run], name: str) -> Floats:
+        """Return -d ln(seconds) / d ln(parameter) of each row."""
+        larger = {**self.values, name: self.values[name] * np.exp(1e-4)}
+        return (errors(runs, larger) - errors(runs, self.values)) / 1e-4
+
+    def find_spread(self, parameter: Parameter) -> float:
+        """Return the standard deviation of a parameter's logarithm, at least its floor.
+
+        For a ruling one: the RMS error of left-out networks and checks, over its share of the time.
+        For others: how far the value moves when a network is left out or the checks are fitted.
+        """
+        if not parameter.ruling:
+            names = {run.model for run in self.runs}
+            kept = [tuple(run for run in self.runs if run.model != name) for name in names]
+            others = [fit(runs)[parameter.name] for runs in (*kept, (*self.runs, *self.checks))]
+            moves = np.abs(np.log(np.array(others) / self.values[parameter.name]))
+            return max(float(moves.max()), parameter.floor)
+        shares = self.find_shares((*self.runs, *self.checks), parameter.name)
+        logs = np.concatenate([self.without_network, self.checked])[shares > 0]
+        return max(float(np.sqrt(np.mean(logs**2)) / shares[shares > 0].mean()), parameter.floor)
 
 
-@cache
-def study(runs: tuple[Run, ...]) -> Study:
-    """Fit the rows marked "fit" and compute all errors."""
-    fitted, checks = (tuple(run for run in runs if run.use == use) for use in ("fit", "check"))
-    values = fit(fitted)
-    return Study(
-        fitted,
-        checks,
-        values,
-        errors(fitted, values),
-        left_out_errors(fitted, lambda run: run.model),
-        left_out_errors(fitted, lambda run: run.model, stated=False),
-        left_out_errors(fitted, lambda run: run),
-        errors(checks, values),
-    )
+def study(rows: Iterable[Run], parameters: tuple[Parameter, ...] = PARAMETERS) -> Study:
+    """Fit the rows marked "fit"."""
+    by_use = {use: tuple(run for run in rows if run.use == use) for use in ("fit", "check")}
+    runs, checks = by_use.values()
+    values = fit(runs, parameters)
+    without = leave_out(runs, find_network, parameters)
+    return Study(runs, checks, values, errors(runs, values), errors(checks, values), without)
 
 
-def on_v100(made: Study) -> Floats:
-    """Return errors of the V100 rows, each by a fit without that row."""
-    return made.without_row[[run.device == "V100-SXM2" for run in made.runs]]
-
-
-def spreads(made: Study) -> Values:
-    """Return the standard deviation of each parameter's logarithm, at least its floor.
-
-    For a ruling one: the RMS error of left-out networks and checks, over its share of the time.
-    For others: how far the value moves when a network is left out or the checks are fitted, too.
-    """
-    names = {run.model for run in made.runs}
-    kept = [tuple(run for run in made.runs if run.model != name) for name in names]
-    others = [fit(runs) for runs in (*kept, (*made.runs, *made.checks))]
-    result = {}
-    for parameter in PARAMETERS:
-        name = parameter.name
-        moves = max(abs(np.log(other[name] / made.values[name])) for other in others)
-        spread = _error_by_share(made, name) if parameter.ruling else moves
-        result[name] = max(float(spread), parameter.floor)
-    return result
-
-
-def _error_by_share(made: Study, name: str) -> float:
-    """Convert errors of the rows that an efficiency dominates to an error of the efficiency."""
-    runs = [*made.runs, *made.checks]
-    shares = -sensitivities(runs, made.values, name)
-    ruled = shares > 0
-    logs = np.concatenate([made.without_network, made.checked])[ruled]
-    return float(np.sqrt(np.mean(logs**2)) / np.mean(shares[ruled]))
-
-
-def sensitivities(runs: Sequence[Run], values: Values, name: str) -> Floats:
-    """Return d ln(seconds) / d ln(parameter) of each row."""
-    larger = {**values, name: values[name] * np.exp(1e-4)}
-    return (errors(runs, values) - errors(runs, larger)) / 1e-4
+def spread_fetching(made: Study) -> float:
+    """Return the RMS error of depthwise networks, over the share of time spent fetching."""
+    runs = [run for run in (*made.runs, *made.checks) if not run.model.startswith("resnext")]
+    shares = made.find_shares(runs, "window_fetch")
+    return float(np.sqrt(np.mean(errors(runs, made.values) ** 2)) / np.mean(shares))
 
 
 def measure(effort: Effort) -> Report:
     """Fit, leave out, and check; independent of the effort."""
     made = study(read_runs())
-    spread = spreads(made)
     rows = [
-        Row(p.name, made.values[p.name], p.unit, note=f"spread {spread[p.name]:.2f}")
+        Row(p.name, made.values[p.name], p.unit, note=f"spread {made.find_spread(p):.2f}")
         for p in PARAMETERS
     ]
-    mean, worst = mean_error(on_v100(made)), worst_factor(on_v100(made))
-    goals = at_most(mean, MOST_MEAN_ERROR, ""), at_most(worst, MOST_FACTOR, "")
-    rows.append(Row("V100: mean error", mean, "", goals=goals[:1]))
-    rows.append(Row("V100: worst factor", worst, "", goals=goals[1:]))
+    logs = on_v100(made)
+    for what, value, most in (
+        ("mean error", mean_error(logs), MOST_MEAN_ERROR),
+        ("worst factor", worst_factor(logs), MOST_FACTOR),
+    ):
+        rows.append(Row(f"V100: {what}", value, "", goals=(at_most(value, most, ""),)))
     for what, logs in (
-        ("networks left out", made.without_layout),
+        ("networks left out", leave_out(made.runs, find_network, stated=False)),
         ("networks left out, layouts known", made.without_network),
     ):
         inside = share_inside(logs)
         goals = at_least(inside, LEAST_INSIDE, ""), at_most(inside, MOST_INSIDE, "")
         rows.append(Row(f"{what}: accuracy", 1 - mean_error(logs), ""))
         rows.append(Row(f"{what}: in 80 % intervals", inside, "", goals=goals))
-    rows += _list_runs((*made.runs, *made.checks), (*made.fitted, *made.checked))
-    rows += _list_grouped(study_grouped())
+    grouped = study(read_runs(GROUPED_RUNS), FETCHING)
+    spread, value = spread_fetching(grouped), grouped.values["window_fetch"]
+    rows += [
+        *_list_runs(made),
+        Row("window_fetch", value, "", note=f"spread {spread:.2f}"),
+        Row("grouped: mean error, fitted", mean_error(grouped.fitted), ""),
+        Row("grouped: mean error, without network", mean_error(grouped.without_network), ""),
+        Row("grouped: mean error, RTX 3090", mean_error(grouped.checked), ""),
+        *_list_runs(grouped),
+    ]
     note = (
         "Spreads are standard deviations of logarithms. Errors of a V100 are from fits without "
         "the row. Ratios are predicted / measured. Without ResNet-50 there are no rows of tf32 and "
@@ -382,88 +379,19 @@ def measure(effort: Effort) -> Report:
     return Report("priors", "efficiencies of one PE", tuple(rows), note)
 
 
-def _list_runs(runs: Iterable[Run], logs: Iterable[float]) -> list[Row]:
-    """List published rows, with ln(predicted / measured) by the fit."""
+def on_v100(made: Study) -> Floats:
+    """Return errors of the V100 rows, each by a fit without that row."""
+    return leave_out(made.runs, lambda run: run)[[run.device == "V100-SXM2" for run in made.runs]]
+
+
+def _list_runs(made: Study) -> list[Row]:
+    """List published rows, with the error of the fit."""
+    pairs = zip((*made.runs, *made.checks), (*made.fitted, *made.checked), strict=True)
     return [
         Row(
             ", ".join((run.model, run.dataset, run.device, run.precision)),
             *(run.images_per_s, "images/s", float(np.exp(log)), "measured"),
             note=f"{run.use}; {run.note}",
         )
-        for run, log in zip(runs, logs, strict=True)
-    ]
-
-
-class GroupedStudy(NamedTuple):
-    """A fit of `window_fetch`, its errors, and errors of fits without the row's network."""
-
-    runs: tuple[Run, ...]
-    checks: tuple[Run, ...]
-    window_fetch: float
-    spread: float
-    fitted: Floats
-    without_network: Floats
-    checked: Floats
-
-
-@cache
-def list_shipped() -> Values:
-    """Return shipped values of the parameters."""
-    values = {f"efficiency_conv2d.{name}": value for name, value in _read("efficiency_conv2d")}
-    for name in ("elementwise_passes", "layer_overhead", "half_channels", "winograd"):
-        values[name] = dict(_read(name))["fp32"]
-    return values | {"layout_passes": dict(_read("layout_passes"))["amp"] / UNSTATED}
-
-
-def _read(name: str) -> Iterable[tuple[str, float]]:
-    prior = SHIPPED[name].prior
-    assert prior is not None
-    return prior.median.items()
-
-
-def grouped_errors(runs: Sequence[Run], window_fetch: float) -> Floats:
-    """Return ln(predicted / measured) of each row with shipped values and this `window_fetch`."""
-    return errors(runs, list_shipped(), window_fetch)
-
-
-def fit_fetching(runs: Sequence[Run]) -> float:
-    """Fit `window_fetch` by least squares of logarithms; rows of a series share one weight."""
-    weights = _weigh(runs)
-
-    def misfit(log: float) -> float:
-        return float(weights @ grouped_errors(runs, np.exp(log)) ** 2)
-
-    bounds = np.log(0.01), np.log(AT_ONCE)
-    return float(np.exp(minimize_scalar(misfit, bounds=bounds, method="bounded").x))
-
-
-def study_grouped() -> GroupedStudy:
-    """Fit the rows of grouped networks and compute all errors."""
-    rows = read_runs(GROUPED_RUNS)
-    runs, checks = (tuple(run for run in rows if run.use == use) for use in ("fit", "check"))
-    value = fit_fetching(runs)
-    models = dict.fromkeys(run.model for run in runs)
-    others = {name: fit_fetching([row for row in rows if row.model != name]) for name in models}
-    # The RMS error of depthwise networks, over the share of time spent fetching.
-    depthwise = [run for run in rows if not run.model.startswith("resnext")]
-    off = grouped_errors(depthwise, value)
-    shares = (grouped_errors(depthwise, value * 1.001) - off) / np.log(1.001)
-    return GroupedStudy(
-        runs,
-        checks,
-        value,
-        float(np.sqrt(np.mean(off**2)) / np.mean(shares)),
-        grouped_errors(runs, value),
-        np.array([grouped_errors([run], others[run.model])[0] for run in runs]),
-        grouped_errors(checks, value),
-    )
-
-
-def _list_grouped(made: GroupedStudy) -> list[Row]:
-    return [
-        Row("window_fetch", made.window_fetch, "", note=f"spread {made.spread:.2f}"),
-        Row("grouped: mean error, fitted", mean_error(made.fitted), ""),
-        Row("grouped: mean error, without network", mean_error(made.without_network), ""),
-        Row("grouped: mean error, RTX 3090", mean_error(made.checked), ""),
-        *_list_runs((*made.runs, *made.checks), (*made.fitted, *made.checked)),
+        for run, log in pairs
     ]

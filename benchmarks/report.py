@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from paradl.grids.reading.units import format_quantity
+
 HEAD = ("", "measured", "ratio", "against", "goal", "note")
-PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"))
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,7 @@ def quantity(value: float, unit: str) -> str:
     """Write 3.2e8, "cells/s" as "320 Mcells/s"; without a unit a count in full, or a ratio."""
     if isinstance(value, int) and not unit:
         return f"{value:,}"
-    if not unit:
-        return f"{value:.3g}"
-    size, prefix = next((pair for pair in PREFIXES if abs(value) >= pair[0]), PREFIXES[-1])
-    shown = value / size
-    return f"{shown:.0f} {prefix}{unit}" if shown >= 100 else f"{shown:.3g} {prefix}{unit}"
+    return format_quantity(value, unit, 3) if unit else f"{value:.3g}"
 
 
 def markdown(report: Report) -> str:

@@ -29,6 +29,7 @@ from paradl.grids.inputs.case import find_space
 from paradl.kernels.options import OracleName
 from paradl.kernels.search.ranking import Tally
 from paradl.sweep.cube.plan import Plan, plan_cube
+from paradl.sweep.cube.store import get_array
 from paradl.sweep.engine.progress import silent
 from paradl.sweep.engine.run import Where, read_grid, sweep
 
@@ -63,24 +64,18 @@ class Timing:
 
 
 def make_space(
-    strategies: tuple[str, ...],
-    pes: int,
-    batches: int,
-    bandwidths: int = 0,
-    systems: tuple[str, ...] = ("abci",),
-    oracle: OracleName = "paper",
+    strategies: tuple[str, ...], pes: int, bandwidths: int, oracle: OracleName = "paper"
 ) -> Grid:
-    """Make a space of ResNet-50: PE counts and batches from 1 up, and bandwidths unless 0."""
-    axes: dict[str, object] = {
+    """Make a space of ResNet-50: PE counts and 64 batches from 1 up, and bandwidths."""
+    axes = {
         "model": "resnet50",
         "dataset": "imagenet",
-        "system": list(systems),
+        "system": "abci",
         "strategy": list(strategies),
         "pe": {"range": [1, pes]},
-        "batch": {"range": [1, batches]},
+        "batch": {"range": [1, 64]},
+        "inter_bandwidth": {"geomspace": [1e9, 1e12, bandwidths]},
     }
-    if bandwidths:
-        axes["inter_bandwidth"] = {"geomspace": [1e9, 1e12, bandwidths]}
     # A quarter of the memory, so that some cells fit and some do not.
     parameters = {"gamma": 0.25} if oracle == "paper" else {"memory_capacity": "4 GB"}
     return read_grid({"oracle": oracle, "axes": axes, "parameters": parameters})
@@ -95,7 +90,7 @@ def measure_disk(effort: Effort) -> Report:
 def _measure_oracle(effort: Effort, oracle: OracleName) -> list[Row]:
     """Sweep, and write what was swept with one and two threads, in turn."""
     bandwidths = BANDWIDTHS if effort.rounds > 2 else FEWER
-    grid = make_space(ALL[: effort.strategies], 1024, 64, bandwidths, oracle=oracle)
+    grid = make_space(ALL[: effort.strategies], 1024, bandwidths, oracle)
     cells = int(np.prod(grid.shape))
     label, zarrs = f"{oracle}, {cells:,} cells", {1: "Zarr alone", 2: "Zarr alone, 2 threads"}
     with TemporaryDirectory() as name:
@@ -120,7 +115,7 @@ def _measure_oracle(effort: Effort, oracle: OracleName) -> list[Row]:
 
 def measure_search(effort: Effort) -> Report:
     """All strategies over large blocks, reduced to their answers; all layouts of transformers."""
-    grid = make_space(ALL, effort.searched, 64, 64).drop_outputs()
+    grid = make_space(ALL, effort.searched, 64).drop_outputs()
     cells = int(np.prod(grid.shape))
     with TemporaryDirectory() as name:
         store = Path(name) / "answers.zarr"
@@ -186,7 +181,7 @@ def _time(action: Callable[[], object]) -> tuple[float, float]:
 def _prepare_writes(grid: Grid, store: Path, target: Path, threads: int) -> Callable[[], None]:
     """Read a finished store; writing it is the action."""
     group = zarr.open_group(str(store), mode="r")
-    arrays = {name: np.asarray(_get_array(group, name)[...]) for name in grid.spec.outputs}
+    arrays = {name: np.asarray(get_array(group, name)[...]) for name in grid.spec.outputs}
     return partial(_write_raw, plan_cube(grid), arrays, store, target, threads)
 
 
@@ -198,7 +193,7 @@ def _write_raw(plan: Plan, values: Arrays, store: Path, target: Path, threads: i
         shutil.copyfile(path, copied)
     group = zarr.open_group(str(target), mode="r+")
     with zarr.config.set({"array.write_empty_chunks": True}):  # as the engine does
-        arrays = {name: _get_array(group, name) for name in values}
+        arrays = {name: get_array(group, name) for name in values}
 
     def write_block(block: int) -> None:
         region = plan.find_region(block)
@@ -214,9 +209,3 @@ def _check_files(store: Path, target: Path, names: Iterable[str]) -> None:
     for name in names:
         for path in filter(Path.is_file, (store / name).rglob("*")):
             assert cmp(path, target / path.relative_to(store), shallow=False), path
-
-
-def _get_array(group: zarr.Group, name: str) -> "zarr.Array[Any]":
-    array = group[name]
-    assert isinstance(array, zarr.Array), name
-    return array

@@ -9,12 +9,12 @@ is defined. Samples may also draw values between two ends: `{uniform: [a, b]}`,
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from functools import partial
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
 
 from paradl.grids.entries.quantity import Parameter
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
@@ -41,7 +41,6 @@ SCALAR = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 
 
 def _describe_generator(name: str, fewest: int, most: int) -> JsonSchemaValue:
-    """Return the JSON schema of a generator and its arguments."""
     numbers = {"type": "array", "items": SCALAR, "minItems": fewest, "maxItems": most}
     return {
         "type": "object",
@@ -96,45 +95,30 @@ class Range:
         return np.asarray(np.clip(values, self.low, self.high))
 
 
-def is_range(form: object) -> bool:
-    """True if a user's form is meant as a range, valid or not."""
-    return isinstance(form, dict) and len(form) == 1 and next(iter(form)) in LAWS
+def describe_axis(parameter: Parameter) -> Any:
+    """Return the annotation by which pydantic reads, writes and describes a parameter's axis."""
+    generators = [
+        _describe_generator(name, generator.fewest, generator.most)
+        for name, generator in GENERATORS.items()
+    ]
+    item = {"anyOf": [SCALAR, *generators]}
+    ranges = [_describe_generator(law, 2, 2) for law in LAWS]
+    forms: list[JsonSchemaValue] = [{"type": "array", "items": item, "minItems": 1}, item, *ranges]
+    meaning = f"{parameter.meaning} [{parameter.unit}]"
+    return Annotated[
+        Axis | Range,
+        PlainValidator(partial(_read_axis, parameter=parameter)),
+        PlainSerializer(lambda axis: axis.form),
+        WithJsonSchema({"anyOf": forms, "description": meaning}),
+    ]
 
 
-@dataclass(frozen=True)
-class AxisOf:
-    """Tells pydantic how to read the axis of a parameter."""
-
-    parameter: Parameter
-
-    def __get_pydantic_core_schema__(
-        self, source: object, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        # Axes that were read before pass unchanged.
-        return core_schema.no_info_plain_validator_function(
-            lambda form: form if isinstance(form, Axis | Range) else self._read(form),
-            serialization=core_schema.plain_serializer_function_ser_schema(lambda axis: axis.form),
-        )
-
-    def _read(self, form: object) -> Axis | Range:
-        """Read a user's list, or a range to draw values from."""
-        if is_range(form):
-            return read_range(form, self.parameter)
-        return expand_axis(form, self.parameter)
-
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        generators = [
-            _describe_generator(name, generator.fewest, generator.most)
-            for name, generator in GENERATORS.items()
-        ]
-        item = {"anyOf": [SCALAR, *generators]}
-        ranges = [_describe_generator(law, 2, 2) for law in LAWS]
-        return {
-            "anyOf": [{"type": "array", "items": item, "minItems": 1}, item, *ranges],
-            "description": f"{self.parameter.meaning} [{self.parameter.unit}]",
-        }
+def _read_axis(form: object, parameter: Parameter) -> Axis | Range:
+    if isinstance(form, Axis | Range):  # read before
+        return form
+    if isinstance(form, dict) and len(form) == 1 and next(iter(form)) in LAWS:
+        return read_range(form, parameter)
+    return expand_axis(form, parameter)
 
 
 def read_range(form: object, parameter: Parameter) -> Range:
@@ -142,15 +126,11 @@ def read_range(form: object, parameter: Parameter) -> Range:
     assert isinstance(form, dict)
     (law, ends), *_ = form.items()
     if not isinstance(ends, list | tuple) or len(ends) != 2:
-        raise InputError(
-            f"expected {law}: [first, last], got {shorten(ends)}",
-            advice=f"write it like '{{{law}: [1e9, 1e11]}}'",
-        )
+        what = f"expected {law}: [first, last], such as [1e9, 1e11], got {shorten(ends)}"
+        raise InputError(what)
     if parameter.layered and parameter.whole:
-        raise InputError(
-            f"{parameter.name} decides how layers are laid out and cannot be a range",
-            advice=f"list its values, such as {{pow2: {shorten(ends)}}}",
-        )
+        what = f"{parameter.name} decides how layers are laid out and cannot be a range"
+        raise InputError(what, advice="list its values")
     read_ends = _read_positive_ends if law == "loguniform" else _read_ends
     low, high = read_ends(list(ends), parameter)
     _expect_two(low, high)
@@ -196,28 +176,21 @@ def read_item(item: object) -> object:
 
 
 def _expand_item(item: object, parameter: Parameter) -> Floats:
-    """Return the values of one entry, a quantity or a generator."""
     item = read_item(item)
     if not isinstance(item, dict):
         _refuse_slips(item)
         return np.array([parameter.read(item)])
     if len(item) != 1 or next(iter(item)) not in GENERATORS:
-        name = str(next(iter(item), ""))
-        if name in LAWS:
-            raise InputError(
-                f"{name}: a range cannot be listed among values, got {shorten(item)}",
-                advice="write it without the brackets",
-            )
         raise InputError(
             f"expected a value or one generator, got {shorten(item)}",
-            advice=suggest_name(name, GENERATORS),
+            advice=suggest_name(str(next(iter(item), "")), GENERATORS),
         )
     (name, arguments), *_ = item.items()
     generator = GENERATORS[name]
     listed = isinstance(arguments, list | tuple)
     if not listed or not generator.fewest <= len(arguments) <= generator.most:
         raise InputError(
-            f"expected {name}: {generator.usage}, got {shorten(arguments)}",
+            f"expected {generator.fewest} values of {name}, got {shorten(arguments)}",
             advice=f"write it like '{generator.example}'",
         )
     values = generator.make(list(arguments), parameter)
@@ -260,23 +233,16 @@ def _make_range(arguments: list[object], parameter: Parameter) -> Floats:
     step = _read_step(arguments[2], parameter) if len(arguments) > 2 else 1.0
     # {range: [1, 64, 10000]} would silently be just 1.
     if last > first and step > (last - first) * (1 + SLACK):
-        raise InputError(
-            f"range: a step of {step:g} exceeds the last value, {last:g}",
-            advice="write a smaller step, or only the first value",
-        )
+        raise InputError(f"range: a step of {step:g} exceeds the last value, {last:g}")
     # A tiny step would make the count infinite, which is no integer.
     if (last - first) / step > 1e15:
-        raise InputError(
-            f"range: a step of {step:g} is too small from {first:g} to {last:g}",
-            advice=f"an axis has at most {MOST_VALUES:,} values",
-        )
+        raise InputError(f"range: a step of {step:g} is too small from {first:g} to {last:g}")
     count = int((last - first) / step + SLACK) + 1
     # Rounding may put a value that the slack admits above the last.
     return np.minimum(first + step * np.arange(check_count(count), dtype=float), last)
 
 
 def _read_step(value: object, parameter: Parameter) -> float:
-    """Parse the step of a range, which must be above 0."""
     # A step is a difference: the parameter's bounds and usual size do not apply.
     step = parse_quantity(value, parameter.unit, "")
     if step <= 0 or (parameter.whole and step != round(step)):
@@ -286,20 +252,16 @@ def _read_step(value: object, parameter: Parameter) -> float:
 
 
 def _make_linspace(arguments: list[object], parameter: Parameter) -> Floats:
-    """Return `count` values with equal differences."""
     first, last = _read_ends(arguments, parameter)
     count = _read_count(arguments[2], first, last)
     # More values would coincide after rounding, and the axis would be shorter than requested.
     if parameter.whole and count > last - first + 1:
-        raise InputError(
-            f"linspace: there are only {last - first + 1:g} whole numbers in {first:g} to {last:g}",
-            advice=f"write {{range: [{first:g}, {last:g}]}}",
-        )
+        whole = f"{last - first + 1:g} whole numbers"
+        raise InputError(f"linspace: there are only {whole} in {first:g} to {last:g}")
     return np.linspace(first, last, count)
 
 
 def _make_geomspace(arguments: list[object], parameter: Parameter) -> Floats:
-    """Return `count` values with equal ratios."""
     first, last = _read_positive_ends(arguments, parameter)
     # Small counts may coincide: geomspace: [1, 8, 20] is 1 to 8, as is customary.
     return np.geomspace(first, last, _read_count(arguments[2], first, last))
@@ -309,10 +271,7 @@ def _read_ends(arguments: list[object], parameter: Parameter) -> tuple[float, fl
     """Parse the first and the last value, which must not be below the first."""
     first, last = parameter.read(arguments[0]), parameter.read(arguments[1])
     if first > last:
-        raise InputError(
-            f"expected the first value not above the last, got {shorten(arguments)}",
-            advice="swap them",
-        )
+        raise InputError(f"expected the first value not above the last, got {shorten(arguments)}")
     return first, last
 
 
@@ -320,10 +279,7 @@ def _read_positive_ends(arguments: list[object], parameter: Parameter) -> tuple[
     """Parse ends above 0, as ratios and powers need them."""
     first, last = _read_ends(arguments, parameter)
     if first <= 0:
-        raise InputError(
-            f"expected a first value above 0, got {shorten(arguments[0])}",
-            advice="write a small one, or list 0 beside a generator",
-        )
+        raise InputError(f"expected a first value above 0, got {shorten(arguments[0])}")
     return first, last
 
 
@@ -335,12 +291,8 @@ def _read_count(value: object, first: float, last: float) -> int:
 
 
 def _expect_two(first: float, last: float) -> None:
-    """Raise InputError for ends with nothing between them."""
     if first == last:
-        raise InputError(
-            f"expected a last value above the first, got {first:g} twice",
-            advice=f"write {first:g} alone",
-        )
+        raise InputError(f"expected a last value above the first, got {first:g} twice")
 
 
 def check_count(count: int) -> int:
@@ -352,22 +304,17 @@ def check_count(count: int) -> int:
 
 @dataclass(frozen=True)
 class Generator:
-    """A way to write many values: its function, its number of arguments, and how to write it."""
+    """A way to write many values: its function, its number of arguments, and an example."""
 
     make: Callable[[list[object], Parameter], Floats]
     fewest: int
     most: int
-    usage: str
     example: str
 
 
 GENERATORS = {
-    "pow2": Generator(_make_powers_of_two, 2, 2, "[first, last]", "{pow2: [1, 1024]}"),
-    "range": Generator(
-        _make_range, 2, 3, "[first, last] or [first, last, step]", "{range: [1, 1024]}"
-    ),
-    "linspace": Generator(_make_linspace, 3, 3, "[first, last, count]", "{linspace: [1, 100, 12]}"),
-    "geomspace": Generator(
-        _make_geomspace, 3, 3, "[first, last, count]", "{geomspace: [1e9, 1e12, 50]}"
-    ),
+    "pow2": Generator(_make_powers_of_two, 2, 2, "{pow2: [1, 1024]}"),
+    "range": Generator(_make_range, 2, 3, "{range: [1, 1024]}"),
+    "linspace": Generator(_make_linspace, 3, 3, "{linspace: [1, 100, 12]}"),
+    "geomspace": Generator(_make_geomspace, 3, 3, "{geomspace: [1e9, 1e12, 50]}"),
 }

@@ -14,7 +14,7 @@ from typing import Any
 from paradl.grids.axes import expand_axis
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.strategies import Strategy, parse_strategy
-from paradl.grids.entries.strategy_names import TABLE_III
+from paradl.grids.entries.strategy_words import TABLE_III
 from paradl.grids.grid import Grid, Index
 from paradl.grids.library import look_up
 from paradl.grids.outputs import MAIN_OUTPUTS
@@ -165,7 +165,6 @@ def is_unbounded(options: SpaceValues) -> bool:
 
 
 def _change(grid: Grid, name: str, form: object) -> Grid:
-    """Replace an axis of the grid."""
     axes = grid.spec.axes.model_copy(update={name: expand_axis(form, PARAMETERS[name])})
     return replace(grid, spec=grid.spec.model_copy(update={"axes": axes}))
 
@@ -182,7 +181,7 @@ def make_product(
     """
     swept = {name: values for name, values in parameters.items() if has_several(values)}
     fixed = {name: value for name, value in parameters.items() if name not in swept}
-    plain: dict[str, Any] = {
+    plain: dict[str, object] = {
         "axes": {name: _list_values(values) for name, values in {**axes, **swept}.items()},
         "parameters": fixed,
         **settings,
@@ -235,11 +234,11 @@ class Configuration(Shorthands):
         single = {"pe": self.pe, batch: split_values(axes["batch"]), **parameters, **several}
         for name, value in single.items():
             if isinstance(value, list | tuple | dict):
-                raise InputError(
+                what, advice = (
                     f"expected one value, got {reprlib.repr(value)}",
-                    where=name,
-                    advice="sweep over several, as an axis of a spec",
+                    "sweep over several",
                 )
+                raise InputError(what, where=name, advice=advice)
         # Settings are merged into the spec, and would replace these keys without a word.
         for name in ("axes", "parameters"):
             if name in settings:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from paradl.grids.axes import Axis
 from paradl.grids.convergence.entry import Convergence, Pair
 from paradl.grids.entries.calibration import CalibrationFile
-from paradl.grids.entries.choices import add_former_choices
 from paradl.grids.entries.datasets import Dataset
 from paradl.grids.entries.entry import define_once
 from paradl.grids.entries.parameters import PARAMETERS
@@ -37,7 +36,7 @@ from paradl.grids.outputs import INTERVALS, list_sloped
 from paradl.grids.reading.errors import InputError, ShapeError, add_place, shorten
 from paradl.grids.reading.yamlfile import Where, join_keys
 from paradl.grids.rows import Rows
-from paradl.grids.spec import Spec, read_spec, validate_spec
+from paradl.grids.spec import Spec, add_former_choices, read_spec, validate_spec
 from paradl.grids.spec_checks import (
     check_self_contained,
     expect_blocks,

@@ -15,7 +15,7 @@ from typing import Any, Literal, overload
 
 from pydantic import ValidationError
 
-from paradl.grids.convergence.catalogue import explain_missing, find_convergence
+from paradl.grids.convergence.catalogue import find_convergence
 from paradl.grids.convergence.entry import Convergence, Pair
 from paradl.grids.convergence.fit import fit
 from paradl.grids.convergence.points import is_same_data, pick_series, read_points
@@ -34,12 +34,7 @@ from paradl.grids.entries.names import (
 from paradl.grids.entries.systems import System
 from paradl.grids.models.architecture import Architecture, read_architecture
 from paradl.grids.models.files.huggingface import read_config
-from paradl.grids.reading.errors import (
-    InputError,
-    add_place,
-    format_text,
-    shorten,
-)
+from paradl.grids.reading.errors import InputError, add_place, format_text, shorten
 from paradl.grids.reading.yamlfile import Source, Where, explain_error, load, validate
 from paradl.kernels.options import OracleName
 
@@ -106,12 +101,10 @@ def find_catalogued(kind: Kind, name: str) -> Entry | None:
 
 @cache
 def _load_catalogued(kind: Kind, name: str) -> Entry:
-    """Load a catalogued entry, once per process."""
     return _load(kind, CATALOGUE / f"{kind}s" / f"{name}.yaml")
 
 
 def _load(kind: Kind, path: Path) -> Entry:
-    """Load the entry in a YAML file."""
     document = load(path)
     keys = document.data.keys()
     # A file of another kind is named as such: a list of its wrong keys would not help.
@@ -130,7 +123,6 @@ def _has_required(kind: Kind, keys: Collection[str]) -> bool:
 
 
 def _validate(kind: Kind, data: dict[str, object], source: Source, base: Path) -> Entry:
-    """Return the entry of plain data; InputError begins with the place in `source`."""
     if kind == "model":
         return read_architecture(data, source, base)
     return validate(ENTRIES[kind], data, source)
@@ -159,10 +151,7 @@ def look_up(kind: Kind, references: References, base: Path, where: Where) -> tup
 
 
 def look_up_calibrations(
-    references: References,
-    oracle: OracleName,
-    systems: tuple[System, ...],
-    base: Path,
+    references: References, oracle: OracleName, systems: tuple[System, ...], base: Path
 ) -> dict[str, CalibrationFile]:
     """Return the calibration of each system that has one, by the system's label.
 
@@ -175,10 +164,7 @@ def look_up_calibrations(
         return _match(_list_shipped(), systems)
     calibrations = tuple(find("calibration", reference, base) for reference in references)
     if oracle == "paper":
-        raise InputError(
-            "Table III takes no calibration",
-            advice="write 'oracle: machine', or 'calibration: none'",
-        )
+        raise InputError("Table III takes no calibration", advice="write 'calibration: none'")
     for calibration in calibrations:
         _expect_machine(calibration, systems)
     _refuse_rivals(calibrations)
@@ -187,7 +173,6 @@ def look_up_calibrations(
 
 @cache
 def _list_shipped() -> tuple[CalibrationFile, ...]:
-    """Return the catalogue's calibrations."""
     return tuple(find("calibration", name, Path()) for name in list_names("calibration"))
 
 
@@ -208,24 +193,17 @@ def _expect_machine(calibration: CalibrationFile, systems: tuple[System, ...]) -
         f"{system.machine}:precision={system.precision},software={system.software}"
         for system in systems
     )
-    raise InputError(
-        f"{shorten(calibration.name)} calibrates {calibration.machine}, got {shorten(got)}",
-        advice="another machine's factors make predictions worse than none: "
-        "write 'calibration: auto', or 'none'",
-    )
+    what = f"{shorten(calibration.name)} calibrates {calibration.machine}, got {shorten(got)}"
+    raise InputError(what, advice="write 'calibration: auto', or 'none'")
 
 
 def _refuse_rivals(calibrations: Iterable[CalibrationFile]) -> None:
-    """Raise InputError for two calibrations of one machine, precision and software."""
     owners: dict[tuple[str, ...], str] = {}
     for calibration in calibrations:
         owner = (calibration.system, calibration.precision, calibration.software)
         if owner in owners:
-            raise InputError(
-                f"{shorten(owners[owner])} and {shorten(calibration.name)} calibrate the same "
-                f"machine, {calibration.machine}",
-                advice="keep one",
-            )
+            both = f"{shorten(owners[owner])} and {shorten(calibration.name)}"
+            raise InputError(f"{both} calibrate the same machine, {calibration.machine}")
         owners[owner] = calibration.name
 
 
@@ -261,20 +239,10 @@ def look_up_convergences(
     for reference in references:
         laws |= _find_laws(reference, target, pairs, base)
     if not laws:
-        raise InputError(
-            _explain_missing_laws(pairs, references),
-            advice="give measured ones, 'convergence: ./mine.csv' (docs/convergence.md), or 'none'",
-        )
+        names = ", ".join(f"{model} on {data.name}" for model, data in pairs)
+        advice = "give measured ones, 'convergence: ./mine.csv' (docs/convergence.md), or 'none'"
+        raise InputError(f"no law of epochs is known of {shorten(names)}", advice=advice)
     return laws
-
-
-def _explain_missing_laws(pairs: list[tuple[str, Dataset]], references: References) -> str:
-    """Say why no pair has epochs; for a single pair, the catalogue's reason."""
-    if len(pairs) == 1 and references == ("auto",):
-        [(model, data)] = pairs
-        return explain_missing(model, data.name)
-    names = ", ".join(f"{model} on {data.name}" for model, data in pairs)
-    return f"the epochs of {shorten(names)} are not known"
 
 
 def _find_laws(
@@ -290,10 +258,8 @@ def _find_laws(
         return _fit_laws(base / os.path.expanduser(reference), target, pairs)
     entry = find("convergence", reference, base)
     if target is not None and target != entry.target:
-        raise InputError(
-            f"{shorten(entry.name)} is of target {shorten(entry.target)}, got {shorten(target)}",
-            advice="leave the target out",
-        )
+        what = f"{shorten(entry.name)} is of target {shorten(entry.target)}, got {shorten(target)}"
+        raise InputError(what)
     return {
         (model, data.name): entry
         for model, data in pairs

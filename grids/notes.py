@@ -68,7 +68,9 @@ def _list_unused(grid: Grid) -> list[str]:
     ]
     if spec.oracle == "paper" or spec.times != "measured":
         return keys
-    return [*keys, *_list_profiles(grid.models, grid.systems)]
+    pairs = product(grid.models, grid.systems)
+    # Systems with the same device have the same text.
+    return [*keys, *dict.fromkeys(text for pair in pairs for text in _describe_profiles(*pair))]
 
 
 def _list_misfits(grid: Grid) -> Iterator[str]:
@@ -198,19 +200,14 @@ def _list_targets(models: Sequence[Architecture], datasets: Sequence[Dataset]) -
         # Networks of sequences have their own vocabulary.
         if dataset.rank > 1 and find_catalogued("dataset", dataset.name) != dataset
     ]
-    if own and any(_reads_targets(model) for model in models):
+    # Steps nest in many ways, all of which their representation shows.
+    if own and any("='targets'" in repr(model.steps) for model in models):
         return
     for dataset in own:
         yield (
             f"dataset {shorten(dataset.name)}: targets is not used: "
             "no model has a layer 'fc: targets'"
         )
-
-
-def _reads_targets(model: Architecture) -> bool:
-    """True if a layer has one output per target of the data set."""
-    # Steps nest in many ways, all of which their representation shows.
-    return "='targets'" in repr(model.steps)
 
 
 def _list_optimizers(laws: Iterable[Convergence], spec: Spec) -> Iterator[str]:
@@ -224,14 +221,6 @@ def _list_optimizers(laws: Iterable[Convergence], spec: Spec) -> Iterator[str]:
                 f"convergence {shorten(law.name)}: its epochs were measured with "
                 f"{shorten(law.optimizer)}, but the spec has 'optimizer: {spec.optimizer}'"
             )
-
-
-def _list_profiles(models: Sequence[Architecture], systems: Sequence[System]) -> list[str]:
-    """List profiles that the machine oracle cannot use, or completes."""
-    pairs = product(models, systems)
-    texts = (text for model, system in pairs for text in _describe_profiles(model, system))
-    # Systems with the same device have the same text.
-    return list(dict.fromkeys(texts))
 
 
 def _is_catalogued(system: System) -> bool:
@@ -296,10 +285,8 @@ def _describe_unsplit(table: LayerTable, strategy: Strategy) -> Iterator[str]:
     if strategy.splits("rows"):
         yield f"layers of sequences: {POSITIONS}"
     if strategy.splits("weights"):
-        yield f"{'; '.join(_group_reasons(whole))}: every PE runs them all"
-
-
-def _group_reasons(whole: Mapping[str, str]) -> Iterator[str]:
-    """Yield reasons with the kinds that share them."""
-    for reason in dict.fromkeys(whole.values()):
-        yield f"{', '.join(kind for kind, other in whole.items() if other == reason)} ({reason})"
+        reasons = (
+            f"{', '.join(kind for kind, other in whole.items() if other == reason)} ({reason})"
+            for reason in dict.fromkeys(whole.values())
+        )
+        yield f"{'; '.join(reasons)}: every PE runs them all"

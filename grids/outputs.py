@@ -44,30 +44,23 @@ def check_outputs(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _suggest_output(name: str) -> str:
-    """Advise on an unknown name; for an elasticity, on its unknown part."""
+    """Advise on an unknown name, without a list of elasticities, of which there are hundreds."""
     parts = split_elasticity(name)
-    if parts is not None:
-        meant = find_meant(parts[1], CONTINUOUS)
-        # A parameter without an elasticity, such as a count, is no slip of the pen.
-        hint = f"did you mean {shorten(meant)}? " if meant and parts[1] not in PARAMETERS else ""
-        return f"{hint}elasticities are in continuous parameters, such as {', '.join(SLOPED)}"
-    if name.startswith(ELASTICITY):
-        # Without the list of all that are known: there are hundreds.
-        nearest = suggest_name(name, ELASTICITIES).partition("known:")[0]
-        return f"{nearest}elasticities are of {', '.join(ELASTIC)}"
-    return suggest_name(name, (*OUTPUTS, *INTERVALS, name_elasticity("epoch_time", "PARAMETER")))
+    if parts is None and not name.startswith(ELASTICITY):
+        example = name_elasticity("epoch_time", "PARAMETER")
+        return suggest_name(name, (*OUTPUTS, *INTERVALS, example))
+    meant = find_meant(name, ELASTICITIES) if parts is None or parts[1] not in PARAMETERS else None
+    hint = f"did you mean {shorten(meant)}? " if meant else ""
+    return (
+        f"{hint}elasticities are of {', '.join(ELASTIC)}, in continuous parameters, such as "
+        f"{', '.join(SLOPED)}"
+    )
 
 
 def list_trained(names: Iterable[str]) -> list[str]:
     """Return the outputs that need a law of epochs."""
-    return [name for name in names if _find_target(name) in TRAINING]
-
-
-def _find_target(name: str) -> str:
-    """Return the variable of an output: itself, or the one of a percentile or elasticity."""
-    if name in INTERVALS:
-        return INTERVALS[name][0]
-    return ELASTICITIES[name][0] if name in ELASTICITIES else name
+    targets = INTERVALS | ELASTICITIES  # of percentiles and elasticities
+    return [name for name in names if targets.get(name, (name,))[0] in TRAINING]
 
 
 def list_unknown(names: Iterable[str], oracle: OracleName) -> list[tuple[str, str]]:

@@ -14,18 +14,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
+from pydantic import PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import (
-    CoreSchema,
-    InitErrorDetails,
-    PydanticCustomError,
-    PydanticKnownError,
-    core_schema,
-)
+from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticKnownError
 
 from paradl.grids.axes import GENERATORS, SCALAR, check_count, expand_axis
 from paradl.grids.entries.parameters import FREE, PARAMETERS, expect_free, read_parameters
@@ -119,37 +113,24 @@ def append_rows(first: Rows, second: Rows) -> Rows:
     return Rows(write_columns(columns), columns)
 
 
-class RowsForm:
-    """Tells pydantic how to read keys beside parameters as rows."""
+def _describe_forms() -> JsonSchemaValue:
+    names = {"type": "object", "propertyNames": {"enum": [*FREE]}, "minProperties": 1}
+    row = {"additionalProperties": SCALAR, **names}
+    column = {"type": "array", "items": SCALAR, "minItems": 1}
 
-    def __get_pydantic_core_schema__(
-        self, source: object, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(
-            _read_form,
-            serialization=core_schema.plain_serializer_function_ser_schema(lambda rows: rows.form),
-        )
+    def describe(name: str, value: JsonSchemaValue, **more: JsonSchemaValue) -> JsonSchemaValue:
+        keys = {"properties": {name: value, **more}, "required": [name]}
+        return {"type": "object", "additionalProperties": False, **keys}
 
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        names = {"type": "object", "propertyNames": {"enum": [*FREE]}, "minProperties": 1}
-        row = {"additionalProperties": SCALAR, **names}
-        column = {"type": "array", "items": SCALAR, "minItems": 1}
-
-        def describe(name: str, value: JsonSchemaValue, **more: JsonSchemaValue) -> JsonSchemaValue:
-            keys = {"properties": {name: value, **more}, "required": [name]}
-            return {"type": "object", "additionalProperties": False, **keys}
-
-        return {
-            "anyOf": [
-                {"type": "array", "items": row, "minItems": 1},
-                describe("columns", {"additionalProperties": column, **names}),
-                describe("csv", {"type": "string"}),
-                describe("product", names, where={"enum": [*CONDITIONS]}),
-            ],
-            "description": "rows of parameters that change together, along an axis of any name",
-        }
+    return {
+        "anyOf": [
+            {"type": "array", "items": row, "minItems": 1},
+            describe("columns", {"additionalProperties": column, **names}),
+            describe("csv", {"type": "string"}),
+            describe("product", names, where={"enum": [*CONDITIONS]}),
+        ],
+        "description": "rows of parameters that change together, along an axis of any name",
+    }
 
 
 @contextmanager
@@ -178,7 +159,7 @@ def _read_form(form: object) -> Rows:
     raise PydanticKnownError("extra_forbidden")
 
 
-def _read_mapping(form: dict[str, Any]) -> dict[str, Floats]:
+def _read_mapping(form: Mapping[str, Any]) -> dict[str, Floats]:
     """Read columns or a product; none of a file."""
     kinds = [kind for kind in FORMS if kind in form]
     known = (*kinds[:1], *(["where"] if kinds == ["product"] else []))
@@ -227,13 +208,19 @@ def _read_columns(columns: Mapping[str, object]) -> dict[str, Floats]:
             lists[key] = [*listed]
             first, size = next((name, len(values)) for name, values in lists.items())
             if len(listed) != size:
-                raise InputError(
-                    f"expected {format_count(size, 'value')}, as many as {first!r} has, "
-                    f"got {len(listed)}",
-                    advice="a row takes one value of each column",
-                )
+                expected = f"{format_count(size, 'value')}, as many as {first!r} has"
+                raise InputError(f"expected {expected}, got {len(listed)}")
     rows = enumerate(zip(*lists.values(), strict=True))
     return _stack_rows((_at("columns", n), dict(zip(lists, row, strict=True))) for n, row in rows)
+
+
+# As pydantic reads, writes and describes keys beside parameters.
+RowsAxis = Annotated[
+    Rows,
+    PlainValidator(_read_form),
+    PlainSerializer(lambda rows: rows.form),
+    WithJsonSchema(_describe_forms()),
+]
 
 
 def read_file(path: Path) -> Rows:
@@ -255,10 +242,8 @@ def _stack_rows(rows: Iterable[tuple[Place, Mapping[str, object]]]) -> dict[str,
             names = names or tuple(read)
             if not read or {*read} != {*names}:
                 other = next(iter({*read} ^ {*names}), "a parameter")
-                raise InputError(
-                    f"{other!r} is {'not in the rows before' if other in read else 'missing here'}",
-                    advice="give each row a value of each parameter",
-                )
+                what = "not in the rows before" if other in read else "missing here"
+                raise InputError(f"{other!r} is {what}")
             key = tuple(read[name] for name in names)
             if key in values:
                 raise InputError("this row stands twice", advice="keep one")

@@ -42,11 +42,8 @@ class Words(TypedDict, total=False):
 def expect_system(system: Values | None) -> Values:
     """Return the machine of a question, which is not guessed. InputError: none is named."""
     if system is None:
-        raise InputError(
-            "no machine is named",
-            where="system",
-            advice="such as dgx-h100; paradl list systems has those of the catalogue",
-        )
+        advice = "such as dgx-h100; paradl list systems has those of the catalogue"
+        raise InputError("no machine is named", where="system", advice=advice)
     return system
 
 
@@ -75,14 +72,14 @@ class Shorthands:
 
     def write(
         self, axes: Mapping[str, Any], base: Path = Path()
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    ) -> tuple[dict[str, Any], dict[str, object]]:
         """Return axes of a spec with the words' values, and the settings that these need.
 
         axes: model, system, and dataset and batch, which may be None and are then left out.
         InputError: a batch or tokens are given twice, or a text to a network that reads none.
         """
         models = look_up("model", tuple(list_labels(axes["model"])), base, join_keys)
-        datasets, settings = self._write_datasets(axes.get("dataset"), models), dict[str, Any]()
+        datasets, settings = self._write_datasets(axes.get("dataset"), models), dict[str, object]()
         written = {**axes, "system": self._write_systems(axes["system"]), "dataset": datasets}
         if self.global_batch is not None:
             if axes.get("batch") is not None:
@@ -146,7 +143,7 @@ def reads_text(model: Values, base: Path) -> bool:
     return all(find_longest(one) is not None for one in models)
 
 
-def _write_laws(models: Iterable[Architecture], datasets: Iterable[Any]) -> list[dict[str, Any]]:
+def _write_laws(models: Iterable[Architecture], datasets: Iterable[Any]) -> list[dict[str, object]]:
     """Write that training on all tokens is one epoch."""
     facts = {"title": "One epoch", "target": "all tokens", "epochs_min": 1.0, "error": 0.0}
     return [
@@ -162,7 +159,6 @@ def list_labels(given: Values) -> list[Any]:
 
 
 def _add_setting(label: Any, key: str, value: object) -> Any:
-    """Add a setting to a name, or a key to a definition."""
     if isinstance(label, Mapping):
         return {**label, key: value}
     return f"{label}{',' if ':' in label else ':'}{key}={value}"

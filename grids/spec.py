@@ -1,11 +1,13 @@
 """Spec: the user's description of a design space, validated.
 
 Its form is checked, its units are read and its axes expanded. What it names (models, systems ...)
-is looked up when the grid is made.
+is looked up when the grid is made. The oracle `paper` is Table III of ParaDL verbatim; `machine`
+models machines in detail (docs/machine.md).
 """
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -19,40 +21,33 @@ from pydantic import (
     model_validator,
 )
 
-from paradl.grids.axes import Axis, AxisOf, Range
-from paradl.grids.entries.choices import REFUSED, REFUSED_CHOICES, Choices
-from paradl.grids.entries.entry import Name, Record
+from paradl.grids.axes import Axis, Range, describe_axis
+from paradl.grids.entries.entry import Name, Record, list_one
 from paradl.grids.entries.parameters import PARAMETERS, read_parameters
 from paradl.grids.entries.strategies import parse_strategy
-from paradl.grids.entries.strategy_names import TABLE_III
+from paradl.grids.entries.strategy_words import TABLE_III
 from paradl.grids.outputs import INTERVALS, MAIN_OUTPUTS, check_outputs, list_trained, list_unknown
 from paradl.grids.placing.group import Placements
 from paradl.grids.reading.errors import shorten
 from paradl.grids.reading.yamlfile import Document, load, validate
-from paradl.grids.rows import Rows, RowsForm
-
-
-def _list_one(value: object) -> object:
-    """Return a single value as a list of one."""
-    return value if isinstance(value, list | tuple) else [value]
+from paradl.grids.rows import Rows, RowsAxis
+from paradl.kernels.options import Attention, ContextExchange, LossLogits, Optimizer, OracleName
 
 
 def _expect_some(value: object) -> object:
     """Return the entries of an axis, at least one; a single entry needs no list."""
     if value in ([], ()):
         raise ValueError("expected at least one entry, got an empty list")
-    return _list_one(value)
+    return list_one(value)
 
 
 def _expect_reference(value: object) -> object:
-    """Return the value if it can refer to an entry."""
     if not isinstance(value, str | dict):
         raise ValueError(f"expected a name, a file or a definition, got {shorten(value)}")
     return value
 
 
 def _check_strategy(text: str) -> str:
-    """Return the text if it is a strategy."""
     parse_strategy(text)
     return text
 
@@ -77,12 +72,9 @@ AnyAxes = TypeVar("AnyAxes", bound=Record)
 
 
 def _add_numeric_axes(form: type[AnyAxes]) -> type[AnyAxes]:
-    """Add an axis for each oracle parameter, required if the parameter cannot be fixed."""
     # A decorator, so that type checkers see the class as written below.
-    numeric: dict[str, Any] = {
-        name: (Annotated[Axis | Range | None, AxisOf(parameter)], None)
-        if parameter.free
-        else (Annotated[Axis | Range, AxisOf(parameter)], ...)
+    numeric: Mapping[str, Any] = {
+        name: (describe_axis(parameter), None if parameter.free else ...)
         for name, parameter in PARAMETERS.items()
     }
     return create_model(
@@ -98,7 +90,7 @@ class Axes(Record):
     """
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Annotated[Rows, RowsForm()]]
+    __pydantic_extra__: dict[str, RowsAxis]
 
     model: References
     dataset: References | None = None
@@ -131,8 +123,69 @@ class Axes(Record):
 
 
 def _write_parameters(parameters: dict[str, float]) -> dict[str, float | str]:
-    """Write fixed parameters so that `read_parameters` accepts them."""
     return {name: PARAMETERS[name].write(value) for name, value in parameters.items()}
+
+
+class Choices(Record):
+    """The keys of a spec that choose formulas."""
+
+    # Table III verbatim, or a detailed machine.
+    oracle: OracleName = "machine"
+    # Whether `batch` is samples per replica (b) or per global batch (B).
+    scaling: Literal["weak", "strong"] = "weak"
+    # Measured compute times where a model has them for the device, or the roofline for all.
+    times: Literal["measured", "roofline"] = "measured"
+    # The algorithm of all-reduce and all-gather. auto: the machine's fastest by message size,
+    # Table III's ring; best (Table III only): the cheaper of ring and tree.
+    collectives: Literal["auto", "ring", "tree", "two-level", "best"] = "auto"
+    # Table III only, for gradients whose weights a group replicates: one ring of p, or inside
+    # groups first.
+    allreduce: Literal["ring", "hierarchical"] = "ring"
+    # Table III only. table: sums, halos and bounds as printed; authors: the layers that the
+    # authors' tool and experiments split and count (docs/oracle.md).
+    conventions: Literal["table", "authors"] = "table"
+    # I = D/B per epoch, or rounded up, as by loaders that keep a smaller last batch.
+    iterations: Literal["exact", "ceil"] = "exact"
+    # The optimizer, whose update takes time and whose states take memory.
+    optimizer: Optimizer = "sgd"
+    # Whether layers run forward again in the backward pass, to keep less memory. Not in Table III.
+    recompute: Literal["none", "full"] = "none"
+    # Of networks with blocks: whether the attention of a block keeps its scores in memory; how PEs
+    # that share a sequence exchange keys and values; what the loss keeps of logits: all of them
+    # (whole: fp32 alone, as Megatron-LM; plain: as PyTorch), an eighth at a time, or none. auto: as
+    # the system's software does.
+    attention: Attention = "fused"
+    context: ContextExchange = "ring"
+    loss: LossLogits = "auto"
+
+
+# Why one oracle does not have a parameter of the other, and what to write instead.
+REFUSED: dict[str, str] = {
+    "gamma": "memory is counted tensor by tensor, without a reuse factor; leave it out, or write "
+    "'oracle: paper'",
+    "delta": "it follows from the precision: write 'system: \"NAME:precision=amp\"', or "
+    "'oracle: paper'",
+}
+
+# Choices that an oracle does not have, and what to write instead.
+REFUSED_CHOICES: dict[OracleName, tuple[tuple[str, str, str], ...]] = {
+    "paper": (
+        ("recompute", "full", "write 'oracle: machine'"),
+        ("collectives", "two-level", "write 'allreduce: hierarchical', or 'oracle: machine'"),
+    ),
+    "machine": (
+        ("collectives", "best", "write 'collectives: auto', or 'oracle: paper'"),
+        ("allreduce", "hierarchical", "write 'collectives: two-level', or 'oracle: paper'"),
+        ("conventions", "authors", "leave it out, or write 'oracle: paper'"),
+    ),
+}
+
+
+def add_former_choices(definition: Mapping[str, object]) -> dict[str, object]:
+    """Add to a store's definition what was implied before a choice existed."""
+    # Definitions without oracle and calibration are from the time of Table III alone.
+    written = {"oracle": "paper", "calibration": "none", **definition}
+    return written if written["oracle"] == "machine" else {"conventions": "authors", **written}
 
 
 # A base of its own: pydantic puts the fields of the last base first, and so name and axes.
@@ -151,7 +204,6 @@ class _Space(Record):
     @field_validator("parameters")
     @classmethod
     def _refuse_fixed_axes(cls, fixed: dict[str, float], info: ValidationInfo) -> dict[str, float]:
-        """Check that no fixed parameter is also an axis."""
         axes = info.data.get("axes")  # None if the axes are invalid themselves
         both = sorted(set(fixed) & {*axes.numeric, *axes.ranges}) if axes else []
         if both:
@@ -174,34 +226,22 @@ class Spec(Choices, _Space):
     placements: tuple[Placements, ...] = ()
     outputs: Annotated[
         tuple[str, ...],
-        BeforeValidator(_list_one, json_schema_input_type=str | tuple[str, ...]),
+        BeforeValidator(list_one, json_schema_input_type=str | tuple[str, ...]),
         AfterValidator(check_outputs),
     ] = MAIN_OUTPUTS
 
     @field_validator("outputs")
     @classmethod
-    def _check_training(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        """Check that times to the target have a law of epochs."""
+    def _check_outputs(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        """Check that epochs, and the oracle, are such that these outputs exist."""
         trained = list_trained(names)
         if trained and info.data.get("convergence") == ("none",):
             raise ValueError(f"{trained[0]!r} needs epochs to a target; write 'convergence: auto'")
-        return names
-
-    @field_validator("outputs")
-    @classmethod
-    def _check_intervals(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        """Check that percentiles are of the machine oracle."""
-        # `oracle` is an earlier field, so it has been validated.
+        # An earlier field, so it has been validated; None if it is invalid itself.
+        oracle = info.data.get("oracle")
         percentiles = [name for name in names if name in INTERVALS]
-        if percentiles and info.data.get("oracle") == "paper":
+        if percentiles and oracle == "paper":
             raise ValueError(f"{percentiles[0]!r} is not in Table III; write 'oracle: machine'")
-        return names
-
-    @field_validator("outputs")
-    @classmethod
-    def _check_elasticities(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        """Check that the oracle has the parameters of elasticities."""
-        oracle = info.data.get("oracle")  # None if it is invalid itself
         unknown = list_unknown(names, oracle) if oracle else []
         if unknown:
             name, parameter = unknown[0]
@@ -210,7 +250,6 @@ class Spec(Choices, _Space):
 
     @model_validator(mode="after")
     def _check_oracle(self) -> Self:
-        """Check that the oracle has the parameters and choices of the spec."""
         for name in (*self.parameters, *self.axes.numeric, *self.axes.ranges):
             owner = PARAMETERS[name].oracle
             if owner not in (None, self.oracle):
@@ -218,11 +257,10 @@ class Spec(Choices, _Space):
                     name, f"write 'oracle: {owner}', which has it, or leave it out"
                 )
                 raise ValueError(f"{name!r} is no parameter of 'oracle: {self.oracle}'; {reason}")
-        # A keyword beside entries would contradict them; str, since a definition is a mapping.
-        if {"auto", "none"} & set(map(str, self.calibration)) and len(self.calibration) > 1:
-            raise ValueError("calibration: expected auto, none, or calibrations, got several")
-        if {"auto", "none"} & set(map(str, self.convergence)) and len(self.convergence) > 1:
-            raise ValueError("convergence: expected auto, none, or laws of epochs, got several")
+        for name, listed in (("calibration", self.calibration), ("convergence", self.convergence)):
+            # A keyword beside entries would contradict them; str, since a definition is a mapping.
+            if {"auto", "none"} & set(map(str, listed)) and len(listed) > 1:
+                raise ValueError(f"{name}: expected auto, none, or files, got several")
         if self.target is not None and self.convergence == ("none",):
             raise ValueError("target: not used without epochs; write 'convergence: auto'")
         for name, value, advice in REFUSED_CHOICES[self.oracle]:
@@ -234,7 +272,6 @@ class Spec(Choices, _Space):
 
     @model_validator(mode="after")
     def _check_placement(self) -> Self:
-        """Check that the choices fit the strategies."""
         strategies = {name: parse_strategy(name) for name in self.axes.strategy}
         placements = [name for name, strategy in strategies.items() if strategy.placed]
         others = [name for name, strategy in strategies.items() if not strategy.in_table_iii]

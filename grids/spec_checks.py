@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from paradl.grids.entries.choices import REFUSED
 from paradl.grids.entries.datasets import Dataset
 from paradl.grids.entries.layout_words import expect_pes
 from paradl.grids.entries.names import is_path
@@ -28,7 +27,7 @@ from paradl.grids.outputs import OUTPUTS, list_sloped
 from paradl.grids.reading.errors import InputError, ShapeError, add_place, shorten
 from paradl.grids.reading.yamlfile import Where
 from paradl.grids.rows import Rows, read_file
-from paradl.grids.spec import Spec
+from paradl.grids.spec import REFUSED, Spec
 from paradl.kernels.names.arrays import Flags, Floats
 from paradl.kernels.names.parallelisms import DATA, LAYOUT_DEGREES, NEEDS, TRANSFORMERS, WRITTEN
 
@@ -57,23 +56,16 @@ def settle_rows(spec: Spec, base: Path, where: Where) -> Spec:
     for name, rows in spec.axes.rows.items():
         place = f"{where(('axes', name))}: {name}"
         with add_place(place):
-            _check_axis_name(name)
+            taken = name in (*OUTPUTS, *RESERVED) or PARTS.fullmatch(name)
+            if taken or not AXIS_NAME.fullmatch(name):
+                what = f"{shorten(name)} cannot name rows of parameters"
+                raise InputError(what, advice="use a word of small letters, such as 'layout'")
             if rows.file:
                 rows = read_file(base / rows.file)
             for column in rows.columns:
                 _check_column(spec, column, settled)
             settled[name] = rows = rows if rows.condition is None else _keep_dividing(spec, rows)
     return spec.model_copy(update={"axes": spec.axes.model_copy(update=settled)})
-
-
-def _check_axis_name(name: str) -> None:
-    """InputError: a name that no dimension may have, as a variable of the cube has it."""
-    taken = name in (*OUTPUTS, *RESERVED) or PARTS.fullmatch(name)
-    if taken or not AXIS_NAME.fullmatch(name):
-        raise InputError(
-            f"{shorten(name)} cannot name rows of parameters",
-            advice="use a word of small letters, such as 'layout', that names nothing in a cube",
-        )
 
 
 def _check_column(spec: Spec, name: str, others: Mapping[str, Rows]) -> None:
@@ -109,20 +101,14 @@ def _keep_dividing(spec: Spec, rows: Rows) -> Rows:
     if "micro" in columns:
         divisors["batch"].append(columns["micro"])
     if not any(divisors.values()):
-        raise InputError(
-            "'divides' compares group, degrees, segments or micro, and none is in the rows",
-            advice="leave 'where' out",
-        )
+        raise InputError("'divides' compares group, degrees, segments or micro, which no row has")
     # Where a row that stays does not divide, its cells are marked.
     kept = np.ones(len(rows), bool)
     for name, listed in divisors.items():
         for column in listed:
             kept &= _divides_any(column, axes[name].values)
     if not kept.any():
-        raise InputError(
-            "no row is left: none divides both a PE count and a batch",
-            advice="change 'product', or the values of pe and batch",
-        )
+        raise InputError("no row is left: none divides both a PE count and a batch")
     return rows.take(kept)
 
 
@@ -137,11 +123,9 @@ def _divides_any(divisors: Floats, values: Floats) -> Flags:
 def refuse_ranges(spec: Spec, where: Where) -> None:
     """Raise InputError for an axis that is a range: a grid has listed values."""
     for name, drawn in spec.axes.ranges.items():
-        raise InputError(
-            f"expected listed values, got the range {shorten(drawn.form)}, which is for samples",
-            where=where(("axes", name)),
-            advice="draw from it with 'paradl sample', or list values, as {geomspace: [..., 50]}",
-        )
+        what = f"expected listed values, got the range {shorten(drawn.form)}"
+        advice = "draw from it with 'paradl sample', or list values, as {geomspace: [..., 50]}"
+        raise InputError(what, where=where(("axes", name)), advice=advice)
 
 
 def refuse_twins(labels: tuple[str, ...]) -> None:
@@ -160,26 +144,22 @@ def check_self_contained(spec: Spec) -> None:
     for key in ("calibration", "convergence"):
         if (entries := getattr(spec, key)) != ("none",):
             references[key] = entries
-    for key, listed in references.items():
-        for reference in listed:
-            if isinstance(reference, str) or _names_file(reference):
-                raise InputError(
-                    f"expected a whole definition, as sweeps write it, got {shorten(reference)}",
-                    where=f"the store's spec: {key}",
-                    advice="do not trust this store",
-                )
-
-    for name, rows in axes.rows.items():
-        if isinstance(rows.form, Mapping) and "csv" in rows.form:
-            raise InputError(
-                "expected rows spelled out, as sweeps write them, got a file",
-                where=f"the store's spec: {name}",
-                advice="do not trust this store",
-            )
+    found = [
+        (key, reference)
+        for key, listed in references.items()
+        for reference in listed
+        if isinstance(reference, str) or _names_file(reference)
+    ]
+    found += [(name, rows.file) for name, rows in axes.rows.items() if rows.file]
+    for key, reference in found[:1]:
+        raise InputError(
+            f"expected a whole definition, as sweeps write it, got {shorten(reference)}",
+            where=f"the store's spec: {key}",
+            advice="do not trust this store",
+        )
 
 
 def _names_file(reference: Mapping[str, object]) -> bool:
-    """True if a model's family is a file."""
     family = reference.get("family")
     return isinstance(family, Mapping) and is_path(str(family.get("name")))
 
@@ -216,20 +196,16 @@ def refuse_zero_axis(strategies: Iterable[Strategy], spec: Spec) -> None:
     layered = (strategy.undo_layout() for strategy in strategies)
     takers = (one for one in layered if one.takes_zero and one.zero is None)
     if "zero" in spec.axes.swept and (taker := next(takers, None)):
-        raise InputError(
-            f"{shorten(taker.label)} of a network without blocks takes one stage of ZeRO",
-            advice=f"write it with each stage, such as '{taker.base}:zero=1', or set a parameter",
-        )
+        what = f"{shorten(taker.label)} of a network without blocks takes one stage of ZeRO"
+        raise InputError(what, advice=f"write each, such as '{taker.base}:zero=1'")
 
 
 def expect_slopes(layouts: Sequence[Strategy], outputs: Sequence[str]) -> None:
     """Raise InputError if an elasticity is in a parameter that layouts do not have."""
     unknown = [name for name in list_sloped(outputs) if name not in SLOPED]
     if unknown and layouts:
-        raise InputError(
-            f"no elasticity in {unknown[0]} is computed of {shorten(layouts[0].label)}",
-            advice=f"leave it out; there are those in {', '.join(SLOPED)}",
-        )
+        what = f"no elasticity in {unknown[0]} is computed of {shorten(layouts[0].label)}"
+        raise InputError(what, advice=f"known: {', '.join(SLOPED)}")
 
 
 def expect_rates(
@@ -241,17 +217,14 @@ def expect_rates(
         if layouts:
             find_peaks(system, find_recipe(system))
         if other and system.precision in NARROW:
+            what = f"only layouts of transformers compute in {system.precision}, not {other.label}"
             raise InputError(
-                f"{system.name}: only layouts of transformers compute in {system.precision}, and "
-                f"{other.label} is none",
-                advice="write 'precision=bf16' behind the system's name",
+                f"{system.name}: {what}", advice="write 'precision=bf16' behind its name"
             )
 
 
 def expect_blocks(
-    strategies: Iterable[Strategy],
-    models: Iterable[Architecture],
-    datasets: Iterable[Dataset],
+    strategies: Iterable[Strategy], models: Iterable[Architecture], datasets: Iterable[Dataset]
 ) -> None:
     """Raise InputError if a strategy is a layout, and a network has no blocks."""
     layout = next((strategy for strategy in strategies if strategy.needs_blocks), None)
@@ -276,7 +249,7 @@ def _expect_degrees(strategy: Strategy, spec: Spec) -> None:
     if strategy.several and spec.oracle == "paper":
         raise InputError(
             f"{shorten(strategy.label)} is no strategy of Table III, which divides a replica in "
-            "one way; write 'oracle: machine'",
+            "one way; write 'oracle: machine'"
         )
     stated, given = dict(strategy.degrees), {*spec.parameters, *spec.axes.swept}
     missing = [name for name in strategy.parts if name not in {*stated, *given}]
@@ -305,8 +278,7 @@ def expect_divisible(strategies: Iterable[Strategy], table: LayerTable) -> None:
     layers = zip(table.names, table.kinds, strict=True)
     for strategy, (name, kind) in product(by_weights, layers):
         if KINDS[kind].whole:
+            what = f"layer {shorten(name)} cannot be split: {KINDS[kind].whole}"
             raise InputError(
-                f"layer {shorten(name)} cannot be split: {KINDS[kind].whole}",
-                where=f"strategy {strategy.label}",
-                advice="leave out 'split=all', to split only the layers that can be split",
+                what, where=f"strategy {strategy.label}", advice="leave out 'split=all'"
             )

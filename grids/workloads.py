@@ -122,14 +122,10 @@ def _list_cuts(strategy: Strategy, batch: float) -> tuple[int, ...]:
 
 
 def _expect_layers(groups: Iterable[PlacedGroup], layers: int, model: str) -> None:
-    """Raise InputError for a group of a network with another number of layers."""
     for group in groups:
         if len(group.device) != layers:
-            raise InputError(
-                f"expected devices of {format_count(layers, 'layer')}, got {len(group.device)}",
-                where=f"placements: {model}",
-                advice="leave the placements out: a search finds them",
-            )
+            what = f"expected devices of {format_count(layers, 'layer')}, got {len(group.device)}"
+            raise InputError(what, where=f"placements: {model}", advice="leave the placements out")
 
 
 def find_profile(spec: Spec, model: Architecture, data: Dataset, system: System) -> Profile | None:

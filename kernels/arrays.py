@@ -11,9 +11,10 @@ Functions that the two do not share, such as loops and a quantile, are defined h
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy
@@ -61,6 +62,14 @@ Ends: TypeAlias = Int[AnyArray, "stage *#cells"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+# Of fields of a pytree that choose formulas, and so are fixed when a program is compiled.
+STATIC = {"static": True}
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def pytree(cls: type[Result]) -> type[Result]:
+    """Return a class as a frozen dataclass whose fields, but for STATIC ones, are arrays of JAX."""
+    return jax.tree_util.register_dataclass(dataclass(frozen=True)(cls))
 
 
 # JAX finds the slope of a maximum by asking which argument equals it. A program that computes an

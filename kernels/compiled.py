@@ -7,7 +7,7 @@ the process computed before.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, Future
 from functools import cache, cached_property, update_wrapper
 from threading import Lock
@@ -32,7 +32,7 @@ MOST_IN_NUMPY = 2**22
 # 0.10.2). By the older one percentiles of blocks take 9.9 instead of 17.2 s to compile for eight
 # strategies on two machines, and run as fast; the cells of a search take 5.5 instead of 5.2 ns of
 # CPU (2026-11).
-OLDER_EMITTERS = {"xla_cpu_use_fusion_emitters": False}
+OLDER_EMITTERS: dict[str, str | bool] = {"xla_cpu_use_fusion_emitters": False}
 
 
 class Compiled(Generic[Arguments, Result]):
@@ -41,40 +41,48 @@ class Compiled(Generic[Arguments, Result]):
     def __init__(
         self,
         function: Callable[Arguments, Result],
-        options: dict[str, Any],
-        numpy: bool,
+        static: tuple[str, ...],
+        donated: tuple[str, ...],
+        numpy: bool | Callable[..., bool],
         few: bool | Callable[..., bool],
     ) -> None:
         update_wrapper(self, function)
         self._function = function
-        self._options = options
-        self._numpy = numpy
-        self._few = few
+        self._static, self._donated = static, donated
+        self._numpy, self._few = numpy, few
         self._found: dict[object, Future[Any]] = {}
         self._lock = Lock()
 
+    def _compile(self, options: dict[str, str | bool] | None) -> Any:
+        return jax.jit(
+            self._function,
+            static_argnames=self._static,
+            donate_argnames=self._donated,
+            keep_unused=bool(self._donated),
+            compiler_options=options,
+        )
+
     @cached_property
     def _program(self) -> Any:
-        return jax.jit(self._function, **self._options)
+        return self._compile(None)
 
     @cached_property
     def _program_of_few(self) -> Any:
         # Only at the first call, since asking the compiler what it knows starts JAX.
-        if not _are_known():
-            return self._program
-        return jax.jit(self._function, compiler_options=OLDER_EMITTERS, **self._options)
+        return self._compile(OLDER_EMITTERS) if _are_known() else self._program
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        if self._numpy and in_numpy():
+        numpy = self._numpy(*args, **kwargs) if callable(self._numpy) else self._numpy
+        if numpy and in_numpy():
             return self._function(*args, **kwargs)
-        if self._numpy and any(getattr(arg, "in_numpy", False) for arg in args):
+        if numpy and any(getattr(arg, "in_numpy", False) for arg in args):
             with use_numpy():
                 return self._function(*args, **kwargs)
         static, others = self._divide(kwargs)
         leaves, structure = jax.tree.flatten((args, others))
         # Types repeat: as a set, they take half of the time.
         traced = any(issubclass(kind, jax.core.Tracer) for kind in set(map(type, leaves)))
-        if self._numpy and not traced and _is_small(leaves):
+        if numpy and not traced and _is_small(leaves):
             with use_numpy():
                 return self._function(*args, **kwargs)
         # For this call alone: JAX code of whoever imports paradl keeps its own precision.
@@ -112,12 +120,14 @@ class Compiled(Generic[Arguments, Result]):
 
         return call
 
-    def _make_key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
+    def _make_key(self, args: tuple[Any, ...], kwargs: Mapping[str, object]) -> object:
         static, others = self._divide(kwargs)
         leaves, structure = jax.tree.flatten((args, others))
         return _identify(structure, leaves, static)
 
-    def _find_program(self, key: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _find_program(
+        self, key: object, args: tuple[Any, ...], kwargs: Mapping[str, object]
+    ) -> Any:
         """Return the program for arguments like these: known, from disk, or compiled by one thread
         while others wait for it.
         """
@@ -133,7 +143,9 @@ class Compiled(Generic[Arguments, Result]):
                 found.set_exception(error)
         return found.result()
 
-    def _load_or_compile(self, key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _load_or_compile(
+        self, key: str, args: tuple[Any, ...], kwargs: Mapping[str, object]
+    ) -> Any:
         # The name of a file follows from this package's sources, and so from no other function.
         kept = self._function.__module__.startswith(f"{__package__}.")
         name = f"{self._function.__module__}.{self._function.__qualname__} {key}"
@@ -146,13 +158,15 @@ class Compiled(Generic[Arguments, Result]):
                     programs.save(name, program)
         return program
 
-    def _choose_program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _choose_program(self, args: tuple[Any, ...], kwargs: Mapping[str, object]) -> Any:
         few = self._few(*args, **kwargs) if callable(self._few) else self._few
         return self._program_of_few if few else self._program
 
-    def _divide(self, kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _divide(
+        self, kwargs: Mapping[str, object]
+    ) -> tuple[Mapping[str, object], Mapping[str, object]]:
         """Return static arguments, and those that a program takes."""
-        static = {name: kwargs[name] for name in self._options["static_argnames"] if name in kwargs}
+        static = {name: kwargs[name] for name in self._static if name in kwargs}
         return static, {name: value for name, value in kwargs.items() if name not in static}
 
     def clear(self) -> None:
@@ -167,7 +181,7 @@ class Compiled(Generic[Arguments, Result]):
         return len(self._found)
 
 
-def _identify(structure: object, leaves: list[Any], static: dict[str, Any]) -> object:
+def _identify(structure: object, leaves: list[Any], static: Mapping[str, object]) -> object:
     """Return the key of a program: shapes, and static arguments, which are keywords."""
     shapes = tuple((np.shape(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in leaves)
     return structure, shapes, tuple(static.items())
@@ -197,23 +211,19 @@ def _broadcast_all(shapes: Iterable[tuple[int, ...]]) -> list[int]:
 def compiled(
     *static: str,
     donated: tuple[str, ...] = (),
-    numpy: bool = False,
+    numpy: bool | Callable[..., bool] = False,
     few: bool | Callable[..., bool] = False,
 ) -> Callable[[Callable[Arguments, Result]], Compiled[Arguments, Result]]:
     """Compile a function once for each value of its arguments `static`.
 
-    donated: arguments whose memory the results reuse. numpy: the function is written in `xp` and
-    may run in numpy; derivatives trace it, as programs do. few: True if a call with these arguments
-    computes few numbers, so that compiling takes longest; no other program may include it then.
+    donated: arguments whose memory the results reuse. numpy: the function is written in `xp` and,
+    with these arguments, may run in numpy; derivatives trace it, as programs do. few: a call with
+    these arguments computes few numbers, so that compiling takes longest; no other program may
+    include it then.
     """
 
     def decorate(function: Callable[Arguments, Result]) -> Compiled[Arguments, Result]:
-        options = {
-            "static_argnames": static,
-            "donate_argnames": donated,
-            "keep_unused": bool(donated),
-        }
-        return Compiled(function, options, numpy, few)
+        return Compiled(function, static, donated, numpy, few)
 
     return decorate
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from math import isqrt
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=65_536)
 def list_divisors(number: int) -> tuple[int, ...]:
     """All divisors, ascending."""
     small = [divisor for divisor in range(1, isqrt(number) + 1) if number % divisor == 0]

@@ -1,9 +1,9 @@
 """Options: choices between formulas, fixed when a program is compiled. Needs no JAX.
 
-The two oracles are named sets of these options (`grids.entries.choices`).
+The two oracles are named sets of these options (`grids.spec`).
 
 To add one: a field of `Options` here; the place where the formula is chosen; `Grid.options` in
-grids/grid.py (by which oracle, or by which key of `grids.entries.choices`).
+grids/grid.py (by which oracle, or by which key of `grids.spec`).
 Test: tests/test_machine_agreement.py.
 """
 

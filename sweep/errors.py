@@ -1,5 +1,6 @@
 """Errors that stop a run, although its input is right."""
 
+import errno
 from importlib.util import find_spec
 
 from paradl.grids.reading.errors import ErrorPage
@@ -18,6 +19,12 @@ class RunError(RuntimeError):
 
 class NothingFeasibleError(RunError):
     """Nothing in the question is feasible: there is nothing to show."""
+
+
+def explain_failure(error: OSError) -> str:
+    """Say why writing failed; a quota that is used up is a full disk, too."""
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return "the disk is full" if is_full else f"writing failed ({error.strerror or error})"
 
 
 def expect_libraries(purpose: str, names: tuple[str, ...], extra: str) -> None:

@@ -37,8 +37,8 @@ def test_draws_stand_along_the_last_dimension(strategy: str) -> None:
     middle, _ = answer_draws(_forget_draws(case))
     terms, iterations = middle.terms, middle.iterations
     rings = np.where(errors.rings, terms.gradient_exchange, 0)
-    rest = terms.communication - rings
-    parts = (errors.computing * terms.compute, errors.reducing * rings, errors.exchanging * rest)
+    rest = middle.communication - rings
+    parts = (errors.computing * middle.compute, errors.reducing * rings, errors.exchanging * rest)
     spread = errors.widening * np.sqrt(sum(np.square(part / iterations) for part in parts))
     expected = error * np.asarray(middle.epoch_time / iterations)[..., 0]
     np.testing.assert_allclose(spread[..., 0], expected, rtol=1e-9)

@@ -63,9 +63,8 @@ def predicted(row: dict[str, str], conventions: str = "table") -> tuple[float, f
     pes, result = answers(row["model"], strategy, batch, conventions)
     at = (pes.index(float(row["p"])), 0)
     shape = (len(pes), 1)
-    terms = result.terms
     compute, communication = (
-        float(np.broadcast_to(value, shape)[at]) for value in (terms.compute, terms.communication)
+        float(np.broadcast_to(value, shape)[at]) for value in (result.compute, result.communication)
     )
     return compute, communication
 

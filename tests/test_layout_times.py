@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference_transformers_layouts import MARKS, Place, limits
 
+from paradl.kernels.arrays import use_numpy
 from paradl.kernels.machine.network import Network
 from paradl.kernels.machine.rates import Rates
-from paradl.kernels.machine.reached import Fabric
 from paradl.kernels.machine.software import Software
+from paradl.kernels.machine.speeds import Fabric
 from paradl.kernels.oracle.block_times import time_exchanges, time_iteration
 from tests.test_layouts import (
     build_layouts,
@@ -105,12 +106,14 @@ def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE, evaluate=time_iter
     )
     values = asdict(speeds)
     shares = {name: values.pop(name) for name in ("rail", "node_reduce", "node_collective")}
+    with use_numpy():
+        fabric = Fabric.from_network(network, Software(**shares))
     return evaluate(
         mine or build_network(net),
         build_layouts(layouts),
         build_training(net, layouts[0]),
         Rates(**values),
-        Fabric.from_network(network, Software(**shares)),
+        fabric,
     )
 
 

@@ -13,12 +13,11 @@ import pytest
 
 from paradl.grids.grid import Grid
 from paradl.grids.spec import Spec
-from paradl.kernels.arrays import Cells, use_numpy, xp
+from paradl.kernels.arrays import Cells, empty_last, use_numpy, xp
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.machine.library_collectives import gather_costs, reduce_costs, time_fastest
 from paradl.kernels.machine.network import Ring
 from paradl.kernels.names.arrays import Floats
-from paradl.kernels.work.group import mark_exchanged
 
 SIZES = [2, 4, 8, 16, 32, 64, 128, 256]
 BATCHES = [2**n for n in range(10)]
@@ -100,7 +99,7 @@ def compare(model: str, system: str, group: str) -> Floats:
     assert groups is not None
     placement, _ = groups.place()
     # A table's layers that are split are the same for all sizes.
-    split = mark_exchanged(np.asarray(placement.split))
+    split = empty_last(np.asarray(placement.split))
     sizes = np.asarray(groups.layers.y * split)
     sizes = sizes[sizes.reshape(len(sizes), -1).max(axis=1) > 0]
     return np.asarray(time_classes(case)) / np.asarray(time_messages(case, sizes))

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paradl.grids.entries.strategies import Strategy, parse_strategy
-from paradl.grids.entries.strategy_names import TABLE_III
+from paradl.grids.entries.strategy_words import TABLE_III
 from paradl.grids.inputs.case import build_case
 from paradl.grids.inputs.values import Settings
 from paradl.kernels.names.flags import Limit

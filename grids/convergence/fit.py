@@ -5,7 +5,7 @@ whose posterior is summed on a grid: no starting point, no local minimum, the sa
 Form and prior were chosen by leaving out large batches (docs/convergence.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -43,7 +43,9 @@ def fit_law(batches: Floats, epochs: Floats, prior: LawPrior = PRIOR) -> Law:
     critical = np.arange(logs.min() - MARGIN, largest + MARGIN, STEP)  # candidates of ln B_c
     residuals = np.log(epochs) - np.log1p(np.exp(logs - critical[:, None]))
     least = residuals.mean(axis=1)  # ln E_min, given B_c
-    errors = _find_errors(residuals - least[:, None], prior)
+    # Spreads of the runs around each candidate's law; E_min takes one degree of freedom.
+    squares = ((residuals - least[:, None]) ** 2).sum(axis=1) + prior.count * prior.error**2
+    errors: Floats = np.sqrt(squares / (len(logs) - 1 + prior.count))
     weights = _weigh(errors, critical - largest, len(logs), prior)
     middle = int(np.searchsorted(np.cumsum(weights), 0.5))  # the median
     epochs_error = least - least[middle]  # of the logarithms, as below
@@ -56,16 +58,6 @@ def fit_law(batches: Floats, epochs: Floats, prior: LawPrior = PRIOR) -> Law:
         batch_variance=float(weights @ batch_error**2),
         error=float(errors[middle]),
     )
-
-
-def _find_errors(residuals: Floats, prior: LawPrior) -> Floats:
-    """Spread of the runs around each candidate's law [critical], from residuals [critical, n].
-
-    E_min takes one degree of freedom.
-    """
-    squares = (residuals**2).sum(axis=1) + prior.count * prior.error**2
-    spread: Floats = np.sqrt(squares / (residuals.shape[1] - 1 + prior.count))
-    return spread
 
 
 def _weigh(errors: Floats, ratios: Floats, count: int, prior: LawPrior) -> Floats:
@@ -84,7 +76,10 @@ MOST_ERROR = 1.0
 def fit(series: Series, samples: int | None = None) -> Convergence:
     """Fit the entry of a series. samples: per epoch; None if unknown."""
     for point in series.points:
-        _check_batch(point, series, samples)
+        if samples is not None and point.global_batch > samples:
+            what = f"global_batch: expected at most {samples:,}, the samples of an epoch"
+            what += f", got {point.global_batch:,}"
+            raise InputError(what, where=point.where, advice="is it the right data set?")
     points = tuple(
         Point(global_batch=point.global_batch, epochs=_find_epochs(point, series, samples))
         for point in series.points
@@ -96,7 +91,13 @@ def fit(series: Series, samples: int | None = None) -> Convergence:
         np.array([point.global_batch for point in points], dtype=np.float64),
         np.array([point.epochs for point in points]),
     )
-    _check_error(law, series)
+    if law.error > MOST_ERROR:
+        raise InputError(
+            f"epochs: expected values that rise with the batch, got values that scatter by a "
+            f"factor of {np.exp(law.error):.3g} around every law",
+            where=series.points[0].where,
+            advice="check the units, and that all rows are of one series",
+        )
     return Convergence(
         name=f"{series.model} on {series.dataset} to {series.target}"[:MOST_NAME],
         source=(series.source,) if series.source else (),
@@ -107,19 +108,8 @@ def fit(series: Series, samples: int | None = None) -> Convergence:
         **vars(law),
         points=points,
         converges_to=limit,
-        warnings=(*_warn_of_falls(points), *_warn_of_limit(points, limit)),
+        warnings=tuple(_list_warnings(points, limit)),
     )
-
-
-def _check_batch(point: MeasuredPoint, series: Series, samples: int | None) -> None:
-    """Raise InputError if a batch is larger than the data set."""
-    if samples is not None and point.global_batch > samples:
-        raise InputError(
-            f"global_batch: expected at most {samples:,}, the samples of an epoch of "
-            f"{shorten(series.dataset)}, got {point.global_batch:,}",
-            where=point.where,
-            advice="is it the right data set?",
-        )
 
 
 def _find_epochs(point: MeasuredPoint, series: Series, samples: int | None) -> float:
@@ -128,41 +118,15 @@ def _find_epochs(point: MeasuredPoint, series: Series, samples: int | None) -> f
         return point.epochs
     assert point.steps is not None  # since it converged
     if samples is None:
-        raise InputError(
-            f"epochs: expected a number, got steps alone, and the samples of an epoch of "
-            f"{shorten(series.dataset)} are not known",
-            where=point.where,
-            advice="give epochs, which are steps x global_batch / samples",
-        )
+        what = f"epochs: expected a number: samples of {shorten(series.dataset)} are not known"
+        raise InputError(what, where=point.where, advice="give steps x global_batch / samples")
     return point.steps * point.global_batch / samples
 
 
 def _check_count(points: Sequence[Point], series: Series) -> None:
-    """Raise InputError if there are too few points for a law."""
-    if not points:
-        raise InputError(
-            f"expected batches that reach {shorten(series.target)}, and none does",
-            where=series.points[0].where,
-            advice="give the epochs of two global batches or more",
-        )
-    if len(points) == 1:
-        raise InputError(
-            f"expected two global batches or more that reach {shorten(series.target)}, got one, "
-            f"{points[0].global_batch:,}: no law follows from one point",
-            where=series.points[0].where,
-            advice="add a row of another global batch",
-        )
-
-
-def _check_error(law: Law, series: Series) -> None:
-    """Raise InputError if no law fits: units or targets are mixed up."""
-    if law.error > MOST_ERROR:
-        raise InputError(
-            f"epochs: expected values that rise with the batch, got values that scatter by a "
-            f"factor of {np.exp(law.error):.3g} around every law",
-            where=series.points[0].where,
-            advice="check the units, and that all rows are of one series",
-        )
+    if len(points) < 2:
+        what = f"expected two global batches that reach {shorten(series.target)}, got {len(points)}"
+        raise InputError(what, where=series.points[0].where, advice="add a row of another batch")
 
 
 def _find_limit(series: Series) -> int | None:
@@ -172,30 +136,21 @@ def _find_limit(series: Series) -> int | None:
         return None
     below = [point for point in series.points if point.global_batch < failed[0].global_batch]
     if not below:
-        raise InputError(
-            f"epochs: expected a smaller batch that reaches {shorten(series.target)} than "
-            f"{failed[0].global_batch:,}, which never does",
-            where=failed[0].where,
-            advice="add one, or remove this row",
-        )
+        what = f"epochs: no batch below {failed[0].global_batch:,} reaches {shorten(series.target)}"
+        raise InputError(what, where=failed[0].where, advice="add one, or remove this row")
     return below[-1].global_batch
 
 
-def _warn_of_falls(points: Sequence[Point]) -> tuple[str, ...]:
-    """Warn of epochs that fall with the batch."""
-    return tuple(
-        f"epochs fall from {low.epochs:g} at {low.global_batch:,} to {high.epochs:g} at "
-        f"{high.global_batch:,}: noise, or another schedule; the law rises"
-        for low, high in pairwise(points)
-        if high.epochs < low.epochs
-    )
-
-
-def _warn_of_limit(points: Sequence[Point], limit: int | None) -> tuple[str, ...]:
-    """Warn if a batch converges beyond one that never does."""
+def _list_warnings(points: Sequence[Point], limit: int | None) -> Iterator[str]:
+    """Warn of epochs that fall with the batch, and of a batch beyond one that never converges."""
+    for low, high in pairwise(points):
+        if high.epochs < low.epochs:
+            yield (
+                f"epochs fall from {low.epochs:g} at {low.global_batch:,} to {high.epochs:g} at "
+                f"{high.global_batch:,}: noise, or another schedule; the law rises"
+            )
     largest = points[-1].global_batch
-    if limit is None or largest == limit:
-        return ()
-    return (
-        f"{largest:,} converges and a smaller batch never does: {limit:,} is taken as the last",
-    )
+    if limit is not None and largest != limit:
+        yield (
+            f"{largest:,} converges and a smaller batch never does: {limit:,} is taken as the last"
+        )

@@ -80,16 +80,11 @@ def read_points(path: Path) -> tuple[Series, ...]:
         labels = point.source, point.model, point.dataset, point.target, point.optimizer
         groups[labels].append(point)
     if not groups:
-        raise InputError(
-            "expected a row for each global batch, got none",
-            where=str(path),
-            advice="is it the right file?",
-        )
+        raise InputError("expected a row for each global batch, got none", where=str(path))
     return tuple(Series(*labels, _order_points(points)) for labels, points in groups.items())
 
 
 def _read_point(where: str, record: Mapping[str, str]) -> MeasuredPoint:
-    """Return the point of a row at `where`."""
     given = {column: text for column, text in record.items() if text}
     if not {"epochs", "steps"} & {*given}:
         raise InputError(
@@ -115,10 +110,8 @@ def _order_points(points: Sequence[MeasuredPoint]) -> tuple[MeasuredPoint, ...]:
                 advice="keep one row, such as their mean; name other sources or optimizers",
             )
     if len(by_batch) > MOST_POINTS:
-        raise InputError(
-            f"expected at most {MOST_POINTS:,} batches of a series, got {len(by_batch):,}",
-            where=points[0].where,
-        )
+        what = f"expected at most {MOST_POINTS:,} batches of a series, got {len(by_batch):,}"
+        raise InputError(what, where=points[0].where)
     return tuple(by_batch[batch] for batch in sorted(by_batch))
 
 
@@ -139,10 +132,12 @@ def pick_series(
     if target is not None:
         ours = _pick("target", target, ours, path)
     if len(ours) > 1:
+        pairs = dict.fromkeys((one.target, one.dataset) for one in ours)
+        listed = ", ".join(f"{shorten(target)} on {shorten(data)}" for target, data in [*pairs][:5])
         raise InputError(
             f"{len(ours)} series of {shorten(model)}: expected one",
             where=str(path),
-            advice=_advise_choice(ours),
+            advice=f"choose a target and a data set: {listed}; or keep the rows of one source",
         )
     return ours[0]
 
@@ -155,12 +150,3 @@ def _pick(kind: str, name: str, series: Iterable[Series], path: Path) -> tuple[S
         names = {str(getattr(candidate, kind)) for candidate in listed}
         raise InputError.unknown(kind, name, names, where=str(path))
     return matches
-
-
-def _advise_choice(series: tuple[Series, ...]) -> str:
-    """Advise on the first label by which the series differ."""
-    for kind, option in (("target", "target"), ("dataset", "data set")):
-        names = sorted({getattr(candidate, kind) for candidate in series})
-        if len(names) > 1:
-            return f"choose a {option}: {', '.join(map(shorten, names[:5]))}"
-    return "keep the rows of one source and optimizer"

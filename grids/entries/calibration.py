@@ -205,8 +205,7 @@ class CalibrationFile(Entry):
         "so, and how far these scatter, over what was expected.",
     )
     series: tuple[FittedSeries, ...] = Field(
-        default=(),
-        description="The fitted runs; beyond them a prediction is an extrapolation.",
+        default=(), description="The fitted runs; beyond them a prediction is an extrapolation."
     )
     layers: tuple[Name, ...] = Field(
         default=(), description="Kinds of multiplying layers in the fitted networks."
@@ -221,7 +220,6 @@ class CalibrationFile(Entry):
     @model_validator(mode="before")
     @classmethod
     def _refuse_table(cls, data: object) -> object:
-        """Refuse calibrations of Table III, which takes none any more."""
         if isinstance(data, dict) and data.get("oracle", "paper") == "paper":
             raise ValueError(
                 "expected 'oracle: machine': calibrations of Table III need paradl 0.2 or older; "
@@ -231,7 +229,6 @@ class CalibrationFile(Entry):
 
     @model_validator(mode="after")
     def _check_complete(self) -> Self:
-        """Check that all parameters are there, and no others."""
         for name in self.parameters:
             if name in FORMER:
                 raise ValueError(

@@ -23,7 +23,6 @@ MOST_PES = 64  # per node
 
 
 def _serialise_with(scale: Scale) -> PlainSerializer:
-    """Return the serialiser that writes a quantity in JSON as `scale` reads it."""
     return PlainSerializer(scale.write, when_used="json")
 
 
@@ -88,7 +87,6 @@ class Mesh(Record):
 
     @model_validator(mode="after")
     def _check_links(self) -> Self:
-        """Check that links are symmetric and connect all PEs."""
         count = len(self.links)
         for pe, row in enumerate(self.links):
             if len(row) != count:
@@ -103,17 +101,11 @@ class Mesh(Record):
                         f"links.{pe}.{peer}: expected {self.links[peer][pe]}, as many as the other "
                         f"way, got {row[peer]}"
                     )
-        apart = {*range(count)} - self._reach()
-        if apart:
-            raise ValueError(f"links: expected a path from PE 0 to all, got none to {min(apart)}")
-        return self
-
-    def _reach(self) -> set[int]:
-        """Return the PEs that are connected with the first one."""
         reached, edge = {0}, [0]
         while edge:
-            row = self.links[edge.pop()]
-            new = {pe for pe, links in enumerate(row) if links} - reached
+            new = {pe for pe, links in enumerate(self.links[edge.pop()]) if links} - reached
             reached |= new
             edge += new
-        return reached
+        if apart := {*range(count)} - reached:
+            raise ValueError(f"links: expected a path from PE 0 to all, got none to {min(apart)}")
+        return self

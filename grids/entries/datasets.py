@@ -8,23 +8,13 @@ target's. A text is a number of tokens, cut into sequences: `pile:length=8192`.
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from paradl.grids.entries.entry import Count, Entry
 
 LENGTH = 2048  # as for GPT-3 (Brown et al. 2020, table 2.1)
 FROM_TOKENS = {"samples", "shape"}
 COUNT = TypeAdapter(Count)
-
-
-def _expect_extents(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape if it has more than channels."""
-    if len(shape) < 2:
-        raise ValueError(
-            "expected C and the length of a sequence, [C, length], or C and extents, "
-            f"got {[*shape]}"
-        )
-    return shape
 
 
 class Dataset(Entry):
@@ -34,7 +24,7 @@ class Dataset(Entry):
 
     samples: Count
     # C and a length, or C and two or three extents.
-    shape: Annotated[tuple[Count, ...], Field(max_length=4), AfterValidator(_expect_extents)]
+    shape: Annotated[tuple[Count, ...], Field(min_length=2, max_length=4)]
     # Outputs of a last layer `fc: targets`. None for tokens: the network has its own vocabulary.
     targets: Count | None = None
     tokens: Count | None = None
@@ -54,7 +44,6 @@ class Dataset(Entry):
 
     @model_validator(mode="after")
     def _check_targets(self) -> Self:
-        """Check that there is something to learn."""
         if self.targets is None and self.tokens is None:
             raise ValueError("expected either 'targets' or 'tokens'")
         if self.length is not None and self.tokens is None:

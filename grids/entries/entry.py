@@ -40,13 +40,12 @@ def expect_one_of(kind: str, names: Collection[str]) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-def list_text(value: object) -> object:
-    """Return a single text as a tuple of one."""
-    return (value,) if isinstance(value, str) else value
+def list_one(value: object) -> object:
+    """Return a single value as a list of one."""
+    return value if isinstance(value, list | tuple) else [value]
 
 
 def _expect_one_line(name: str) -> str:
-    """Return the name if it fits on one line of tables and messages."""
     if not name.isprintable():
         raise ValueError(f"expected a name on one line, got {shorten(name)}")
     return name
@@ -58,7 +57,7 @@ Count = Annotated[int, Field(gt=0, le=2**53), BeforeValidator(refuse_bool)]
 Name = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_expect_one_line)]
 Sources = Annotated[
     tuple[str, ...],
-    BeforeValidator(list_text),
+    BeforeValidator(list_one),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
 
@@ -95,11 +94,8 @@ def split_settings(text: str, where: str, example: str) -> dict[str, str]:
     for item in filter(None, text.split(",")):
         key, equals, value = (part.strip() for part in item.partition("="))
         if not equals or key in settings:
-            raise InputError(
-                f"expected key=value once each, got {shorten(item)}",
-                where=where,
-                advice=f"write it like {example!r}",
-            )
+            what = f"expected key=value once each, got {shorten(item)}"
+            raise InputError(what, where=where, advice=f"write it like {example!r}")
         settings[key] = value
     return settings
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from math import prod
 
-from paradl.grids.entries.strategy_settings import LAYOUT_SCHEDULES, read_one
+from paradl.grids.entries.strategy_words import LAYOUT_SCHEDULES, read_one
 from paradl.grids.reading.errors import InputError, format_count, shorten
 from paradl.kernels.names.parallelisms import (
     DATA,
@@ -44,7 +44,6 @@ def write_layout(columns: Mapping[str, int], schedule: str = USUAL) -> str:
 
 
 def _has_stages(columns: Mapping[str, int]) -> bool:
-    """True if stages of whole layers follow each other."""
     staged = (name for name, kind in KINDS.items() if kind.divides == "layers")
     return any(columns.get(name, 1) > 1 for name in staged)
 
@@ -70,14 +69,14 @@ def respell(text: str) -> str:
     """Words of a layout that are joined, in capitals, or apart from their numbers; else empty."""
     # Joined by commas, dashes or crosses: tp8xpp4; apart from a number: tp:8 pp 4.
     parts = re.sub(r"[\s,;_x-]*([a-z]+)[\s:]*(\d+)", r" \1\2", text.lower()).split()
-    known = all(NUMBERED.fullmatch(part) or _has_words(part) for part in parts)
-    return " ".join(parts) if known else ""
-
-
-def _has_words(part: str) -> bool:
-    """True for sp, recompute=mlp and the like, which have no number."""
-    name, _, value = part.partition("=")
-    return part == FLAG or name in (SET, SCHEDULE) or (name in WORDS and value in WORDS[name].words)
+    for part in parts:
+        name, _, value = part.partition("=")
+        named = part == FLAG or name in (SET, SCHEDULE)
+        if not (
+            NUMBERED.fullmatch(part) or named or (name in WORDS and value in WORDS[name].words)
+        ):
+            return ""
+    return " ".join(parts)
 
 
 def parse_layout(text: str, where: str) -> tuple[dict[str, int], Schedule]:
@@ -114,15 +113,13 @@ def expect_pes(columns: Mapping[str, int], counts: list[int], where: str) -> Non
     product = count_pes(columns)
     if product in counts or (DATA not in columns and any(pes % product == 0 for pes in counts)):
         return
-    rest, pes = product // columns.get(DATA, 1), counts[0]
-    advice = f"with dp{pes // rest} it is" if pes % rest == 0 else "change a degree"
     names = [name for name in (*LAYOUT_DEGREES, DATA) if columns.get(name, 1) > 1]
     written = " x ".join(f"{LAYOUT_COLUMNS[name].word}{columns[name]}" for name in names)
-    others = f"{pes:,}" if len(counts) == 1 else f"{pes:,} to {counts[-1]:,}"
     raise InputError(
-        f"{written or 'all degrees 1'} is {format_count(product, 'PE')}, not {others}",
+        f"{written or 'all degrees 1'} is {format_count(product, 'PE')}, not "
+        f"{' to '.join(f'{pes:,}' for pes in dict.fromkeys((counts[0], counts[-1])))}",
         where=where,
-        advice=advice,
+        advice="change a degree",
     )
 
 
@@ -136,13 +133,8 @@ def _read_word(word: str, text: str, given: dict[str, int], where: str) -> None:
     else:
         name, number = _read_number(word, text, where)
     if given.setdefault(name, number) != number:
-        raise InputError(
-            f"{LAYOUT_COLUMNS[name].word} is repeated",
-            where=where,
-            advice="join modules by +, such as recompute=core_attn+mlp"
-            if name == SET
-            else "keep one",
-        )
+        advice = "keep one; modules are joined by +: recompute=core_attn+mlp"
+        raise InputError(f"{LAYOUT_COLUMNS[name].word} is repeated", where=where, advice=advice)
 
 
 def _read_modules(text: str, where: str) -> int:
@@ -162,7 +154,13 @@ def _read_number(word: str, text: str, where: str) -> tuple[str, int]:
         return WORDS[name].name, WORDS[name].words[value]
     match = re.fullmatch(r"([a-z]+)=?([0-9]+)", word)
     if match is None or match[1] not in WORDS:
-        raise _explain_word(word, text, where)
+        if again := respell(text):
+            what, advice = f"unknown word {shorten(word)}", f"write {again!r}"
+            raise InputError(what, where=where, advice=advice)
+        if name in WORDS:
+            raise InputError(f"expected a number after {name}, got {shorten(word)}", where=where)
+        start = word.rstrip("0123456789=")
+        raise InputError.unknown("word", start, (*WORDS, FLAG, SET, SCHEDULE), where=where)
     row = WORDS[match[1]]
     # Too large in any case, and `int` does not read thousands of digits.
     number = int(match[2]) if len(match[2]) < 10 else MOST + 1
@@ -174,25 +172,11 @@ def _read_number(word: str, text: str, where: str) -> tuple[str, int]:
     return row.name, number
 
 
-def _explain_word(word: str, text: str, where: str) -> InputError:
-    """Return the error for an unknown word of a layout."""
-    start = re.match("[A-Za-z]*", word)
-    assert start
-    known = (*WORDS, FLAG, SET, SCHEDULE)
-    if again := respell(text):
-        return InputError(f"unknown word {shorten(word)}", where=where, advice=f"write {again!r}")
-    if start[0] in WORDS:
-        return InputError(f"expected a number after {start[0]}, got {shorten(word)}", where=where)
-    return InputError.unknown("word", start[0] or word, known, where=where)
-
-
 def _refuse_idle_words(given: Mapping[str, int], where: str) -> None:
     """Raise InputError for a word that has no effect with the others."""
     for name, (need, none) in NEEDS.items():
         if given.get(name) and given.get(need, none) == none:
             needed = LAYOUT_COLUMNS[need].word
-            raise InputError(
-                f"{LAYOUT_COLUMNS[name].word} has no effect with {needed}{none}",
-                where=where,
-                advice=f"write {needed}{none + 1}, or leave it out",
-            )
+            what = f"{LAYOUT_COLUMNS[name].word} has no effect with {needed}{none}"
+            advice = f"write {needed}{none + 1}, or leave it out"
+            raise InputError(what, where=where, advice=advice)

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from paradl.grids.reading.errors import InputError, find_meant, shorten, suggest_name
+from paradl.grids.reading.errors import InputError, shorten, suggest_name
 
 CATALOGUE = Path(__file__).parents[1] / "catalogue"
 
@@ -42,8 +42,12 @@ def check_name(kind: Kind, reference: str, base: Path = Path()) -> None:
     if settings is not None:
         check_name(kind, name, base)
         return
-    if kind == "model":
-        _refuse_foreign(reference)
+    ending = Path(reference).suffix.casefold()
+    if kind == "model" and ending in FOREIGN:
+        raise InputError(
+            f"{shorten(reference)}: {ending} files are not read",
+            advice=f"write the network's layers as YAML ({GUIDES['model']})",
+        )
     path = locate_entry(reference, base)
     if path is not None and not _is_missing(path):
         return
@@ -65,44 +69,29 @@ def check_name(kind: Kind, reference: str, base: Path = Path()) -> None:
 
 def _advise(kind: Kind, name: str) -> str:
     """Advise on an unknown name."""
-    guide = GUIDES.get(kind)
-    hint = f" Or write your own file, such as ./mine.yaml ({guide})" if guide else ""
-    advice = suggest_name(name, list_names(kind))
-    return advice + (hint if advice.endswith("?") or not hint else f".{hint}")
+    advice, guide = suggest_name(name, list_names(kind)), GUIDES.get(kind)
+    end = "" if advice.endswith("?") else "."
+    return (
+        f"{advice}{end} Or write your own file, such as ./mine.yaml ({guide})" if guide else advice
+    )
 
 
 def _is_missing(path: Path) -> bool:
     """True if nothing is there; what cannot be looked up is for the reader to report."""
     try:
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except (OSError, ValueError):
+        return not path.exists()
+    except OSError:
         return False
-    return False
 
 
 def _advise_file(kind: Kind, reference: str) -> str:
     """Advise on a file that is not there, which may be an id of Hugging Face: OWNER/NAME."""
-    owner, slash, name = reference.partition("/")
-    if kind != "model" or not (slash and name and owner.strip(".~")) or "/" in name:
+    if kind != "model" or reference.startswith((".", "~", "/")):
         return "check the path"
-    meant = find_meant(name, list_names(kind))
-    near = f", or take {meant!r} of the catalogue" if meant else ""
     return (
-        "if it is an id of Hugging Face, save its config.json and write ./config.json "
-        f"({GUIDES[kind]}){near}"
+        "check the path; of an id of Hugging Face, save its config.json and write ./config.json "
+        f"({GUIDES[kind]})"
     )
-
-
-def _refuse_foreign(reference: str) -> None:
-    """Raise InputError for a framework's model file, known by its ending."""
-    ending = Path(reference).suffix.casefold()
-    if ending in FOREIGN:
-        raise InputError(
-            f"{shorten(reference)}: {ending} files are not read",
-            advice=f"write the network's layers as YAML ({GUIDES['model']})",
-        )
 
 
 def split_reference(reference: str) -> tuple[str, str | None]:

@@ -107,12 +107,7 @@ _ALL = (
     _network("staging_latency", "s", "start-up through host memory (halo)", 0, scale=LATENCY),
     _device("peak_flops", "FLOP/s", "peak FLOP/s of a PE", ABOVE_ZERO, scale=SPEED, layered=True),
     _device(
-        "efficiency",
-        "1",
-        "share of the peak FLOP/s that layers reach",
-        ABOVE_ZERO,
-        1,
-        layered=True,
+        "efficiency", "1", "share of the peak FLOP/s that layers reach", ABOVE_ZERO, 1, layered=True
     ),
     _device(
         "memory_bandwidth",

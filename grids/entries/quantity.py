@@ -112,8 +112,11 @@ class Parameter:
         read = self.scale.read if self.scale else partial(parse_quantity, unit=unit)
         number = read(value, where=where)
         if not self.low <= number <= self.high:
+            named = "" if self.unit == "1" else f" {self.unit}"
+            low = "more than 0" if self.low == ABOVE_ZERO else f"at least {_write_bound(self.low)}"
+            high = "" if math.isinf(self.high) else f" and at most {_write_bound(self.high)}"
             raise InputError(
-                f"expected {self._describe_bounds()}, got {shorten(value)}",
+                f"expected {low}{high}{named}, got {shorten(value)}",
                 where=where,
                 advice=f"{self.name} is {self.meaning}",
             )
@@ -143,13 +146,6 @@ class Parameter:
         bits = [word for word, value in self.words.items() if value > 0 and number & value]
         is_whole = bool(bits) and sum(self.words[word] for word in bits) == number
         return single[0] if single else "+".join(bits) if is_whole else number
-
-    def _describe_bounds(self) -> str:
-        """Describe the bounds with their unit."""
-        unit = "" if self.unit == "1" else f" {self.unit}"
-        low = "more than 0" if self.low == ABOVE_ZERO else f"at least {_write_bound(self.low)}"
-        high = "" if math.isinf(self.high) else f" and at most {_write_bound(self.high)}"
-        return f"{low}{high}{unit}"
 
 
 def _write_bound(value: float) -> str:

@@ -12,8 +12,7 @@ from typing import Literal
 
 from paradl.grids.entries.entry import split_settings
 from paradl.grids.entries.layout_words import is_layout, parse_layout, respell, write_layout
-from paradl.grids.entries.strategy_names import expect_replicas, order_parts
-from paradl.grids.entries.strategy_settings import (
+from paradl.grids.entries.strategy_words import (
     CHOICES,
     LAYERS,
     LAYOUT_SCHEDULES,
@@ -23,7 +22,9 @@ from paradl.grids.entries.strategy_settings import (
     ZERO,
     Size,
     Which,
+    expect_replicas,
     expect_settings,
+    order_parts,
     read_choice,
     read_dims,
     read_one,
@@ -323,7 +324,6 @@ def _is_layout(base: str, settings: Mapping[str, object]) -> bool:
 
 
 def _make_layout(base: str, settings: dict[str, str], where: str) -> Strategy:
-    """The layout of a transformer of `base` and its settings, as written."""
     expect_replicas(base, where)
     bare = Strategy(base, of_blocks=True)
     staged = ("schedule",) if bare.staged else ()
@@ -331,11 +331,8 @@ def _make_layout(base: str, settings: dict[str, str], where: str) -> Strategy:
         settings = {bare.parts[0]: settings["group"]} | settings
         del settings["group"]
     if "segments" in settings:
-        raise InputError(
-            f"strategy {shorten(base)} has no setting 'segments' in words of layouts",
-            where=where,
-            advice="write 'micro=1' in its place, the samples of a segment",
-        )
+        what = f"strategy {shorten(base)} has no setting 'segments' in words of layouts"
+        raise InputError(what, where=where, advice="write 'micro=1' in its place")
     expect_settings(base, settings, (*bare.settings, *staged), where)
     sizes = {name: read_choice(name, settings.get(name), where) for name in bare.settings}
     return replace(
@@ -346,7 +343,6 @@ def _make_layout(base: str, settings: dict[str, str], where: str) -> Strategy:
 
 
 def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
-    """The strategy of `base` and the settings behind it, as written; each has to belong to it."""
     bare = Strategy(base)
     names = _list_settings(bare)
     # The degree of a hybrid's only parallelism is the size of its groups.
@@ -374,18 +370,13 @@ def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
 
 
 def _expect_segments(strategy: Strategy, where: str) -> None:
-    """InputError: a placement in more segments than are searched."""
     most, segments = strategy.most_segments, strategy.segments
     if isinstance(segments, int) and segments > most:
-        raise InputError(
-            f"segments: expected at most {most}, got {segments:,}",
-            where=where,
-            advice="operators are not placed for more; write 'segments=best' for the fastest",
-        )
+        what = f"segments: expected at most {most}, got {segments:,}"
+        raise InputError(what, where=where, advice="write 'segments=best' for the fastest")
 
 
 def _list_settings(strategy: Strategy) -> list[str]:
-    """The keys that a user may set of a strategy."""
     sizes = ["group"] if strategy.hybrid else list(strategy.parts) if strategy.several else []
     cut = ["segments"] if strategy.segmented else []
     split = strategy.splits("rows") or strategy.splits("weights")

@@ -211,17 +211,12 @@ class System(Entry):
     def measured_shares(self) -> frozenset[str]:
         """Parameters that measured collectives settle: what is reached of a bandwidth is all."""
         node, *others = [level.collectives or Collectives() for level in self.levels]
-        return frozenset(
-            [
-                *(["node_reduce"] if node.all_reduce else []),
-                *(["node_collective"] if node.all_gather or node.reduce_scatter else []),
-                *(
-                    ["rail", "flow", "startup"]
-                    if others and all(o.all_reduce for o in others)
-                    else []
-                ),
-            ]
-        )
+        shares = {"node_reduce"} if node.all_reduce else set[str]()
+        if node.all_gather or node.reduce_scatter:
+            shares.add("node_collective")
+        if others and all(level.all_reduce for level in others):
+            shares |= {"rail", "flow", "startup"}
+        return frozenset(shares)
 
     @property
     def machine(self) -> str:
@@ -256,7 +251,6 @@ class System(Entry):
         return self.from_definition(self.definition() | changes)
 
     def _split_name(self) -> tuple[str, dict[str, str]]:
-        """Split the name into machine and stated settings."""
         machine, colon, label = self.name.rpartition(":")
         settings = [part.partition("=") for part in label.split(",")]
         if not colon or any(key not in self.SETTINGS for key, _, _ in settings):
@@ -265,7 +259,7 @@ class System(Entry):
 
     @model_validator(mode="after")
     def _check_nesting(self) -> Self:
-        """Check that each level holds more PEs than the one inside it."""
+        """Check that levels hold more PEs than those inside them, and the last one all."""
         if self.levels[0].pes != self.pes_per_node:
             raise ValueError(
                 f"levels: expected {shorten(self.levels[0].name)}, the first, to be the node and "
@@ -285,22 +279,16 @@ class System(Entry):
                     f"{inner.pes} of {shorten(inner.name)} inside it, got {outer.pes}; "
                     "order levels from the node up"
                 )
-        return self
-
-    @model_validator(mode="after")
-    def _check_size(self) -> Self:
-        """Check that the last level spans the whole system."""
         last = self.levels[-1]
         if self.most_pes > last.pes:
             raise ValueError(
                 f"size: expected at most the {last.pes} PEs of {shorten(last.name)}, the last "
-                f"level, got {self.size}; the last level spans the whole machine"
+                f"level, which spans the whole machine, got {self.size}"
             )
         return self
 
     @model_validator(mode="after")
     def _check_precision(self) -> Self:
-        """Check that PEs have a peak in the precision, and the name states the settings."""
         wanted, stated = self.precision, self._split_name()[1]
         if _find_peak(self.pe, wanted) is None:
             raise ValueError(
@@ -323,10 +311,7 @@ def _rewrite_memory(text: str) -> str:
     number = CAPACITY.read(text, "memory")
     if not has_unit(text):
         raise InputError(
-            f"expected a unit, got {shorten(text)}",
-            where="memory",
-            advice="write it like '32 GB'",
-            page="wrong-value",
+            "expected a unit", where="memory", advice="write it like '32 GB'", page="wrong-value"
         )
     return write_exactly(number, "B")
 

@@ -86,11 +86,9 @@ OF_PRECISION = {"bf16": "bf16", "amp": "fp16", "fp32": "fp32"} | {name: name for
 def find_recipe(system: System) -> str:
     """Return the recipe's name: of `amp`, bf16 where a device has it. InputError: none is known."""
     if system.precision not in OF_PRECISION:
-        raise InputError(
-            f"times of layouts are not predicted in {system.precision}",
-            where=f"system {system.name}",
-            advice="write ':precision=bf16' behind its name",
-        )
+        what = f"times of layouts are not predicted in {system.precision}"
+        advice = "write ':precision=bf16' behind its name"
+        raise InputError(what, where=f"system {system.name}", advice=advice)
     if system.precision == "amp":
         return find_usual_recipe(system)
     return OF_PRECISION[system.precision]
@@ -214,11 +212,8 @@ def find_peak(system: System, name: str, precision: str) -> float:
             for recipe in OF_PRECISION.values()
             if {PEAKS.get(recipe, "bf16"), RECIPES[recipe].peak or "fp32"} <= peaks.keys()
         )
-        raise InputError(
-            f"{system.pe.name} has no peak in {precision}",
-            where="precision",
-            advice=f"take {' or '.join(known)}",
-        )
+        what, advice = f"{system.pe.name} has no peak in {precision}", f"take {' or '.join(known)}"
+        raise InputError(what, where="precision", advice=advice)
     return peaks[name]
 
 

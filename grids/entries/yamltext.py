@@ -3,14 +3,15 @@
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Any, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
 from paradl.grids.entries.entry import Entry, Record
 from paradl.grids.entries.quantity import Scale
-from paradl.grids.reading.plainyaml import write_flow
 from paradl.grids.reading.units import PREFIXES
+from paradl.grids.reading.yamlfile import write_flow
 
 WIDTH = 100  # characters of a line of comment
 
@@ -38,7 +39,6 @@ def _comment(text: str, indent: str) -> list[str]:
 def _write_record(
     form: type[Record], values: Mapping[str, Any], indent: str, notes: Notes
 ) -> list[str]:
-    """Return the lines of a record's keys, its own before inherited ones."""
     lines: list[str] = []
     for key in _list_keys(form):
         field = form.model_fields[key]
@@ -56,7 +56,6 @@ def _list_keys(form: type[Record]) -> list[str]:
 
 
 def _explain_field(field: FieldInfo) -> list[str]:
-    """Return the meaning of a key, and of its parts if it is a record on one line."""
     form = None if _fills_lines(field) else _find_part(field, _is_record)
     parts = {key: form.model_fields[key].description for key in _list_keys(form)} if form else {}
     explained = [f"  {key}: {text}" for key, text in parts.items() if text]
@@ -71,8 +70,9 @@ def _write_value(key: str, field: FieldInfo, value: Any, notes: Notes) -> list[s
     if _fills_lines(field):
         form = _find_part(field, _is_record)
         return [_add_note(f"{key}:", key, notes), *_write_record(form, value, "  ", notes)]
-    if _is_mapping(field.annotation) and value:
-        return [f"{key}:", *(_write_item(name, part, notes) for name, part in value.items())]
+    if get_origin(field.annotation) in (dict, Mapping) and value:
+        items = (f"  {write_flow(name)}: {write_flow(part)}" for name, part in value.items())
+        return [f"{key}:", *map(partial(_add_note, notes=notes), items, value)]
     readable = _make_readable(field, value)
     if isinstance(readable, list) and readable:
         items = (f"  - {write_flow(item)}" for item in readable)
@@ -80,22 +80,18 @@ def _write_value(key: str, field: FieldInfo, value: Any, notes: Notes) -> list[s
     return [_add_note(f"{key}: {write_flow(readable)}", key, notes)]
 
 
-def _write_item(name: str, value: object, notes: Notes) -> str:
-    return _add_note(f"  {write_flow(name)}: {write_flow(value)}", name, notes)
-
-
 def _add_note(line: str, name: str, notes: Notes) -> str:
     return f"{line}  # {notes[name]}" if name in notes else line
 
 
 def _fills_lines(field: FieldInfo) -> bool:
-    """True if a key's value is a record written on several lines."""
     return field.is_required() and _is_record(field.annotation)
 
 
 def _make_readable(field: FieldInfo, value: Any) -> Any:
     """Return the value with units, in as many digits as it takes to read it back."""
-    form, scale = _find_part(field, _is_record), _find_part(field, _is_scale)
+    form = _find_part(field, _is_record)
+    scale = _find_part(field, lambda part: isinstance(part, Scale))
     if isinstance(value, list):
         return [_make_readable(field, item) for item in value]
     if isinstance(value, Mapping) and form:
@@ -112,16 +108,8 @@ def write_exactly(number: float, unit: str) -> str:
     return f"{scaled:f} {prefix}{unit}" if usual else f"{number!r} {unit}"
 
 
-def _is_mapping(part: object) -> bool:
-    return get_origin(part) in (dict, Mapping)
-
-
 def _is_record(part: object) -> bool:
     return isinstance(part, type) and issubclass(part, Record)
-
-
-def _is_scale(part: object) -> bool:
-    return isinstance(part, Scale)
 
 
 def _find_part(field: FieldInfo, is_wanted: Callable[[object], bool]) -> Any:
@@ -133,7 +121,6 @@ def _find_part(field: FieldInfo, is_wanted: Callable[[object], bool]) -> Any:
 
 
 def _walk(annotation: object) -> Iterator[object]:
-    """Yield a type and the types inside it, such as in `tuple[Level, ...] | None`."""
     yield annotation
     for part in get_args(annotation):
         yield from _walk(part)

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 
-from paradl.grids.models.flow import SAMPLE
-from paradl.grids.models.layers import LayerTable
+from paradl.grids.models.layers import SAMPLE, LayerTable
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.kernels.names.arrays import Floats
 
@@ -140,7 +139,6 @@ def link_operators(
 
 
 def _number_operators(operators: Sequence[Operator], where: str) -> dict[str, int]:
-    """Map each operator's name to its position."""
     if not operators:
         raise InputError("no operators", where=where, advice="give the graph one that takes time")
     if len(operators) > MOST_OPERATORS:
@@ -149,33 +147,19 @@ def _number_operators(operators: Sequence[Operator], where: str) -> dict[str, in
         )
     ((commonest, count),) = Counter(operator.name for operator in operators).most_common(1)
     if count > 1:
-        raise InputError(
-            f"two operators are called {shorten(commonest)}",
-            where=where,
-            advice="rename one",
-        )
+        what = f"two operators are called {shorten(commonest)}"
+        raise InputError(what, where=where, advice="rename one")
     return {operator.name: position for position, operator in enumerate(operators)}
 
 
 def _link_tensor(tensor: NamedTensor, positions: dict[str, int], where: str) -> GraphTensor:
-    """Return the tensor with positions instead of names."""
     location = tensor.where or where
     for name in (tensor.maker, *tensor.takers):
         if name not in positions:
             raise InputError.unknown("operator", name, positions, where=location)
-    if not tensor.takers:
-        raise InputError(
-            f"the tensor of {shorten(tensor.maker)} has no takers",
-            where=location,
-            advice="name its takers, or leave it out",
-        )
-    ((commonest, count),) = Counter(tensor.takers).most_common(1)
-    if count > 1:
-        raise InputError(
-            f"the tensor of {shorten(tensor.maker)} goes to {shorten(commonest)} twice",
-            where=location,
-            advice="name each taker once",
-        )
+    if not tensor.takers or len({*tensor.takers}) < len(tensor.takers):
+        what = f"the tensor of {shorten(tensor.maker)} has no takers, or one twice"
+        raise InputError(what, where=location, advice="name each taker once")
     takers = tuple(positions[taker] for taker in tensor.takers)
     return GraphTensor(positions[tensor.maker], takers, tensor.bytes)
 
@@ -226,19 +210,15 @@ def make_graph(
     columns = weights.tolist(), kept.tolist()
     operators = map(Operator, table.names, _round(forward), _round(backward), *columns)
     sizes = (batch * item_bytes * table.y).tolist()
-    return Graph(name, tuple(operators), _list_tensors(table, sizes), batch)
-
-
-def _round(seconds: Floats) -> list[float]:
-    """Round to six digits, so that rounding errors of sums do not decide between placements."""
-    return [float(f"{time:.5e}") for time in seconds.tolist()]
-
-
-def _list_tensors(table: LayerTable, sizes: list[float]) -> tuple[GraphTensor, ...]:
-    """List the outputs that other layers take."""
     takers: dict[int, list[int]] = {}
     # A set of makers, since a layer may read one tensor twice.
     for taker, makers in enumerate(table.inputs):
         for maker in {*makers} - {SAMPLE}:  # hosts feed the sample to every device
             takers.setdefault(maker, []).append(taker)
-    return tuple(GraphTensor(maker, tuple(takers[maker]), sizes[maker]) for maker in sorted(takers))
+    tensors = (GraphTensor(maker, tuple(takers[maker]), sizes[maker]) for maker in sorted(takers))
+    return Graph(name, tuple(operators), tuple(tensors), batch)
+
+
+def _round(seconds: Floats) -> list[float]:
+    """Round to six digits, so that rounding errors of sums do not decide between placements."""
+    return [float(f"{time:.5e}") for time in seconds.tolist()]

@@ -1,16 +1,7 @@
 """Look-up of graphs by name or file, and users' own graphs in YAML or JSON:
 
-    name: diamond
-    batch: 32                                 # samples of the step, if known
-    operators:
-      stem:  {forward: 1 ms, backward: 2 ms, weights: 4 MB, kept: 8 MB}
-      left:  {forward: 3 ms, backward: 6 ms}
-      right: {forward: 3 ms, backward: 6 ms}
-      join:  {forward: 1 ms, backward: 2 ms}
-    tensors:                                  # each once, with all its takers
-      - {maker: stem, takers: [left, right], bytes: 8 MB}
-      - {maker: left, takers: join, bytes: 4 MB}
-      - {maker: right, takers: join, bytes: 4 MB}
+    operators: {stem: {forward: 1 ms, backward: 2 ms, weights: 4 MB, kept: 8 MB}, ...}
+    tensors: [{maker: stem, takers: [left, right], bytes: 8 MB}, ...]   # each once
 
 Numbers without a unit are seconds and bytes; a time of more than a second needs its unit.
 
@@ -26,7 +17,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from paradl.grids.entries.entry import Count, Entry, Name, Record, list_text
+from paradl.grids.entries.entry import Count, Entry, Name, Record, list_one
 from paradl.grids.entries.names import CATALOGUE
 from paradl.grids.entries.quantity import Scale
 from paradl.grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
@@ -55,7 +46,7 @@ class PlainTensor(Record):
     """A tensor with its maker and takers."""
 
     maker: Name
-    takers: Annotated[tuple[Name, ...], Field(min_length=1), BeforeValidator(list_text)]
+    takers: Annotated[tuple[Name, ...], Field(min_length=1), BeforeValidator(list_one)]
     bytes: Bytes
 
 
@@ -112,5 +103,4 @@ def find_graph(reference: str, base: Path) -> Graph | None:
 
 @cache
 def _read_catalogued(name: str) -> Graph:
-    """Return a catalogued graph, read once per process."""
     return link_plain(load(GRAPHS / f"{name}.yaml"))

@@ -42,9 +42,7 @@ def link_devices(system: System, devices: int) -> Links:
     """
     if devices < 1 or devices > system.pes_per_node:
         raise InputError(
-            f"expected 1 to {system.pes_per_node} devices, as many as a node of {system.name} has, "
-            f"got {devices}",
-            advice="a replica is placed inside a node; use more replicas to use more nodes",
+            f"expected 1 to {system.pes_per_node} devices, a node of {system.name}, got {devices}"
         )
     node = system.levels[0]
     # Behind a switch, all pairs are alike.

@@ -65,15 +65,14 @@ class BlockTraining:
             accumulate=values.get("accumulate"),
             largest_batch=find_largest_batch(self.law, values),
         )
+        of_run = stack, self.net.family, values, draws
         return Case(
             work=make_work(self.net, self.training, stack.facts, columns, network),
             bounds=Bounds(fits, whole, whole if exists is None else exists),
             run=run,
             network=network,
             pe=pe,
-            uncertainty=build_block_uncertainty(stack, self.net.family, values, draws)
-            if draws
-            else None,
+            uncertainty=build_block_uncertainty(*of_run) if draws else None,
             training=build_training(self.law, values),
             software=software,
             options=settings.options,

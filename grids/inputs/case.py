@@ -33,14 +33,14 @@ from paradl.grids.inputs.values import Settings, Values
 from paradl.grids.inputs.workload import Workload
 from paradl.grids.placing.group import NO_GROUPS
 from paradl.grids.reading.errors import InputError
-from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.case import Case, Work
 from paradl.kernels.configuration.run import Run
 from paradl.kernels.derivatives.slopes import differentiate_layers
 from paradl.kernels.machine.device import PE
 from paradl.kernels.machine.network import Network
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.arrays import Floats, Integers
-from paradl.kernels.oracle.formulas import Work, find_slowdown
+from paradl.kernels.oracle.formulas import find_slowdown
 from paradl.kernels.parallelism.layout import find_layout
 from paradl.kernels.work.group import Bounds
 from paradl.kernels.work.layers import Layers
@@ -76,8 +76,12 @@ class Setup:
 
     def spread(self, reduced: Tree, position: Integers) -> Tree:
         """Spread what was reduced of the distinct rows and divisions to all cells."""
-        rows = repeat_rows(reduced, self.positions)
-        return _spread_over_p(rows, position, self.values.leading, self.run)
+
+        def spread(leaf: Floats) -> Floats:
+            return _broadcast_like_p(take_at_cells(leaf, position, self.values.leading), self.run)
+
+        spread_out: Tree = jax.tree.map(spread, repeat_rows(reduced, self.positions))
+        return spread_out
 
     @property
     def stages(self) -> int:
@@ -180,11 +184,9 @@ def find_space(
 
     No other function asks.
     """
-    return (
-        LayoutSpace.from_workload(workload, strategy, axes, settings)
-        if strategy.of_blocks
-        else None
-    )
+    if not strategy.of_blocks:
+        return None
+    return LayoutSpace.from_workload(workload, strategy, axes, settings)
 
 
 def count_layouts(
@@ -288,16 +290,6 @@ def _differentiate_groups(
     """Return d work / d log parameter for each size, by parameter and field of a group's work."""
     division = groups.divide(groups.place()[0])
     return reduce_in_parts(division, partial(differentiate_layers, parameters=parameters))
-
-
-def _spread_over_p(reduced: Tree, position: Integers, leading: int, run: Run) -> Tree:
-    """Spread the values of each group size to all PE counts."""
-
-    def spread(leaf: Floats) -> Floats:
-        return _broadcast_like_p(take_at_cells(leaf, position, leading), run)
-
-    spread_out: Tree = jax.tree.map(spread, reduced)
-    return spread_out
 
 
 def _broadcast_like_p(leaf: Any, run: Run) -> Floats:

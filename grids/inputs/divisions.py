@@ -26,12 +26,7 @@ FEW = 64
 
 
 def find_divisions(
-    layout: Layout,
-    layers: int,
-    placed: PlacedGroups,
-    run: Run,
-    segments: Floats,
-    leading: int,
+    layout: Layout, layers: int, placed: PlacedGroups, run: Run, segments: Floats, leading: int
 ) -> tuple[dict[str, Floats], Floats, Integers]:
     """Return distinct degrees by parallelism, their segments, and each cell's position in them."""
     columns = {
@@ -40,7 +35,8 @@ def find_divisions(
     }
     # Segments that vary along with a degree are part of the division.
     shapes = [np.shape(column) for column in columns.values()]
-    if _vary_together(segments.shape, np.broadcast_shapes(*shapes)):
+    both = zip(segments.shape, np.broadcast_shapes(*shapes), strict=True)
+    if any(first > 1 and second > 1 for first, second in both):
         columns["segments"] = segments
     rows, position = _find_distinct([*columns.values()], leading)
     distinct = dict(zip(columns, rows, strict=True))
@@ -48,21 +44,11 @@ def find_divisions(
     return distinct, segments, position
 
 
-def _vary_together(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
-    """True if arrays of these shapes vary along the same dimension."""
-    return any(a > 1 and b > 1 for a, b in zip(first, second, strict=True))
-
-
 def _merge_sizes(part: Parallelism, layers: int, placed: PlacedGroups, degree: Cells) -> Floats:
     """Return degrees capped just above the largest possible one: all larger ones are invalid."""
-    match part.divides:
-        case "layers":  # a layer for each stage at least
-            most = layers + 1
-        case "operators":
-            most = max(placed.sizes, default=1) + 1
-        case _:
-            return np.asarray(degree)
-    return np.asarray(np.minimum(degree, most))
+    # A layer for each stage at least.
+    most = {"layers": layers, "operators": max(placed.sizes, default=1)}.get(part.divides or "")
+    return np.asarray(degree if most is None else np.minimum(degree, most + 1))
 
 
 def _find_distinct(columns: list[Floats], leading: int) -> tuple[list[Floats], Integers]:

@@ -6,18 +6,18 @@ the most balanced. Such factors of 16 need not be multiples of those of 8: 8 PEs
 what is alive at once, factors must not exceed the memory of a group whose size divides theirs.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from paradl.grids.entries.strategy_settings import DIMENSIONS, Which
+from paradl.grids.entries.strategy_words import DIMENSIONS, Which
 from paradl.grids.inputs.layers import split_layers, spread_layers
 from paradl.grids.models.layers import LayerTable
 from paradl.kernels.arrays import use_numpy
+from paradl.kernels.divisors import list_divisors
 from paradl.kernels.names.arrays import Flags, Floats
 from paradl.kernels.options import Halos
 from paradl.kernels.work.memory import hold_rows
@@ -70,8 +70,7 @@ class Factors:
     held: float
 
 
-@dataclass(frozen=True)
-class _Candidates:
+class _Candidates(NamedTuple):
     """All n ways to divide a group.
 
     factors [3, n]; split, counted [G, n]: layers that are split, and those whose extents count. Of
@@ -91,23 +90,14 @@ class _Candidates:
 
     def take(self, start: int, end: int) -> "_Candidates":
         """Return some of the ways."""
-        parts = (getattr(self, field.name)[..., start:end] for field in fields(self))
-        return _Candidates(*parts)
-
-
-@lru_cache(maxsize=65_536)
-def divisors(count: int) -> tuple[int, ...]:
-    """All numbers that divide `count`, ascending."""
-    # By trial, up to the root: 2**20 of them for the largest PE count, 2**40.
-    small = [n for n in range(1, math.isqrt(count) + 1) if count % n == 0]
-    return (*small, *(count // n for n in reversed(small) if n * n != count))
+        return _Candidates._make(part[..., start:end] for part in self)
 
 
 def find_factors(rows: DividedLayers, sizes: Sequence[int]) -> list[Factors]:
     """Return the factors for groups of these sizes."""
     known = _remember(rows)
     # From the smallest: the bound on a group's memory is that of groups whose sizes divide its own.
-    missing = sorted({part for size in sizes for part in divisors(size)} - known.keys())
+    missing = sorted({part for size in sizes for part in list_divisors(size)} - known.keys())
     for some in _take_some(missing, AT_ONCE // len(rows.table)):
         known |= _divide_sizes(rows, some, known)
     found = [known[size] for size in sizes]
@@ -128,7 +118,7 @@ def _take_some(sizes: list[int], most: int) -> Iterator[list[int]]:
     some, count = list[int](), 0
     for size in sizes:
         some.append(size)
-        count += len(divisors(size))
+        count += len(list_divisors(size))
         if count >= most:
             yield some
             some, count = [], 0
@@ -146,7 +136,7 @@ def _divide_sizes(
     ends = np.cumsum([way.shape[1] for way in ways])
     found: dict[int, Factors] = {}
     for size, way, end in zip(sizes, ways, ends, strict=True):
-        smaller = (found.get(part) or known[part] for part in divisors(size)[:-1])
+        smaller = (found.get(part) or known[part] for part in list_divisors(size)[:-1])
         # Some factors of this group always reach it: those of a divisor with one of them
         # multiplied.
         least = min((factors.held for factors in smaller), default=np.inf)
@@ -173,6 +163,11 @@ def _judge(rows: DividedLayers, dimensions: Flags, factors: Floats) -> _Candidat
     split = wanted & allowed if free else np.broadcast_to(wanted, allowed.shape)
     any_split = (split & bounding[:, None]).any(axis=0)
     exists: Flags = np.logical_and(any_split, dimensions.any())
+    layers, storage = spread_layers(table, 1), rows.storage
+    halos: Halos = "overlapping" if rows.verbatim else "windows"
+    with use_numpy():
+        halo = np.asarray(layer_halo(layers, factors, halos))
+        held = storage and hold_rows(layers, factors, storage.item, storage.recompute)
     return _Candidates(
         factors=factors,
         split=split,
@@ -180,8 +175,8 @@ def _judge(rows: DividedLayers, dimensions: Flags, factors: Floats) -> _Candidat
         counted=split & bounding[:, None],
         exists=exists,
         fits=np.logical_and(exists, (allowed | ~split).all(axis=0)),
-        held=_find_held(rows, factors),
-        halo=_find_halo(rows, factors, split),
+        held=np.zeros(factors.shape[1]) if storage is None else np.asarray(held),
+        halo=np.where(split, halo, 0).sum(axis=0),
     )
 
 
@@ -215,25 +210,6 @@ def _find_first(*values: Floats | Flags) -> int:
     return int(np.argmax(kept))  # the first, which is the most balanced
 
 
-def _find_held(rows: DividedLayers, factors: Floats) -> Floats:
-    """Bytes per sample on the fullest PE for each factorisation [n]; 0 if memory is ignored."""
-    if rows.storage is None:
-        return np.zeros(factors.shape[1])
-    layers = spread_layers(rows.table, 1)
-    with use_numpy():
-        held = hold_rows(layers, factors, rows.storage.item, rows.storage.recompute)
-    return np.asarray(held)
-
-
-def _find_halo(rows: DividedLayers, factors: Floats, split: Flags) -> Floats:
-    """Items per sample that a PE sends [n]."""
-    halos: Halos = "overlapping" if rows.verbatim else "windows"
-    with use_numpy():
-        items = np.asarray(layer_halo(spread_layers(rows.table, 1), factors, halos))
-    halo: Floats = np.where(split, items, 0).sum(axis=0)
-    return halo
-
-
 def _find_dimensions(rows: DividedLayers) -> Flags:
     """Tell which of (depth, height, width) may be split."""
     if rows.dims is not None:
@@ -249,8 +225,8 @@ def _list_factorisations(pes: int, dimensions: Flags) -> Floats:
     """
     free = [
         (depth, height, pes // (depth * height))
-        for depth in (divisors(pes) if dimensions[0] else (1,))
-        for height in (divisors(pes // depth) if dimensions[1] else (1,))
+        for depth in (list_divisors(pes) if dimensions[0] else (1,))
+        for height in (list_divisors(pes // depth) if dimensions[1] else (1,))
         if dimensions[2] or depth * height == pes
     ]
     free.sort(key=lambda t: (max(t), -t[2], -t[1]))

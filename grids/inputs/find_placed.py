@@ -16,7 +16,6 @@ from paradl.grids.entries.systems import System
 from paradl.grids.graphs.graph import Graph, make_graph
 from paradl.grids.graphs.links import Links, link_devices
 from paradl.grids.inputs.case import divide_rows
-from paradl.grids.inputs.factors import divisors
 from paradl.grids.inputs.groups import Groups
 from paradl.grids.inputs.partition import place_stages
 from paradl.grids.inputs.values import Settings
@@ -26,6 +25,7 @@ from paradl.grids.placing.pipelined_steps import Piped, unroll_graph
 from paradl.grids.placing.problem import Problem, pose_problem
 from paradl.grids.placing.schedule import CriticalPath, PlacementPlan, trace_path
 from paradl.grids.placing.solve import search_piped, search_plan
+from paradl.kernels.divisors import list_divisors
 from paradl.kernels.oracle.formulas import time_layers
 
 # Plans kept by a process.
@@ -60,7 +60,7 @@ class FoundGroups(PlacedGroups):
         """Group sizes that divide a node."""
         most = min(len(self.workload.table), MOST_DEVICES)
         count = self.workload.system.pes_per_node
-        return tuple(devices for devices in divisors(count) if 1 < devices <= most)
+        return tuple(devices for devices in list_divisors(count) if 1 < devices <= most)
 
     def find(self, devices: int, segments: int = 1) -> PlacedGroup:
         """Return the group of this many devices for a step in this many segments."""

@@ -19,16 +19,12 @@ from paradl.grids.inputs.placement import Arrangement, Rules, cross_rows, join_a
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.placing.group import NO_GROUPS, PlacedGroups
 from paradl.kernels.compiled import fetch
+from paradl.kernels.configuration.case import Work
 from paradl.kernels.machine.device import PE
 from paradl.kernels.names.arrays import Flags, Floats, Integers
 from paradl.kernels.names.parallelisms import KINDS
 from paradl.kernels.options import Options
-from paradl.kernels.oracle.formulas import (
-    Work,
-    reduce_layers,
-    time_layers,
-    time_parts,
-)
+from paradl.kernels.oracle.formulas import reduce_layers, time_layers, time_parts
 from paradl.kernels.parallelism.layout import find_layout, find_part
 from paradl.kernels.work.division import Division, Placement
 from paradl.kernels.work.group import Bounds, GroupWork
@@ -40,8 +36,6 @@ APART = ("memory_capacity", "reserved")
 # Stages kept at least, where there are as many. Few networks need more, so one compiled program
 # serves most.
 STAGES = 4
-
-
 # Sizes reduced at once: with 175 layers, 5.7 MB per array.
 SIZES = 4096
 # Results kept: those of the blocks in progress, and of the next ones.
@@ -73,6 +67,9 @@ class Groups:
     def place(self) -> Arrangement:
         """Lay out the layers, and tell whether such groups are possible."""
         arranged: dict[str, Arrangement] = {}
+        # Factors of Table III ignore memory.
+        is_paper = self.options.oracle == "paper"
+        storage = None if is_paper else Storage(float(self.delta.item()), self.options.recompute)
         # From the innermost: pipeline stages balance what the other parallelisms leave.
         for part in reversed(find_layout(self.strategy.parts).parts):
             # Only pipeline stages depend on times; other placements depend on counts.
@@ -84,7 +81,7 @@ class Groups:
                     table=self.table,
                     dims=self.strategy.dims,
                     layers=self.strategy.layers,
-                    storage=self._find_storage() if part.divides == "rows" else None,
+                    storage=storage if part.divides == "rows" else None,
                     cuts=self.options.cuts,
                     verbatim=self.options.verbatim,
                     groups=self.placed,
@@ -133,12 +130,6 @@ class Groups:
             return None
         factors = (np.asarray(part) for part in join_arrangements(arranged)[0].factors)
         return cross_rows(self.table, np.stack(tuple(factors)))
-
-    def _find_storage(self) -> Storage | None:
-        """Return how tensors are stored; None for Table III, whose factors ignore memory."""
-        if self.options.oracle == "paper":
-            return None
-        return Storage(float(self.delta.item()), self.options.recompute)
 
     @cached_property
     def _identity(self) -> tuple[object, ...]:
@@ -219,9 +210,14 @@ def _join_sizes(*parts: Any, axis: int, count: int) -> Any:
 def _keep_fullest(work: Work, least: int) -> Work:
     """Return the work with only these stages, at least `least`: every stage costs time later."""
     if isinstance(work, GroupWork) and work.row_states is not None:
-        return _pad_stages(work, least)
+        # States of rows grow up to a bound, which is not linear in the batch: all stages stay.
+        held = work.activations, work.parameters, work.row_states
+        activations, parameters, rows = jax.tree.map(lambda values: _pad(values, least), held)
+        return replace(work, activations=activations, parameters=parameters, row_states=rows)
     if len(work.activations) == len(work.parameters) == 1:  # no choice: a tenth of the time
-        return _repeat_stage(work, least)
+        both = np.broadcast_arrays(work.activations, work.parameters)
+        activations, parameters = (np.repeat(values, least, axis=0) for values in both)
+        return replace(work, activations=activations, parameters=parameters)
     # A stage's memory is linear in the batch, with activations as slope and parameters as
     # intercept. The fullest for some batch form the upper envelope. Finding it compares triples, so
     # a first pass, which sorts, drops stages that another exceeds in both.
@@ -234,22 +230,6 @@ def _keep_fullest(work: Work, least: int) -> Work:
             parameters=np.take_along_axis(parameters, chosen, axis=0),
         )
     return work
-
-
-def _pad_stages(work: GroupWork, least: int) -> GroupWork:
-    """Keep all stages: states of rows grow up to a bound, which is not linear in the batch."""
-    held = (work.activations, work.parameters, work.row_states)
-    activations, parameters, rows = jax.tree.map(lambda values: _pad(values, least), held)
-    return replace(work, activations=activations, parameters=parameters, row_states=rows)
-
-
-def _repeat_stage(work: Work, least: int) -> Work:
-    """Return the work with its only stage repeated."""
-    activations, parameters = (
-        np.repeat(values, least, axis=0)
-        for values in np.broadcast_arrays(work.activations, work.parameters)
-    )
-    return replace(work, activations=activations, parameters=parameters)
 
 
 def _pad(stages: Any, least: int) -> Any:
@@ -283,7 +263,5 @@ def _find_not_between(activations: Floats, parameters: Floats) -> Flags:
     slope, height = activations[None, :, None], parameters[None, :, None]
     between = (more > slope) & (slope > fewer)
     under = (height - above) * (more - fewer) <= (below - above) * (more - slope)
-    kept: Flags = _find_not_exceeded(activations, parameters) & ~np.any(
-        between & under, axis=(0, 2)
-    )
-    return kept
+    exceeded: Flags = np.any(between & under, axis=(0, 2))
+    return np.logical_and(_find_not_exceeded(activations, parameters), ~exceeded)

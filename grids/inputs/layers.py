@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from paradl.grids.entries.strategy_settings import Which
+from paradl.grids.entries.strategy_words import Which
 from paradl.grids.models.layers import LayerTable
 from paradl.kernels.names.arrays import Flags
 from paradl.kernels.work.layers import Layers, Rerun, Sequence, TouchedRows
@@ -15,6 +15,7 @@ from paradl.kernels.work.layers import Layers, Rerun, Sequence, TouchedRows
 
 def kernel_layers(table: LayerTable) -> Layers:
     """Convert a table for the kernels: spatial dimensions first, then layers."""
+    rows = TouchedRows(table.looked_up, table.drawn) if table.sparse else None
     return Layers(
         x=table.x,
         y=table.y,
@@ -35,13 +36,8 @@ def kernel_layers(table: LayerTable) -> Layers:
         kept_bytes=table.kept_bytes,
         crossing=table.crossing,
         slowdown=np.ones(len(table)),
-        sequence=_describe_sequence(table) if table.sequential else None,
+        sequence=Sequence(table.steps, table.reads, rows) if table.sequential else None,
     )
-
-
-def _describe_sequence(table: LayerTable) -> Sequence:
-    rows = TouchedRows(table.looked_up, table.drawn) if table.sparse else None
-    return Sequence(table.steps, table.reads, rows)
 
 
 def _drop_cheap(table: LayerTable) -> Layers:

@@ -114,7 +114,8 @@ class LayoutSpace:
             return self._list_stated()
         # In parts: 4.5 million candidates at once took 2.1 instead of 0.3 GB, and 15.4 instead of
         # 8.0 s of CPU (2026-11).
-        likely = (self._find_likely(part, tally) for part in self.list_candidates(MOST, tally))
+        candidates = join_candidates(self.list_candidates(MOST, tally), MOST)
+        likely = (self._find_likely(part, tally) for part in candidates)
         if tally is not None:  # a search lists what is allowed, and times nothing else
             likely = (found.take(found.forbidden < 2) for found in likely)
         answered = map(pick, likely if by_memory else map(self._time, likely))
@@ -162,9 +163,8 @@ class LayoutSpace:
 
     def build_rows(self, listed: Ranked, draws: int) -> Case:
         """Build the case of listed layouts, a cell each. draws: of uncertain parameters."""
-        return self._make_rows_case(
-            Layouts.from_rows(listed.rows), listed.cell, listed.exists, draws
-        )
+        layouts = Layouts.from_rows(listed.rows)
+        return self._make_rows_case(layouts, listed.cell, listed.exists, draws)
 
     def _make_rows_case(
         self, layouts: Layouts, cell: Integers, exists: Flags, draws: int = 0
@@ -229,10 +229,7 @@ class LayoutSpace:
         return columns
 
     def list_candidates(self, most: int, tally: Tally | None = None) -> Iterator[Candidates]:
-        """Yield candidates, in parts of about `most`. tally: counts those that break a rule."""
-        return join_candidates(self._list_candidates(most, tally), most)
-
-    def _list_candidates(self, most: int, tally: Tally | None) -> Iterator[Candidates]:
+        """Yield candidates, in parts of at most `most`. tally: counts those that break a rule."""
         trained = self.blocks.net, self.blocks.training
         for pes, largest, lists, cells_of in self._list_sets():
             found, broken = find_candidates(*trained, pes, largest, lists)
@@ -260,9 +257,11 @@ class LayoutSpace:
         if strategy.replicas:
             exists = exists & (ranks // group == strategy.replicas)
         layouts = replace(layouts, data=np.where(exists, ranks // group, 1))
-        in_node = count_ranks_in_node(layouts.data * layouts.context, layouts.tensor, per_node)
+        ranks = layouts.data * layouts.context
+        in_node = count_ranks_in_node(ranks, layouts.tensor, per_node)
         shard = np.where(layouts.shard == NODE, in_node, layouts.shard)
-        return layouts.shard_over(shard), exists
+        is_part = (layouts.zero > 0) & (shard != ranks)
+        return replace(layouts, shard=np.where(is_part, shard, 0)), exists
 
     @cached_property
     def _pe(self) -> Integers:

@@ -87,23 +87,14 @@ def build_pe(machine: Machine, values: Values, oracle: OracleName) -> PE:
     """Build the processing element from the user's values or the system's."""
     system = machine.system
     stated = values.get("memory_capacity", system.pe.memory_capacity)
-    memory_capacity = stated * (1 - values.get("headroom"))
-    memory_bandwidth = values.get("memory_bandwidth", system.pe.memory_bandwidth)
-    if oracle == "paper":
-        return PE(
-            peak_flops=values.get("peak_flops", system.pe.peak_flops),
-            efficiency=values.get("efficiency", system.pe.efficiency),
-            memory_capacity=memory_capacity,
-            memory_bandwidth=memory_bandwidth,
-        )
-
+    paper = oracle == "paper"
     return PE(
-        peak_flops=values.get("peak_flops", system.peak),
-        # A system's own efficiency is for Table III; here every kind of layer has its own.
-        efficiency=values.get("efficiency", 1.0),
-        memory_capacity=memory_capacity,
-        memory_bandwidth=memory_bandwidth,
-        **machine.look_up_part("pe", values),
+        peak_flops=values.get("peak_flops", system.pe.peak_flops if paper else system.peak),
+        # A system's own efficiency is for Table III; else every kind of layer has its own.
+        efficiency=values.get("efficiency", system.pe.efficiency if paper else 1.0),
+        memory_capacity=stated * (1 - values.get("headroom")),
+        memory_bandwidth=values.get("memory_bandwidth", system.pe.memory_bandwidth),
+        **({} if paper else machine.look_up_part("pe", values)),
     )
 
 
@@ -138,19 +129,12 @@ def build_network(machine: Machine, values: Values, oracle: OracleName) -> Netwo
     # The outermost level is repeated, so that all machines share one compiled program.
     levels = (*system.levels, *system.levels[-1:] * (LEVELS - len(system.levels)))
     # An axis of bandwidth or latency applies to all levels beyond the node together.
-    places = ["intra" if n == 0 else "inter" for n in range(len(levels))]
-    latency = [
-        values.get(f"{place}_latency", level.latency)
-        for place, level in zip(places, levels, strict=True)
-    ]
-    bandwidth = [
-        values.get(f"{place}_bandwidth", level.bandwidth)
-        for place, level in zip(places, levels, strict=True)
-    ]
+    places = [*zip(("intra", *["inter"] * (len(levels) - 1)), levels, strict=True)]
+    latency = [values.get(f"{place}_latency", level.latency) for place, level in places]
+    bandwidth = [values.get(f"{place}_bandwidth", level.bandwidth) for place, level in places]
     if not paper:  # nothing limits a flow beyond the last real level
-        bandwidth[len(system.levels) :] = [np.full((1,) * values.rank, ENDLESS)] * (
-            len(levels) - len(system.levels)
-        )
+        padding = len(levels) - len(system.levels)
+        bandwidth[len(system.levels) :] = [np.full((1,) * values.rank, ENDLESS)] * padding
     staging, startup = system.staging, system.levels[0].switch_latency
     return Network(
         span=np.array([level.pes for level in levels], float),

@@ -11,12 +11,11 @@ from functools import partial, reduce
 
 import numpy as np
 
-from paradl.grids.entries.strategy_settings import Which
+from paradl.grids.entries.strategy_words import Which
 from paradl.grids.inputs.factors import DividedLayers, Storage, find_factors
 from paradl.grids.inputs.layers import split_layers, spread_layers
 from paradl.grids.inputs.partition import stage_ends
-from paradl.grids.models.flow import SAMPLE
-from paradl.grids.models.layers import LayerTable
+from paradl.grids.models.layers import SAMPLE, LayerTable
 from paradl.grids.placing.group import NO_GROUPS, PlacedGroup, PlacedGroups
 from paradl.kernels.arrays import use_numpy
 from paradl.kernels.names.arrays import Flags, Floats, Integers
@@ -90,21 +89,16 @@ def join_arrangements(arranged: Mapping[str, Arrangement]) -> Arrangement:
         return next(iter(arranged.values()))
     placements = {name: placement for name, (placement, _) in arranged.items()}
     splits = {name: placement.split for name, placement in placements.items()}
-    bounds = [bound for _, bound in arranged.values()]
+    crossings = (placement.crossing for placement in placements.values())
+    bounds = [vars(bound).values() for _, bound in arranged.values()]
     return Placement(
         split=reduce(np.maximum, splits.values()),
         # At most one divides rows, and one has stages: the others have factors 1 and one stage.
         factors=reduce(np.maximum, (placement.factors for placement in placements.values())),
         ends=max((placement.ends for placement in placements.values()), key=len),
         splits=splits,
-        crossing=next(
-            (one.crossing for one in placements.values() if one.crossing is not None), None
-        ),
-    ), Bounds(
-        fits=reduce(np.logical_and, (bound.fits for bound in bounds)),
-        even=reduce(np.logical_and, (bound.even for bound in bounds)),
-        defined=reduce(np.logical_and, (bound.defined for bound in bounds)),
-    )
+        crossing=next((c for c in crossings if c is not None), None),
+    ), Bounds(*(reduce(np.logical_and, of_all) for of_all in zip(*bounds, strict=True)))
 
 
 def _place_whole(table: LayerTable, degree: Floats) -> Placement:
@@ -185,13 +179,10 @@ def _place_stages(rules: Rules, degree: Floats) -> Arrangement:
     column = np.broadcast_to(which.reshape(varying), cells)
     at_cells = np.broadcast_to(at.reshape(degree.shape), cells)
     ends = np.moveaxis(partitions[column, :, at_cells], -1, 0)
-    return replace(_place_whole(table, degree), ends=ends, crossing=crossing), replace(
-        # At most as many stages as layers (Table III), or as layers with work in a chain.
-        _make_bounds(
-            degree * rules.chunks <= (layers if rules.cuts == "output" else max(table.depth, 1))
-        ),
-        defined=defined,
-    )
+    # At most as many stages as layers (Table III), or as layers with work in a chain.
+    most = layers if rules.cuts == "output" else max(table.depth, 1)
+    bounds = replace(_make_bounds(degree * rules.chunks <= most), defined=defined)
+    return replace(_place_whole(table, degree), ends=ends, crossing=crossing), bounds
 
 
 def _end_chunks(columns: Floats, stages: Integers, chunks: int) -> Integers:
@@ -234,7 +225,9 @@ def _stack_placed(table: LayerTable, groups: PlacedGroups, pes: Integers, cuts: 
     pairs, at = np.unique(
         np.stack([pes.ravel(), cuts.ravel()], axis=1), axis=0, return_inverse=True
     )
-    alone = _place_alone(len(table))
+    # All layers on one device: all are on the critical path.
+    zeros, ones = (0,) * len(table), (1,) * len(table)
+    alone = PlacedGroup(device=zeros, forward=ones, backward=ones, messages=0.0, items=0.0)
     chosen = [
         (groups.find(size, segments), segments) if size in groups.sizes else (alone, 1)
         for size, segments in pairs.tolist()
@@ -250,7 +243,7 @@ def _stack_placed(table: LayerTable, groups: PlacedGroups, pes: Integers, cuts: 
         return of_cells
 
     return Placed(
-        runs=spread([_mark_runs(group, most) for group in placed]),
+        runs=spread([np.equal(np.arange(most)[:, None], group.device) for group in placed]),
         forward=spread([group.forward for group in placed]) / spread(segments),
         backward=spread([group.backward for group in placed]) / spread(segments),
         messages=spread([group.messages for group in placed]),
@@ -258,20 +251,6 @@ def _stack_placed(table: LayerTable, groups: PlacedGroups, pes: Integers, cuts: 
         received=spread([count_received(table, group, most) for group in placed]),
         segments=spread(segments),
     )
-
-
-def _place_alone(layers: int) -> PlacedGroup:
-    """Return the group of all layers on one device, where all are on the critical path."""
-    everywhere = (1,) * layers
-    return PlacedGroup(
-        device=(0,) * layers, forward=everywhere, backward=everywhere, messages=0.0, items=0.0
-    )
-
-
-def _mark_runs(group: PlacedGroup, devices: int) -> Floats:
-    """Return 1 where a device runs a layer [device, G]."""
-    runs: Floats = np.equal(np.arange(devices)[:, None], np.array(group.device)).astype(np.float64)
-    return runs
 
 
 def count_received(table: LayerTable, group: PlacedGroup, devices: int) -> Floats:

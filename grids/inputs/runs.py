@@ -12,7 +12,6 @@ from paradl.grids.convergence.entry import Convergence, draw_curve
 from paradl.grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import System
-from paradl.grids.inputs.factors import divisors
 from paradl.grids.inputs.machine import look_up_bytes
 from paradl.grids.inputs.values import Settings, Values
 from paradl.grids.inputs.workload import Workload
@@ -20,6 +19,7 @@ from paradl.kernels.arrays import use_numpy
 from paradl.kernels.batches import Scaling
 from paradl.kernels.configuration.case import EpochLaw
 from paradl.kernels.configuration.run import Run
+from paradl.kernels.divisors import list_divisors
 from paradl.kernels.machine.device import count_pes
 from paradl.kernels.machine.network import Network, shared_links
 from paradl.kernels.names.arrays import Floats
@@ -117,7 +117,11 @@ def _look_up_segments(strategy: Strategy, values: Values) -> Floats:
     if strategy.segments is None:
         return np.ones((1,) * values.rank) if strategy.placed else values.get("segments")
     if strategy.segments == "best":
-        return _align_segments(strategy, values)
+        # Along the last dimension of choices. No replica has more samples than the largest batch,
+        # whether that is per replica or global.
+        numbers = np.array(list_segments(strategy, float(values.get("batch").max())), float)
+        cells = [1] * (values.rank - values.leading)
+        return numbers.reshape(*[1] * (values.leading - 1), -1, *cells)
     return np.full((1,) * values.rank, float(strategy.segments))
 
 
@@ -168,17 +172,10 @@ def _list_divisors(p: Floats, least: int) -> Floats:
     """List the divisors of p from `least` on along a leading dimension, padded with the last."""
     counts = p.ravel().astype(int)
     # A group of 1 is data parallelism. A prime has one group, all of its PEs.
-    sizes = [divisors(count)[least - 1 :] or (1,) for count in counts.tolist()]
+    sizes = [list_divisors(count)[least - 1 :] or (1,) for count in counts.tolist()]
     most = max(map(len, sizes))
     table = np.array([row + row[-1:] * (most - len(row)) for row in sizes], float)
     return table.T.reshape(most, *p.shape[1:])
-
-
-def _align_segments(strategy: Strategy, values: Values) -> Floats:
-    """List the candidate numbers of segments along the last dimension of choices."""
-    # No replica has more samples than the largest batch, whether that is per replica or global.
-    numbers = np.array(list_segments(strategy, float(values.get("batch").max())), float)
-    return numbers.reshape(*[1] * (values.leading - 1), -1, *[1] * (values.rank - values.leading))
 
 
 def find_contention(

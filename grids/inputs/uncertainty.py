@@ -5,8 +5,7 @@ Parameters that the user sets are not drawn.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -113,15 +112,8 @@ def build_uncertainty(
         # Nor do assumed errors; those of networks that were left out may.
         if not unknown.calibrated.has_run and "model" not in unknown.calibrated.file.accuracy:
             most = {kind: getattr(PRIOR_ERROR, kind) / widening for kind in KINDS}
-    errors = {kind: np.minimum(getattr(error, kind), most[kind]) for kind in KINDS}
-    return Uncertainty(
-        **_spread_out({**logs, SERIAL: serial}, draws, p.ndim),
-        whole=errors["serial"],
-        group=errors["group"],
-        reduce=errors["reduce"],
-        exchange=errors["exchange"],
-        widening=widening,
-    )
+    errors = [np.minimum(getattr(error, kind), most[kind]) for kind in KINDS]
+    return _make_uncertainty({**logs, SERIAL: serial}, draws, errors, widening)
 
 
 def build_block_uncertainty(
@@ -135,27 +127,29 @@ def build_block_uncertainty(
     error = find_system_spread(system, stack.precision, family, fit, is_drawn=fit is None)
     logs = {} if fit else draw_logarithms(system, file, values, DRAWN_OF_BLOCKS, draws)
     one = np.ones((1,) * values.rank)
-    unused: dict[str, Any] = dict.fromkeys(("whole", "group", "reduce", "exchange"), one)
-    return Uncertainty(
-        **_spread_out(logs, draws, values.rank),
-        **unused,
-        widening=one,
-        joint=error * one,
-        beside=RIVAL_SPREAD * one,
-    )
+    drawn = _make_uncertainty(logs, draws, [one] * len(KINDS), one)
+    return replace(drawn, joint=error * one, beside=RIVAL_SPREAD * one)
 
 
-def _spread_out(logs: Mapping[str, Floats], draws: int, rank: int) -> dict[str, Any]:
-    """Return the factors of an uncertainty [draw, cells], given their logarithms [draw]."""
-    shape = (draws, *[1] * rank)
+def _make_uncertainty(
+    logs: Mapping[str, Floats], draws: int, errors: Sequence[Floats], widening: Floats
+) -> Uncertainty:
+    """Make the uncertainty of factors with these logarithms [draw], and errors [cells] of KINDS."""
+    shape = (draws, *[1] * widening.ndim)
     factors = {name: np.exp(log).reshape(shape) for name, log in logs.items()}
     whole = np.ones(shape)
     kernels = [name for name in factors if name not in (*NAMES, SERIAL)]
-    return {
-        "factors": Software(**{name: factors.get(name, whole) for name in NAMES}),
-        "kernels": {PLACES[name].field: factors[name] for name in kernels},
-        "serial": factors.get(SERIAL, whole),
-    }
+    alone, group, reduce, exchange = errors
+    return Uncertainty(
+        factors=Software(**{name: factors.get(name, whole) for name in NAMES}),
+        serial=factors.get(SERIAL, whole),
+        whole=alone,
+        group=group,
+        reduce=reduce,
+        exchange=exchange,
+        widening=widening,
+        kernels={PLACES[name].field: factors[name] for name in kernels},
+    )
 
 
 def draw_logarithms(

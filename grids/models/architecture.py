@@ -1,14 +1,7 @@
 """Architecture: a network for samples of any size.
 
-It has either `layers`, a list of steps (grids/models/steps/step.py shows all), or a `family` with
-settings, which produces such steps:
-    name: resnet50
-    title: ResNet-50 v1.5
-    source: He et al., CVPR 2016
-    rank: 2
-    family: {name: resnet, stages: [3, 4, 6, 3]}
-    profiles:                                   # measured FW + BW per sample, if known
-      - {device: v100, shape: [3, 226, 226], seconds: 3.119502e-3, source: the authors}
+It has either `layers`, a list of steps (grids/models/steps/step.py), or a `family` with settings,
+which produces such steps: `family: {name: resnet, stages: [3, 4, 6, 3]}`.
 
 ParaDL (Kahira et al., HPDC 2021), section 4: FW + BW per sample is measured once per network and
 device, on one PE; the oracle spreads it over the layers by their FLOPs.
@@ -39,8 +32,7 @@ from paradl.grids.entries.entry import Count, Entry, Name, Record, Sources
 from paradl.grids.entries.names import is_path
 from paradl.grids.entries.precision import AnyPrecision, PrecisionName
 from paradl.grids.entries.quantity import SECONDS
-from paradl.grids.models.files.families import Family
-from paradl.grids.models.files.template import Form, Template, Word
+from paradl.grids.models.files.template import Family, Form, Template, Word
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.models.steps.inference import infer_layers
 from paradl.grids.models.steps.step import Steps
@@ -152,7 +144,6 @@ class Architecture(Entry):
 
     @model_validator(mode="after")
     def _check_form(self) -> Self:
-        """Check that there is either a list of layers or a family."""
         if (self.layers is None) == (self.family is None):
             raise ValueError("expected either 'layers' or 'family', got both or neither")
         return self
@@ -188,7 +179,8 @@ class Architecture(Entry):
     def layers_for(self, shape: tuple[int, ...], targets: int | None) -> LayerTable:
         """Return the layers for samples of `shape` (C, [d,] h, w) and `targets` outputs."""
         if len(shape) - 1 != self.rank:
-            raise ShapeError(f"{self.name} takes {_describe_misfit(self.rank, len(shape) - 1)}")
+            kinds = "sequences" if self.rank == 1 else f"samples of {self.rank} spatial dimensions"
+            raise ShapeError(f"{self.name} takes {kinds}, got {len(shape) - 1} spatial dimensions")
         return _infer_once(self, shape, targets)
 
     def profile(
@@ -216,16 +208,8 @@ class Architecture(Entry):
         return profile.seconds * self.table(dataset).flops / float(measured.flops.sum())
 
 
-def _describe_misfit(rank: int, got: int) -> str:
-    """Describe the expected and the given samples."""
-    if rank == 1:
-        return f"sequences, [C, length], got samples of {got} spatial dimensions"
-    return f"samples of {rank} spatial dimensions, got {got}"
-
-
 @lru_cache(maxsize=256)  # every part of a sweep needs the layers again
 def _infer_once(model: Architecture, shape: tuple[int, ...], targets: int | None) -> LayerTable:
-    """Infer the layers of a model for one shape, cached."""
     table = infer_layers(model.name, model.steps, shape, targets)
     return replace(table, spatial_layers=model.spatial_layers)
 

@@ -3,7 +3,7 @@
 Everything the oracle knows about a kind is in its class here. Words of steps and flags of the layer
 table follow from `KINDS`. An element-wise kind is one row of `KINDS`; one that computes differently
 also has a class; settings are in grids/models/steps/. A new fact is an attribute of `LayerKind`
-with the value of element-wise layers, overridden where it differs. grids/models/flow.py derives
+with the value of element-wise layers, overridden where it differs. grids/models/layers.py derives
 what is kept for the backward pass.
 
 To add one: a row of `_ALL` here, with a class if it computes differently. With settings of its own:
@@ -40,8 +40,6 @@ class LayerKind:
     spreads: ClassVar[bool] = False
     # Only its counts are known, so no group can split it.
     opaque: ClassVar[bool] = False
-    # All incoming items become channels of one item each.
-    flattens: ClassVar[bool] = False
     # The backward pass reads the input.
     keeps_input: ClassVar[bool] = False
     # The backward pass reads the output. Runs in place if nothing else needs the input.
@@ -163,8 +161,6 @@ class Multiplying(LayerKind):
 
 class FullyConnected(Multiplying):
     """Matrix times the vector of all items: each weight is used once."""
-
-    flattens = True
 
     def count_operations(self, weights: float, y: Sizes, kernel: Sizes) -> float:
         return 2 * weights

@@ -4,30 +4,36 @@ Symbols of ParaDL (Kahira et al., HPDC 2021), section 3: layers l = 1..G with |x
 sample, |w_l| weights, |bi_l| biases, C_l channels, F_l filters, spatial extents X_l, kernels K_l.
 Items and operations are per sample. Extents and kernels are in the order d, h, w, with 1 for
 missing dimensions. float64 keeps every count exact up to 2^53.
+
+Layers are in an order in which a sample passes them, and read earlier layers: `inputs` has the
+positions of the layers that each reads, -1 for the sample.
+
+The backward pass reads some of the forward pass's tensors, which occupy memory until then. A tensor
+is kept, once, if a layer that reads it needs its input, or the layer that made it needs its output
+(grids/models/kinds.py). It is counted with the layer that made it; the sample with the first layer.
+Additions and concatenations need neither. But a concatenation copies: with a ReLU before it and a
+convolution after it, both the ReLU's output and the copy are kept.
+
+A ReLU runs in place if it alone reads a tensor that nobody keeps: its output, which is kept, takes
+that tensor's memory. If another layer reads the tensor too, or its maker needs it (a ReLU after a
+ReLU), the ReLU's output has memory of its own. One rule covers both cases: of two tensors that
+share memory, only the output is needed.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from paradl.grids.models.flow import (
-    SAMPLE,
-    count_crossing,
-    count_kept_bytes,
-    count_kept_items,
-    count_rerun,
-    find_depth,
-    find_kept,
-    find_rerun,
-)
 from paradl.grids.models.kinds import KINDS, LayerKind
 from paradl.grids.models.tensors import NO_ROLE, Role
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.kernels.names.arrays import Flags, Floats, Integers
 
 DIMENSIONS = 3  # d, h, w
+SAMPLE = -1  # the sample's position
 
 # In the catalogue: ResNet-152 has 514 layers, VGG-16 1.4e8 weights, CosmoFlow at 256^3 1.5e11
 # operations per sample. The pipeline partition looks at every pair of layers.
@@ -102,6 +108,9 @@ class LayerTable:
         for name, kind in zip(self.names, self.kinds, strict=True):
             if kind not in KINDS:
                 raise InputError.unknown("kind", kind, KINDS, where=f"layer {shorten(name)}")
+        for position, inputs in enumerate(self.inputs):
+            assert inputs
+            assert all(SAMPLE <= read < position for read in inputs)
 
     @classmethod
     def from_layers(cls, layers: Sequence[Layer]) -> "LayerTable":
@@ -115,7 +124,10 @@ class LayerTable:
         return cls(
             names=tuple(layer.name for layer in layers),
             kinds=tuple(layer.kind for layer in layers),
-            inputs=tuple(_list_inputs(position, layer) for position, layer in enumerate(layers)),
+            inputs=tuple(
+                (position - 1,) if layer.inputs is None else layer.inputs
+                for position, layer in enumerate(layers)
+            ),
             roles=tuple(layer.role for layer in layers),
             # Named, since type checkers cannot tell that it is none of the columns.
             spatial_layers=None,
@@ -138,29 +150,64 @@ class LayerTable:
     # Derived columns are cached: kernel inputs are made from a table for every group size in a
     # search of spatial factors, and for every machine in a data set of samples.
     @cached_property
+    def _kept(self) -> Flags:
+        """Outputs that the backward pass reads [G + 1]; the sample comes last, where -1 points."""
+        kept = np.array([*(kind.keeps_output for kind in self._kinds), False])
+        for kind, positions in zip(self._kinds, self.inputs, strict=True):
+            if kind.keeps_input:
+                kept[list(positions)] = True
+        return kept
+
+    @cached_property
     def kept_items(self) -> Floats:
-        """Items per sample that the backward pass reads, by layer [G]."""
-        return count_kept_items(self._kinds, self.inputs, self._sample, self.y)
+        """Items per sample [G] that the backward pass reads of each layer's output.
+
+        The sample counts with the first. States carried from one position to the next are included.
+        """
+        carried = np.array([kind.carried for kind in self._kinds])
+        items = np.where(self._kept[:SAMPLE], self.y, 0.0) + carried * self.y
+        items[0] += self._sample * self._kept[SAMPLE]
+        return items
 
     @cached_property
     def kept_bytes(self) -> Floats:
         """Further bytes per sample that each layer keeps [G], the same in every precision."""
-        return count_kept_bytes(self._kinds, self.y)
+        return np.array([kind.remembered for kind in self._kinds]) * self.y
 
     @cached_property
     def rerun(self) -> Flags:
-        """Layers that run again in the backward pass if no output of a cheap layer is kept [G]."""
-        return find_rerun(self._kinds, self.inputs)
+        """Cheap layers that run again in the backward pass if it keeps no cheap output [G].
+
+        They follow from outputs that are kept anyway, and the backward pass reads what they make or
+        what follows from it. A ReLU that works in place on a convolution's output is kept in its
+        stead.
+        """
+        kinds, kept, again = self._kinds, self._kept, np.zeros(len(self) + 1, bool)
+        for layer, (kind, positions) in enumerate(zip(kinds, self.inputs, strict=True)):
+            again[layer] = kind.cheap and all(again[p] or kept[p] for p in positions)
+        needed = kept | np.array([*(kind.remembered > 0 for kind in kinds), False])
+        for layer in reversed(range(len(self))):
+            again[layer] &= needed[layer]
+            if again[layer]:
+                needed[list(self.inputs[layer])] = True
+        return again[:SAMPLE]
 
     @cached_property
     def rerun_items(self) -> Floats:
         """Items per sample [G] that layers that run again would otherwise keep."""
-        kept = find_kept(self._kinds, self.inputs)[:SAMPLE]
-        return np.where(self.rerun & kept, self.y, 0.0)
+        return np.where(self.rerun & self._kept[:SAMPLE], self.y, 0.0)
 
     def count_rerun(self, sizes: Floats) -> Floats:
-        """Sum sizes [G] of what runs again for the backward pass of each layer, at once."""
-        return count_rerun(self._kinds, self.inputs, self.rerun, sizes)
+        """Sum sizes of what runs again for the backward pass of each layer, all there at once [G].
+
+        sizes: of what layers that run again would otherwise keep [G].
+        """
+        there = np.zeros(len(self) + 1)
+        for layer, (kind, positions) in enumerate(zip(self._kinds, self.inputs, strict=True)):
+            if self.rerun[layer] or kind.keeps_input:
+                before = (there[p] for p in {*positions} - {SAMPLE} if self.rerun[p])
+                there[layer] = sizes[layer] + sum(before)
+        return there[:SAMPLE]
 
     @cached_property
     def crossing(self) -> Floats:
@@ -179,12 +226,10 @@ class LayerTable:
 
     @property
     def _sample(self) -> float:
-        """Items per sample."""
         return float(self.x[0]) / len(self.inputs[0])  # the first layer reads nothing else
 
     @property
     def _kinds(self) -> list[LayerKind]:
-        """The kind of each layer."""
         return [KINDS[kind] for kind in self.kinds]
 
     @cached_property
@@ -274,12 +319,34 @@ class LayerTable:
         return tuple(sorted({convolution if kind.convolves else "matmul" for kind in kinds}))
 
 
-def _list_inputs(position: int, layer: Layer) -> tuple[int, ...]:
-    """Return the positions of the layers that a layer reads, -1 for the sample."""
-    inputs = (position - 1,) if layer.inputs is None else layer.inputs
-    assert inputs
-    assert all(-1 <= read < position for read in inputs)
-    return inputs
+def count_crossing(inputs: Sequence[Sequence[int]], sample: Any, y: Floats) -> Floats:
+    """Count items per sample [G, ...] that cross a cut behind each layer; 0 behind the last.
+
+    A tensor made at or before the cut crosses it, once, if a later layer reads it, as a shortcut in
+    a residual block does. sample, y: items of the sample [...], and of each output [G, ...].
+    """
+    # A tensor that nobody reads ends at its own layer. The sample comes last, where position -1
+    # points, and exists before the first layer.
+    last_reader = [*range(len(inputs)), 0]
+    for reader, positions in enumerate(inputs):
+        for position in positions:
+            last_reader[position] = max(last_reader[position], reader)
+    change = y.copy()
+    change[0] += sample
+    np.subtract.at(change, last_reader, [*y, sample])
+    return np.cumsum(change, axis=0)
+
+
+def find_depth(inputs: Sequence[Sequence[int]], multiplying: Flags) -> int:
+    """Count multiplying layers on the longest path through the network: 50 of ResNet-50's 54.
+
+    Layers beside that path, such as projections on shortcuts, do not count.
+    """
+    depths = [0] * (len(inputs) + 1)  # the sample's is last
+    for layer, positions in enumerate(inputs):
+        depths[layer] = max(depths[position] for position in positions) + int(multiplying[layer])
+    assert depths[SAMPLE] == 0
+    return max(depths)
 
 
 def pad_dimensions(sizes: tuple[float, ...]) -> tuple[float, float, float]:
@@ -289,7 +356,6 @@ def pad_dimensions(sizes: tuple[float, ...]) -> tuple[float, float, float]:
 
 
 def _expect_countable(layers: Sequence[Layer]) -> None:
-    """Raise InputError for no layers, too many, or one that no memory holds."""
     if not layers:
         raise InputError("no layers", advice="give the network at least one that computes")
     if len(layers) > MOST_LAYERS:
@@ -297,8 +363,5 @@ def _expect_countable(layers: Sequence[Layer]) -> None:
     for layer in layers:
         for name in ("x", "y", "w", "flops"):
             if not getattr(layer, name) <= MOST_COUNT:  # which NaN fails, too
-                raise InputError(
-                    f"expected at most {MOST_COUNT:g} of {COUNTED[name]}",
-                    where=f"layer {shorten(layer.name)}",
-                    advice="check its sizes, and those before it",
-                )
+                what = f"expected at most {MOST_COUNT:g} of {COUNTED[name]}"
+                raise InputError(what, where=f"layer {shorten(layer.name)}")

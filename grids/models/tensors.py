@@ -3,7 +3,8 @@
 A tensor with one extent is a sequence: positions, with channels as features.
 
 A window of K items with stride S and P items of total padding turns an extent X into
-floor((X + P - K) / S) + 1.
+floor((X + P - K) / S) + 1; a transposed convolution X into (X - 1) S + K - P, plus
+`output_padding` rows.
 """
 
 import math
@@ -99,12 +100,19 @@ NO_ROLE = Role()
 
 @dataclass(frozen=True)
 class Passage:
-    """A sample's passage through one layer: input, output, window.
+    """A sample's passage through one layer: input, output, window, role, and counts.
 
     stride: rows of x per row of y; below 1 for a transposed convolution. inputs: number of inputs
     of x's sizes. bias: whether the layer adds biases, if its kind has any. span: rows from the
     first to the last item of a dilated kernel; None: the kernel's. groups: groups of channels and
-    filters. counts: overrides of the kind's rules. role: in a transformer.
+    filters. role: in a transformer.
+
+    Counts that a layer sets itself; None: by its kind, from channels, filters and kernel. items (of
+    all inputs), flops: per sample. width: channels and filters of its matrix, if its tensors have
+    others. besides: input items in addition to x. steps: products in sequence, each with a
+    start-up. reads: times that its weights are read from memory in each of three passes (forward
+    and two gradients). looked_up, drawn: for row-sparse gradients, weights in the rows that a
+    sample looks up, and in those drawn once per pass; 0: dense gradients.
     """
 
     x: Shape
@@ -115,22 +123,8 @@ class Passage:
     bias: bool = True
     span: Sizes | None = None
     groups: int = 1
-    counts: "Counts | None" = None
     role: Role = NO_ROLE
-
-
-@dataclass(frozen=True, kw_only=True)
-class Counts:
-    """Counts that a layer sets itself; None: by its kind, from channels, filters and kernel.
-
-    inputs, flops: per sample. width: channels and filters of its matrix, if its tensors have
-    others. besides: input items in addition to x. steps: products in sequence, each with a
-    start-up. reads: times that its weights are read from memory in each of three passes (forward
-    and two gradients). looked_up, drawn: for row-sparse gradients, weights in the rows that a
-    sample looks up, and in those drawn once per pass; 0: dense gradients.
-    """
-
-    inputs: float | None = None
+    items: float | None = None
     weights: float | None = None
     biases: float | None = None
     flops: float | None = None
@@ -179,19 +173,15 @@ def spread(name: str, x: Shape, span: Sizes, stride: Sizes, padding: Sizes, more
 
     This inverts `slide`: the smallest extents that it turns into x, plus `more` rows on one side.
     """
-    cut, added = (
-        size_dimensions(name, what, sizes, x)
-        for what, sizes in (("padding", padding), ("output_padding", more))
-    )
+    cut = size_dimensions(name, "padding", padding, x)
+    added = size_dimensions(name, "output_padding", more, x)
     extents = tuple(
         (n - 1) * s + k - 2 * p + a
         for n, s, k, p, a in zip(x.extents, stride, span, cut, added, strict=True)
     )
     if any(a >= max(s, k) for a, s, k in zip(added, stride, span, strict=True)):
-        raise InputError(
-            f"output_padding: expected less than the stride, got {format_sizes(added)}",
-            where=f"layer {name}",
-        )
+        what = f"output_padding: expected less than the stride, got {format_sizes(added)}"
+        raise InputError(what, where=f"layer {name}")
     if min(extents) < 1:
         raise ShapeError(f"{name}: an input of {x} with a padding of {padding} leaves nothing")
     return extents

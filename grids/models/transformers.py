@@ -8,17 +8,23 @@ layers with one name before the first dot (`h0.attn`, `h0.mlp`), or of one turn 
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import groupby, pairwise
 from math import inf
 
 from paradl.grids.entries.datasets import Dataset
 from paradl.grids.models.architecture import Architecture
-from paradl.grids.models.flow import SAMPLE
-from paradl.grids.models.kinds import KINDS, LayerKind
-from paradl.grids.models.layer_outputs import LayerOutputs
-from paradl.grids.models.layers import LayerTable
-from paradl.grids.models.tensors import Reading, Role
+from paradl.grids.models.kinds import (
+    KINDS,
+    Activation,
+    CurvedActivation,
+    LayerKind,
+    Normalisation,
+    Product,
+)
+from paradl.grids.models.layers import SAMPLE, LayerTable
+from paradl.grids.models.tensors import Reading
 from paradl.grids.reading.errors import InputError, ShapeError
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.work.transformer import AttentionProducts, Block, Tensor, Transformer, Weights
@@ -104,13 +110,17 @@ def _describe_other(model: Architecture) -> InputError:
     )
 
 
-def _name_block(layer: str) -> str:
-    """Return the name of the block of a layer: the turns of a `repeat` are blocks of their own."""
-    parts = layer.split(".")
-    place = 0
-    while parts[place + 1 : place + 2] and parts[place + 1].isdecimal():
-        place += 2
-    return ".".join(parts[: max(place, 1)])
+@dataclass(frozen=True)
+class Share:
+    """How an output is divided (a name of DIVISORS), and the most parts over tensor ranks."""
+
+    divided: str = "sequence"
+    parts: int = 0
+
+
+def _passes_on(kind: LayerKind) -> bool:
+    """True if a layer counts as part of the module before it."""
+    return isinstance(kind, Activation | CurvedActivation | Product) or kind.name == "rotary"
 
 
 class _Network:
@@ -120,7 +130,6 @@ class _Network:
         self.model, self.table, self.roles = model, table, table.roles
         self.kinds: list[LayerKind] = [KINDS[kind] for kind in table.kinds]
         self.blocks = [*self._list_blocks()]
-        self.outputs = LayerOutputs(table, self.blocks)
 
     @cached_property
     def transformer(self) -> Transformer:
@@ -129,6 +138,9 @@ class _Network:
         blocks = [self._read_block(*block) for block in self.blocks]
         kinds = tuple(dict.fromkeys(blocks))
         table = next((role.parts for role in self.roles if role.of == "vocabulary"), 0)
+        # The most positions that the network has vectors for; 0: any.
+        rows = (row for row in range(first) if self.kinds[row].name == "positions")
+        vectors = max((int(self.table.w[row]) // self.hidden for row in rows), default=0)
         scored = [
             w > 0
             for w, role in zip(self.table.w, self.roles, strict=True)
@@ -150,34 +162,32 @@ class _Network:
             experts=tuple(sorted({role.experts for role in self.roles} - {0})),
             # A last matrix without weights of its own is the table of words.
             ties=scored == [False],
-            longest=self.model.longest or self._find_positions(first),
+            longest=self.model.longest or vectors,
             length=self.positions if self.model.rank > 1 else 0,
             memory=next(map(self._make_tensor, self._memory), None),
         )
 
-    def list_parts(
-        self, of: str, of_experts: bool = False, rows: slice = slice(None)
-    ) -> tuple[int, ...]:
-        """List the numbers of heads, ... of the network's matrices, or of those in some rows."""
-        return tuple(
-            sorted(
-                {
-                    role.parts
-                    for role in self.roles[rows]
-                    if role.of == of and (role.experts > 0) == of_experts
-                }
-            )
-        )
+    def list_parts(self, of: str, of_experts: bool = False) -> tuple[int, ...]:
+        """List the numbers of heads, ... of the network's matrices."""
+        roles = [role for role in self.roles if role.of == of]
+        return tuple(sorted({role.parts for role in roles if (role.experts > 0) == of_experts}))
 
     def _list_blocks(self) -> Iterator[tuple[int, int]]:
         """Yield the first row of each block, and the row behind its last."""
         end = None
         numbers = range(len(self.kinds))
-        for _, group in groupby(numbers, lambda row: _name_block(self.table.names[row])):
+        for _, group in groupby(numbers, lambda row: self._name_block(row)):
             rows = [*group]
             if any(self.kinds[row].name == "add" for row in rows):
                 yield rows[0] if end is None else end, rows[-1] + 1
                 end = rows[-1] + 1
+
+    def _name_block(self, row: int) -> str:
+        """Return the name of a layer's block: the turns of a `repeat` are blocks of their own."""
+        parts, place = self.table.names[row].split("."), 0
+        while parts[place + 1 : place + 2] and parts[place + 1].isdecimal():
+            place += 2
+        return ".".join(parts[: max(place, 1)])
 
     @property
     def has_other_products(self) -> bool:
@@ -196,11 +206,6 @@ class _Network:
     def positions(self) -> int:
         """Positions of a sample."""
         return round(float(self.table.y[self.blocks[0][1] - 1]) / self.hidden)
-
-    def _find_positions(self, first: int) -> int:
-        """The most positions that the network has vectors for; 0: any."""
-        rows = [row for row in range(first) if self.kinds[row].name == "positions"]
-        return max((int(self.table.w[row]) // self.hidden for row in rows), default=0)
 
     @cached_property
     def _memory(self) -> tuple[int, ...]:
@@ -221,7 +226,7 @@ class _Network:
     def _read_block(self, start: int, end: int, behind: int | None = None) -> Block:
         """Read the block of rows start to end, or rows outside of blocks, from start to behind."""
         rows = range(start, end if behind is None else behind)
-        kept = {maker for row in rows for maker in self.outputs.read.get(row, ())}
+        kept = {maker for row in rows for maker in self.read.get(row, ())}
         # What is made in front of a block's own layers is not computed again with them.
         residual = start
         if behind is None:
@@ -249,7 +254,7 @@ class _Network:
                 # A token uses 2 FLOPs per weight, and of routed experts only the active ones.
                 multiplied = self.kinds[row].name == "linear"
                 used = self.table.flops[row] / self.positions / (2 * matrix) if multiplied else 0.0
-                again = self.outputs.modules[row] | BLOCKS
+                again = self.modules[row] | BLOCKS
                 yield Weights(
                     *(float(matrix), float(biases), parts, by_columns, role.experts),
                     *(float(used), again),
@@ -280,28 +285,114 @@ class _Network:
         bodies = {self.table.inputs[row][0]: row for row in sums}
         for row in sums:
             if row not in bodies:
-                is_mlp = self._find_last(row).of != "heads"
+                last = row  # the layer that ends the step's body
+                while self.kinds[last].name == "add":
+                    last = self.table.inputs[last][0]
+                is_mlp = self.roles[last].of != "heads"
                 yield mask._replace(modules=BLOCKS | (RECOMPUTE["mlp"] if is_mlp else 0))
-
-    def _find_last(self, row: int) -> Role:
-        """Return the role of the layer that ends a residual step's body."""
-        while self.kinds[row].name == "add":
-            row = self.table.inputs[row][0]
-        return self.roles[row]
 
     def _make_tensor(self, maker: int, stays: bool = True) -> Tensor:
         """Items of a layer's output, or of the sample, that the backward pass reads."""
-        readers = self.outputs.readers[maker]
+        readers = self.readers[maker]
         if maker == SAMPLE:
             numbers = self.kinds[readers[0]].name == "embedding"
             items = self.table.x[readers[0]] / self.positions
             return Tensor(1 if numbers else float(items), "number" if numbers else "item", "whole")
-        role, share = self.roles[maker], self.outputs.shares[maker]
+        role, share = self.roles[maker], self.shares[maker]
         items = self.table.y[maker] / self.positions * role.kept
-        size = self.outputs.find_size(maker, readers)
+        size = self.find_size(maker, readers)
         window = 0
         if size == "scores":  # one for each pair of positions
             reading = role.reading or ONE_HEAD
             items, window = items / reading.count_keys(self.positions), reading.window
-        modules = 0 if stays else self.outputs.modules[maker] | BLOCKS
+        modules = 0 if stays else self.modules[maker] | BLOCKS
         return Tensor(float(items), size, share.divided, share.parts, modules, window)
+
+    @cached_property
+    def shares(self) -> list[Share]:
+        """How each layer's output is divided."""
+        shares: list[Share] = []
+        for row, role in enumerate(self.roles):
+            maker, name = self.table.inputs[row][0], self.kinds[row].name
+            if role.divided == "columns":
+                shares.append(Share("tensor", role.parts))
+            elif name == "dispatch":
+                shares.append(Share("dispatched"))
+            # Behind a matrix divided by rows, outputs are summed over ranks, and so whole again.
+            elif role.divided or name in ("linear", "combine") or maker == SAMPLE:
+                shares.append(Share())
+            else:  # an element-wise layer, which works on what it gets
+                shares.append(shares[maker])
+        return shares
+
+    @cached_property
+    def modules(self) -> list[int]:
+        """Modules whose recomputation covers each layer's output, as bits of RECOMPUTE."""
+        names: list[str] = []
+        for row, (kind, role) in enumerate(zip(self.kinds, self.roles, strict=True)):
+            maker = self.table.inputs[row][0]
+            name = role.module
+            # Norms inside heads, which tensor ranks divide, are not Megatron's `layernorm`.
+            if isinstance(kind, Normalisation) and self.shares[row].divided == "sequence":
+                name = name or "layernorm"
+            elif _passes_on(kind) and maker != SAMPLE:
+                name = name or names[maker]
+            names.append(name)
+        return [self._find_bits(row, name) for row, name in enumerate(names)]
+
+    def _find_bits(self, row: int, name: str) -> int:
+        if self.roles[row].experts:
+            acts = RECOMPUTE["moe_act"] if _passes_on(self.kinds[row]) else 0
+            return RECOMPUTE["moe"] | acts
+        # Beside routed experts an MLP is a shared one, computed again with them or by itself.
+        if name == "mlp" and row in self._beside_experts:
+            return RECOMPUTE["moe"] | RECOMPUTE["shared_experts"]
+        return RECOMPUTE.get(name, 0)
+
+    @cached_property
+    def _beside_experts(self) -> set[int]:
+        """The layers of blocks with experts."""
+        return {
+            row
+            for start, end in self.blocks
+            if any(role.experts for role in self.roles[start:end])
+            for row in range(start, end)
+        }
+
+    @cached_property
+    def readers(self) -> dict[int, list[int]]:
+        """The layers whose backward pass reads each output; key -1 is the sample."""
+        readers: dict[int, list[int]] = {}
+        for row, kind in enumerate(self.kinds):
+            if kind.keeps_input:
+                for maker in self.table.inputs[row]:
+                    readers.setdefault(maker, []).append(row)
+            if kind.keeps_output:
+                readers.setdefault(row, []).append(row)
+        return readers
+
+    @cached_property
+    def read(self) -> dict[int, list[int]]:
+        """The kept outputs that each layer reads: `readers`, the other way round."""
+        read: dict[int, list[int]] = {}
+        for maker, rows in self.readers.items():
+            for row in rows:
+                read.setdefault(row, []).append(maker)
+        return read
+
+    def find_size(self, maker: int, readers: list[int]) -> str:
+        """Return the bytes per item, as a name of SIZES."""
+        kind, role = self.kinds[maker], self.roles[maker]
+        if kind.name == "softmax":
+            is_last = self.roles[self.table.inputs[maker][0]].of == "vocabulary"
+            # Routers' probabilities are in single precision.
+            scores = "scores" if role.module == "core_attn" else "single"
+            return "logits" if is_last else scores
+        if kind.name == "matmul":
+            return "context"
+        # In low precisions, an output that only matrices read is kept in their input's format.
+        by_matrices = all(
+            self.kinds[row].name == "linear" and self.roles[row].of != "vocabulary"
+            for row in readers
+        )
+        return "read" if by_matrices else "item"

@@ -54,13 +54,12 @@ class IntegerProgram:
 
 @dataclass(frozen=True)
 class Solution:
-    """HiGHS's answer: `optimal` and `infeasible` mean proven.
+    """HiGHS's answer: `infeasible` means proven.
 
     values: of the variables, None if no solution was found. bound: a lower bound of the cost, None
     if unknown.
     """
 
-    optimal: bool = False
     infeasible: bool = False
     values: Floats | None = None
     bound: float | None = None
@@ -86,4 +85,4 @@ def solve_rows(rows: IntegerProgram, nodes: int) -> Solution:
         )
     except subprocess.CalledProcessError as error:
         raise SolverError(f"HiGHS died (exit code {error.returncode})") from error
-    return Solution(**pickle.loads(run.stdout))
+    return Solution(*pickle.loads(run.stdout))

@@ -15,7 +15,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 
-def _solve(program: Mapping[str, Any], nodes: int) -> dict[str, Any]:
+def _solve(program: Mapping[str, Any], nodes: int) -> tuple[bool, Any, float | None]:
     """Solve the program and return the fields of a `Solution`."""
     terms = [row for row, _, _ in program["rows"]]
     low, high = (np.array([row[side] for row in program["rows"]]) for side in (1, 2))
@@ -32,12 +32,9 @@ def _solve(program: Mapping[str, Any], nodes: int) -> dict[str, Any]:
         options={"node_limit": nodes, "mip_rel_gap": 1e-7},
     )
     bound = getattr(answer, "mip_dual_bound", None)  # absent if no variable is an integer
-    return {
-        "optimal": answer.status == 0,
-        "infeasible": answer.status == 2,
-        "values": answer.x,
-        "bound": float(bound) if bound is not None and np.isfinite(bound) else None,
-    }
+    if bound is not None:
+        bound = float(bound) if np.isfinite(bound) else None
+    return answer.status == 2, answer.x, bound
 
 
 if __name__ == "__main__":

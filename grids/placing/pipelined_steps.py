@@ -14,7 +14,7 @@ import numpy as np
 
 from paradl.grids.graphs.graph import Graph
 from paradl.grids.placing.problem import Placement, Problem, StepBounds
-from paradl.grids.placing.schedule import PlacementPlan, schedule_step
+from paradl.grids.placing.schedule import PlacementPlan, plan_placement
 from paradl.kernels.names.arrays import Floats
 
 
@@ -36,8 +36,8 @@ class Piped:
 
     def schedule(self, placement: Placement) -> PlacementPlan:
         """Return the better of two schedules; starts are those of the unrolled operators."""
-        starts, lengths = schedule_step(self.unrolled, placement * self.runs, self.runs)
-        return PlacementPlan(placement, tuple(map(tuple, starts)), sum(lengths))
+        plan = plan_placement(self.unrolled, placement * self.runs, self.runs)
+        return replace(plan, placement=placement)
 
     @property
     def bounds(self) -> StepBounds:

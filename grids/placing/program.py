@@ -28,29 +28,21 @@ from paradl.kernels.names.arrays import Floats
 UNITS = 1000.0
 
 
-@dataclass(frozen=True)
-class Proof:
-    """The best known plan, and a lower bound of all plans [s]."""
-
-    plan: PlacementPlan
-    bound: float
-
-
-def improve_plan(problem: Problem, plan: PlacementPlan, nodes: int) -> Proof:
-    """Return the better of a plan and the program's, and the program's bound."""
+def improve_plan(problem: Problem, plan: PlacementPlan, nodes: int) -> tuple[PlacementPlan, float]:
+    """Return the better of a plan and the program's, and a lower bound of all plans [s]."""
     program = _Program(problem, plan.time)
     solution = solve_rows(program.rows, nodes)
     if solution.infeasible:
         # The program only admits steps at most as long as the known plan: none exists.
-        return Proof(plan, plan.time)
+        return plan, plan.time
     bound = 0.0 if solution.bound is None else min(solution.bound * program.unit, plan.time)
     if solution.values is None:
-        return Proof(plan, bound)
+        return plan, bound
     placement, starts = program.read(solution.values)
     if problem.fits(placement):  # HiGHS tolerates small violations
         others = plan_placement(problem, placement), follow_starts(problem, placement, starts)
         plan = min(plan, *others, key=lambda other: other.time)
-    return Proof(plan, bound)
+    return plan, bound
 
 
 class _Program:

@@ -28,9 +28,15 @@ class PlacementPlan:
     time: float
 
 
-def plan_placement(problem: Problem, placement: Placement) -> PlacementPlan:
-    """Return the better of two schedules of a placement."""
-    starts, lengths = schedule_step(problem, placement)
+def plan_placement(problem: Problem, placement: Placement, runs: int = 1) -> PlacementPlan:
+    """Return the better of two schedules of a placement.
+
+    runs: micro-batches, equal parts of the operators; devices prefer earlier ones.
+    """
+    passes = (
+        schedule_pass(problem, times, placement, runs) for times in problem.durations.tolist()
+    )
+    starts, lengths = zip(*passes, strict=True)
     return PlacementPlan(placement, tuple(map(tuple, starts)), sum(lengths))
 
 
@@ -55,25 +61,6 @@ def _sort_by_start(problem: Problem, durations: list[float], begins: list[float]
     return sorted(range(len(begins)), key=lambda n: (latest[n], durations[n] > 0, n))
 
 
-def schedule_step(
-    problem: Problem, placement: Placement, runs: int = 1
-) -> tuple[list[Starts], list[float]]:
-    """Return the starts in each pass, and the length of each pass [s].
-
-    runs: micro-batches, equal parts of the operators; devices prefer earlier ones.
-    """
-    schedules = [
-        schedule_pass(problem, durations, placement, runs)
-        for durations in problem.durations.tolist()
-    ]
-    return [starts for starts, _ in schedules], [length for _, length in schedules]
-
-
-def time_step(problem: Problem, placement: Placement) -> float:
-    """Time of a step under the better of two orders [s]."""
-    return sum(schedule_step(problem, placement)[1])
-
-
 def schedule_pass(
     problem: Problem, durations: Sequence[float], placement: Placement, runs: int = 1
 ) -> tuple[Starts, float]:
@@ -90,7 +77,7 @@ def schedule_pass(
     )
 
 
-def find_length(starts: Starts, durations: Sequence[float]) -> float:
+def find_length(starts: Sequence[float], durations: Sequence[float]) -> float:
     """End of the last operator [s]."""
     length: float = max(map(add, starts, durations))
     return length

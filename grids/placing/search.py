@@ -12,7 +12,6 @@ path through the ends is a placement. Inception-v3 on two devices of a DGX-1: 0.
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise, permutations, product
 
 import numpy as np
@@ -23,7 +22,6 @@ from paradl.grids.placing.schedule import (
     follow_starts,
     plan_placement,
     rank_operators,
-    time_step,
 )
 from paradl.kernels.names.arrays import Floats
 
@@ -51,9 +49,20 @@ def search(
     further placements to start from. goal [s]: a lower bound; the search stops there. measure: the
     time of a step [s], by default that of its schedule.
     """
-    search = _Search(problem, fixed, spend, measure or partial(time_step, problem))
-    for placement in (*first, *list_first(problem, fixed)):
+    search = _Search(
+        problem,
+        fixed,
+        spend,
+        measure or (lambda placement: plan_placement(problem, placement).time),
+    )
+    for placement in first:
         search.improve(placement)
+    # Everything on each device in turn, and two list schedules. One device sends no messages, so
+    # the result is never slower than that, if it fits there.
+    for device in range(problem.devices):
+        search.improve(tuple(fixed.get(n, device) for n in range(problem.operators)))
+    for whole in (False, True):
+        search.improve(_place_greedily(problem, fixed, whole))
     chance = random.Random(0)  # a fixed seed, for the same answer each time
     possible = problem.devices ** len(search.free)
     for _ in range(rounds):
@@ -78,17 +87,7 @@ def list_chains(problem: Problem) -> list[tuple[int, ...]]:
     return [tuple(chain) for chain in {id(chain): chain for chain in chain_of.values()}.values()]
 
 
-def list_first(problem: Problem, fixed: Fixed) -> list[Placement]:
-    """List starting placements: everything on each device in turn, and two list schedules."""
-    # One device sends no messages, so the result is never slower than that, if it fits there.
-    alone = [
-        tuple(fixed.get(position, device) for position in range(problem.operators))
-        for device in range(problem.devices)
-    ]
-    return [*alone, _place_greedily(problem, fixed, whole=False), _place_greedily(problem, fixed)]
-
-
-def _place_greedily(problem: Problem, fixed: Fixed, whole: bool = True) -> Placement:
+def _place_greedily(problem: Problem, fixed: Fixed, whole: bool) -> Placement:
     """Place operators by rank, each where it ends first (HEFT without gaps).
 
     whole: keep chains on one device.
@@ -261,7 +260,12 @@ class Parts:
 
     def search(self, rounds: int, spend: Tick) -> Iterator[PlacementPlan]:
         """Yield plans of the best path, with the operators outside the core on each device."""
-        placement, starts = self._lay_out(self._search_parts(rounds, spend))
+        exchanges = _list_exchanges(self.problem)
+        # The smallest first: if the effort is spent, they at least have plans for all their ends.
+        by_size = sorted(self.parts, key=lambda part: part.problem.operators)
+        plans = {part.positions: part.search(exchanges, rounds, spend) for part in by_size}
+        way = _choose_way([plans[part.positions] for part in self.parts])
+        placement, starts = self._lay_out(way)
         begins = np.zeros_like(self.problem.durations)
         begins[:, list(self.core)] = starts
         for device in range(self.problem.devices):
@@ -271,14 +275,6 @@ class Parts:
             # A schedule of the whole may beat the concatenated parts, or not.
             yield plan_placement(self.problem, whole)
             yield follow_starts(self.problem, whole, begins)
-
-    def _search_parts(self, rounds: int, spend: Tick) -> list[PlacementPlan]:
-        """Return one plan per part, along the best path."""
-        exchanges = _list_exchanges(self.problem)
-        # The smallest first: if the effort is spent, they at least have plans for all their ends.
-        by_size = sorted(self.parts, key=lambda part: part.problem.operators)
-        plans = {part.positions: part.search(exchanges, rounds, spend) for part in by_size}
-        return _choose_way([plans[part.positions] for part in self.parts])
 
     def _lay_out(self, plans: Sequence[PlacementPlan]) -> tuple[Placement, Floats]:
         """Return the core's placement and the starts of its operators, part after part."""

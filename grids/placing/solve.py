@@ -170,9 +170,9 @@ class _Solver:
         """Get the program's bound, and its plan if that is better."""
         if self.best is not None and not self._proven:
             nodes = count_nodes(self.effort - self.spent)
-            proof = improve_plan(self.piped.whole, self.best, nodes)
-            self._offer(proof.plan)
-            self._raise_bound(proof.bound)
+            plan, bound = improve_plan(self.piped.whole, self.best, nodes)
+            self._offer(plan)
+            self._raise_bound(bound)
 
     @property
     def _proven(self) -> bool:

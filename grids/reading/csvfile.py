@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from paradl.grids.reading.errors import InputError, find_meant, format_count, is_number, shorten
+from paradl.grids.reading.errors import InputError, format_count, is_number, shorten
 from paradl.grids.reading.textfile import read_text
 
 Record = dict[str, str]
@@ -35,12 +35,8 @@ def read_records(
     _check_header(names, where, required, optional)
     for where, fields in rows:
         if len(fields) != len(names):
-            raise InputError(
-                f"expected {format_count(len(names), 'field')}, as many as columns, "
-                f"got {len(fields)}",
-                where=where,
-                advice="quote a field that has a comma in it",
-            )
+            what = f"expected {format_count(len(names), 'field')}, got {len(fields)}"
+            raise InputError(what, where=where, advice="quote a field that has a comma in it")
         yield where, dict(zip(names, fields, strict=True))
 
 
@@ -63,57 +59,21 @@ def read_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
 def _check_header(
     names: Sequence[str], where: str, required: Sequence[str], optional: Sequence[str] | None
 ) -> None:
-    """Raise InputError if a column is unknown, repeated or missing."""
-    _refuse_other_separators(names, where)
-    if optional is not None:
-        _refuse_unknown(names, where, (*required, *optional))
+    separator = next((mark for mark in ";\t" if len(names) == 1 and mark in names[0]), None)
+    if separator is not None:
+        what = f"expected columns separated by commas, got {separator!r}"
+        raise InputError(what, where=where)
+    for column in names if optional is not None else ():
+        if column not in (*required, *(optional or ())):
+            raise InputError.unknown("column", column, (*required, *(optional or ())), where=where)
     counts = Counter(filter(None, names))
     twice = next((column for column, count in counts.items() if count > 1), None)
     if twice is not None:
         raise InputError(f"the column {shorten(twice)} is repeated", where=where, advice="keep one")
     missing = next((column for column in required if column not in names), None)
     if missing is not None:
-        raise _report_missing(missing, names, where, required, is_open=optional is None)
-
-
-def _refuse_other_separators(names: Sequence[str], where: str) -> None:
-    """Refuse a header whose columns are separated by semicolons or tabs."""
-    for separator, noun in ((";", "semicolons"), ("\t", "tabs")):
-        if len(names) == 1 and separator in names[0]:
-            raise InputError(
-                f"expected columns separated by commas, got {noun}",
-                where=where,
-                advice="save the table with commas",
-            )
-
-
-def _refuse_unknown(names: Sequence[str], where: str, known: Sequence[str]) -> None:
-    unknown = next((name for name in names if name not in known), None)
-    if unknown is not None:
-        raise InputError.unknown("column", unknown, known, where=where)
-
-
-def _report_missing(
-    missing: str, names: Sequence[str], where: str, required: Sequence[str], *, is_open: bool
-) -> InputError:
-    """Return the error for a missing column; `is_open`: other columns may be misspelt ones."""
-    problem, renames = f"the column {missing} is missing", ""
-    if is_open and not names:
-        problem = "expected a line of column names, got an empty file"
-    elif is_open:
-        renames = _advise_renames(names, required)
-    advice = f"{renames}required: {', '.join(required)}"
-    return InputError(problem, where=where, advice=advice)
-
-
-def _advise_renames(names: Sequence[str], required: Sequence[str]) -> str:
-    """Advise to rename columns with names close to missing ones."""
-    lacking = [column for column in required if column not in names]
-    meant = {name: find_meant(name, lacking) for name in names if name and name not in required}
-    renames = [
-        # The name of a column in milliseconds may be close to that of one in seconds.
-        f"{shorten(name)} to {new!r}" + (" (in seconds)" if new.endswith("_s") else "")
-        for name, new in meant.items()
-        if new is not None
-    ]
-    return f"rename {', '.join(renames)}; " if renames else ""
+        raise InputError(
+            f"the column {missing} is missing",
+            where=where,
+            advice=f"required: {', '.join(required)}",
+        )

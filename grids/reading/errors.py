@@ -162,7 +162,8 @@ def suggest_name(name: str, names: Iterable[str]) -> str:
     """Advise on an unknown name: the probable one, and the known ones."""
     listed = sorted(islice(names, NAMES_COMPARED))
     meant = find_meant(name, listed)
-    known = f"known: {_cut_end(', '.join(listed), MOST_NAMES) or 'none'}"
+    text = ", ".join(listed) or "none"
+    known = f"known: {text if len(text) <= MOST_NAMES else f'{text[:MOST_NAMES]}...'}"
     if meant is None:
         return known
     hint = f"did you mean {shorten(meant)}?"
@@ -171,22 +172,16 @@ def suggest_name(name: str, names: Iterable[str]) -> str:
 
 def find_meant(name: str, names: Collection[str]) -> str | None:
     """Return the name that an unknown one probably means; None if there is none."""
-    synonym = _find_synonym(name, names)
-    if synonym is not None:
-        return synonym
+    word = name.casefold().replace("-", "_")
+    for meant, words in SYNONYMS.items():
+        if word in words and meant in names:
+            return meant
     # Similar digits do not make numbers similar: 200 is not a typo of 2000.
     if is_number(name):
         return None
     folded = {name.casefold(): name for name in names}
     close = get_close_matches(name[:MOST_VALUE].casefold(), folded, n=1)
     return folded[close[0]] if close else None
-
-
-def _find_synonym(word: str, names: Collection[str]) -> str | None:
-    """Return the name that `word` is a synonym of; None if there is none."""
-    folded = word.casefold().replace("-", "_")
-    meant = (name for name, words in SYNONYMS.items() if folded in words and name in names)
-    return next(meant, None)
 
 
 def is_number(text: str) -> bool:
@@ -202,7 +197,3 @@ def _cut_middle(text: str, most: int) -> str:
     """Keep the beginning, which says where, and the end, which says what to do."""
     half = (most - 5) // 2
     return text if len(text) <= most else f"{text[:half]} ... {text[-half:]}"
-
-
-def _cut_end(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}..."

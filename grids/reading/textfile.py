@@ -56,7 +56,6 @@ def open_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _explain(path: Path, error: OSError | ValueError) -> InputError:
-    """Return the message about a file that cannot be read."""
     if isinstance(error, FileNotFoundError):
         return InputError("no such file", where=str(path), advice="check the path")
     reason = error.strerror if isinstance(error, OSError) else str(error)

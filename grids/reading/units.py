@@ -108,15 +108,17 @@ def parse_quantity(value: object, unit: str, where: str, example: str | None = N
     if isinstance(value, str):
         number = _read_quantity(value, unit)
     elif isinstance(value, Real) and not isinstance(value, bool):
-        number = _convert_float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # an integer of more than 308 digits
+            number = math.inf
     else:
         number = None
     whole = unit in WHOLE
     if number is None or not math.isfinite(number) or (whole and number != round(number)):
         kind = f"a value in {unit}"
         if unit in SUFFIXES:
-            several = isinstance(value, str) and re.search(r"[,;]|\.\.", value)
-            kind = f"{'one' if several else 'a'} {'whole ' if whole else ''}number"
+            kind = f"a {'whole ' if whole else ''}number"
         raise InputError(
             f"expected {kind}, got {shorten(value)}",
             where=where,
@@ -180,14 +182,6 @@ def has_unit(value: object) -> bool:
     return isinstance(value, str) and _read_sum(value) is not None
 
 
-def _convert_float(value: Real) -> float:
-    """Convert to float64; infinite if too large."""
-    try:
-        return float(value)
-    except OverflowError:  # an integer of more than 308 digits
-        return math.inf
-
-
 def _read_quantity(text: str, unit: str) -> float | None:
     """Parse a quantity in `unit`; None if the text is none."""
     match = QUANTITY.fullmatch(text) if len(text) <= MOST_TEXT else None
@@ -214,7 +208,6 @@ def _read_sum(text: str) -> float | None:
 
 
 def _multiply(number: str, factor: Decimal) -> float:
-    """Multiply in decimal arithmetic; infinite if too large."""
     try:
         return float(Decimal(number) * factor)
     except DecimalException:  # an exponent of a million
@@ -241,7 +234,6 @@ def _find_factor(suffix: str, unit: str) -> Decimal | None:
 
 @cache
 def _load_registry() -> "pint.UnitRegistry[Decimal]":
-    """Load pint with our units alone, at the first suffix."""
     import pint
 
     registry: pint.UnitRegistry[Decimal] = pint.UnitRegistry(None, non_int_type=Decimal)

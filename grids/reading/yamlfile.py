@@ -1,10 +1,14 @@
 """YAML files with line numbers, and messages about mistakes in them.
 
-`plainyaml.py` decides what is accepted; here are documents, and translations of pydantic's errors.
+Plain YAML alone is accepted: mappings with names as keys, lists, texts and numbers. YAML 1.1, as
+PyYAML reads it, takes "1e9" for a text (it wants a dot and a sign), 1:30 for 90, 010 for 8, and
+silently takes the last of two equal keys. Here 1e9 is a number, 1:30 and 010 are texts, and
+repeated keys are refused. So are tags, other keys, control characters, and aliases that expand too
+far (600 bytes of them can fill any memory).
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
@@ -16,13 +20,113 @@ from paradl.grids.reading.errors import (
     MOST_TEXT,
     ErrorPage,
     InputError,
-    find_meant,
     format_text,
     shorten,
     suggest_name,
 )
-from paradl.grids.reading.plainyaml import MOST_BYTES, read_nodes
 from paradl.grids.reading.textfile import read_text
+
+# The most hostile files of these sizes take PyYAML one second.
+MOST_BYTES = 500_000
+MOST_NODES = 30_000  # with aliases expanded
+
+DEEPEST = 100  # levels; reading time grows with their square
+MOST_DIGITS = 400
+FLOAT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
+# Numbers to the bases 60 and 8, which are slips here: a range, and digits filled up with zeros.
+OTHER_BASES = re.compile(r".*:.*|[-+]?0[0-7_]+")
+# Control characters except tabs and line ends, and halves of surrogate pairs.
+NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
+
+TEXT = "tag:yaml.org,2002:str"
+NAMES = (TEXT, "tag:yaml.org,2002:merge")
+NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+
+
+def read_nodes(text: str) -> tuple[yaml.Node | None, object]:
+    """Return the nodes of a document and their data; YAMLError, ValueError: what is wrong."""
+    loader = _Loader(text)
+    root = loader.get_single_node()
+    return root, None if root is None else loader.construct_object(root, deep=True)
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML where 1e9 is a number; anything else that is not plain is an error."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = 0
+        self._nodes = 0  # so far, with aliases expanded
+        self._sizes: dict[yaml.Node, int] = {}  # the same for each complete part
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Return the next node; error if it is not plain or the document is too large."""
+        parser: Any = self  # the stubs have no events
+        event, before = parser.peek_event(), self._nodes
+        if getattr(event, "tag", None) is not None:
+            raise _make_error("expected a plain value, got a tag", event.start_mark)
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise _make_error(f"nested deeper than {DEEPEST} levels", event.start_mark)
+        node = super().compose_node(parent, index)
+        assert node is not None
+        self._depth -= 1
+        if isinstance(event, yaml.AliasEvent) and node not in self._sizes:
+            raise _make_error("an alias refers to a part that contains it", event.start_mark)
+        self._nodes += self._sizes.get(node, 1)
+        if self._nodes > MOST_NODES:
+            raise _make_error(f"more than {MOST_NODES:,} values", event.start_mark)
+        self._sizes.setdefault(node, self._nodes - before)
+        if isinstance(node, yaml.ScalarNode):
+            if odd := NO_TEXT.search(node.value):
+                raise _make_error(f"not a text character: {shorten(odd[0])}", node.start_mark)
+            if node.tag in NUMBERS and len(node.value) > MOST_DIGITS:
+                raise _make_error(f"a number of {len(node.value):,} characters", node.start_mark)
+        if node.tag in NUMBERS and OTHER_BASES.fullmatch(node.value):
+            node.tag = TEXT
+        return node
+
+    def construct_mapping(
+        self, node: yaml.MappingNode, deep: bool = False
+    ) -> dict[Hashable, object]:
+        """Return the mapping; error if a key is no name or is repeated."""
+        names: set[str] = set()
+        for key, _ in node.value:
+            if key.tag not in NAMES:
+                advice = "quote it; lists are in brackets, such as [1, 64]"
+                raise _make_error(f"expected a name as a key; {advice}", key.start_mark)
+            if key.value in names:
+                raise _make_error(f"the key {shorten(key.value)} is repeated", key.start_mark)
+            names.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes texts that our reader, unlike YAML 1.1, would take for numbers."""
+
+
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
+
+
+def write_plain(value: object, **options: Any) -> str:
+    """Write a value as YAML that `read_nodes` reads as the same. options: of `yaml.dump`."""
+    text: str = yaml.dump(value, None, _Dumper, sort_keys=False, **options)
+    return text
+
+
+def write_flow(value: object) -> str:
+    """Write a value as YAML on one line."""
+    # In a list, since YAML ends a plain value by itself with an end-of-document mark. Uncut, since
+    # readers do not join lines.
+    return write_plain([value], default_flow_style=True, width=10**9).strip()[1:-1]
+
+
+def _make_error(problem: str, mark: Any) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(None, None, problem, mark)
+
 
 ERRORS_SHOWN = 5  # one mistake often causes others; fewer if the message would be too long
 MOST_CAUSE = 160  # characters of pydantic's own words, which may quote a user's value
@@ -117,13 +221,11 @@ def load(path: Path) -> Document:
 
 
 def _explain_syntax(path: Path, error: yaml.YAMLError) -> InputError:
-    """Return the error of a text that is not YAML, with its line."""
-    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
-    problem = (
-        error.problem if isinstance(error, yaml.MarkedYAMLError) else str(error).splitlines()[0]
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return InputError(f"YAML syntax: {str(error).splitlines()[0]}", where=str(path))
+    return InputError(
+        f"YAML syntax: {error.problem}", where=f"{path}:{error.problem_mark.line + 1}"
     )
-    where = str(path) if mark is None else f"{path}:{mark.line + 1}"
-    return InputError(f"YAML syntax: {problem}", where=where)
 
 
 WRONG_KEYS = ("missing", "extra_forbidden")  # types of pydantic's errors
@@ -204,19 +306,14 @@ def _write_message(error: Mapping[str, Any], model: type[pydantic.BaseModel] | N
 
 
 def _advise_on_key(keypath: KeyPath, model: type[pydantic.BaseModel] | None) -> str:
-    """Advise on an unknown key: a similar one beside it, below it, or at the top."""
+    """Advise on an unknown key: a similar one beside it, or where it belongs."""
     key, names = str(keypath[-1]), _list_fields(model, keypath[:-1])
-    if not names:
-        return ""
     if key in _list_fields(model, ()):
         return f"{key!r} belongs at the top of the file"
-    if find_meant(key, names) is None:
-        for above in names:
-            inner = _list_fields(model, (*keypath[:-1], above))
-            below = key if key in inner else find_meant(key, inner)
-            if below is not None:
-                return f"did you mean {below!r} under {above!r}?"
-    return suggest_name(key, names)
+    above = (name for name in names if key in _list_fields(model, (*keypath[:-1], name)))
+    if below := next(above, None):
+        return f"{key!r} belongs under {below!r}"
+    return suggest_name(key, names) if names else ""
 
 
 def _list_fields(model: type[pydantic.BaseModel] | None, keypath: KeyPath) -> list[str]:

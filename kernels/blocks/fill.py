@@ -40,18 +40,9 @@ FEW = 4
 SMALL_CELLS = 2**20
 
 
-def _has_few_cells(*_: object, shape: tuple[int, ...]) -> bool:
-    return math.prod(shape) < SMALL_CELLS
-
-
-@compiled("shape", donated=("buffers",), few=_has_few_cells)
+@compiled("shape", donated=("buffers",), few=lambda *_, shape: math.prod(shape) < SMALL_CELLS)
 def fill_buffers(
-    buffers: Buffers,
-    place: Cells,
-    case: Case,
-    enough: Cells,
-    *,
-    shape: tuple[int, ...],
+    buffers: Buffers, place: Cells, case: Case, enough: Cells, *, shape: tuple[int, ...]
 ) -> tuple[Buffers, Array]:
     """Return the buffers [places, cells] with a case's outputs at `place`, and its summary's table.
 

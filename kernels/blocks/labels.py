@@ -42,9 +42,7 @@ def label_points(
         with use_numpy():
             return _find_labels(take_points(table, rows, values), parameters, outputs, marked)
     if not table.case.choices:
-        return _label_rows(
-            table, rows, values, parameters=parameters, outputs=outputs, marked=marked
-        )
+        return _label(table, rows, values, parameters=parameters, outputs=outputs, marked=marked)
     # In numpy, before any program: with all choices in it, the program of a pipeline's slopes took
     # twice as long to compile (52 instead of 27 s on two shared cores), and so did that of values.
     with use_numpy():
@@ -60,22 +58,16 @@ def _has_slopes(*_: object, parameters: tuple[str, ...], **__: object) -> bool:
 
 
 @compiled("parameters", "outputs", "marked", few=_has_slopes)
-def _label_rows(
+def _label(
     table: Points,
-    rows: AnyArray,
-    values: Mapping[str, Cells],
+    rows: AnyArray | None = None,
+    values: Mapping[str, Cells] | None = None,
     *,
     parameters: tuple[str, ...],
     outputs: tuple[str, ...],
     marked: bool,
 ) -> Labels:
-    return _find_labels(take_points(table, rows, values), parameters, outputs, marked)
-
-
-@compiled("parameters", "outputs", "marked", few=_has_slopes)
-def _label(
-    points: Points, *, parameters: tuple[str, ...], outputs: tuple[str, ...], marked: bool
-) -> Labels:
+    points = table if rows is None else take_points(table, rows, values or {})
     return _find_labels(points, parameters, outputs, marked)
 
 

@@ -10,7 +10,6 @@ parameter: `kernels.derivatives.points`.)
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from operator import attrgetter
 
 import jax
@@ -32,31 +31,20 @@ from paradl.kernels.oracle.answer import Invariants, evaluate
 from paradl.kernels.oracle.uncertainty import quantile
 
 Outputs = dict[str, AnyArray]
-
-
 # Parts of a case, and fields of them.
 Fields = dict[str, dict[str, Array]]
-
-
 # Variables that need a law of epochs.
 TRAINED = ("epochs", "train_time")
 
 
+def _suits_numpy(case: Case, *, names: tuple[str, ...]) -> bool:
+    """True unless derivatives are asked for, which numpy has not."""
+    return case.in_numpy or not any(map(split_elasticity, names))
+
+
+@compiled("names", numpy=_suits_numpy)
 def compute_outputs(case: Case, *, names: tuple[str, ...]) -> Outputs:
     """Return what a block stores, and no more: the compiler drops the rest."""
-    # Numpy has no derivatives.
-    derived = any(map(split_elasticity, names)) and not case.in_numpy
-    compute = _differentiate if derived else _compute
-    return compute(case, names=names)
-
-
-@compiled("names", numpy=True)
-def _compute(case: Case, *, names: tuple[str, ...]) -> Outputs:
-    return select_outputs(case, names)
-
-
-@compiled("names")
-def _differentiate(case: Case, *, names: tuple[str, ...]) -> Outputs:
     return select_outputs(case, names)
 
 
@@ -163,14 +151,13 @@ def _difference(
     """Return elasticities by differences. wanted: fields of the answer, by parameter and output."""
     slopes: dict[str, AnyArray] = {}
     for parameter, fields in wanted.items():
-        read = partial(_read_fields, fields)
+
+        def read(answer: Answer, fields: Mapping[str, str] = fields) -> dict[str, AnyArray]:
+            return {name: np.asarray(attrgetter(of)(answer)) for name, of in fields.items()}
+
         found = find_elasticities(case, read, read(answer), parameter)
         slopes |= {name: np.asarray(round_elasticity(slope)) for name, slope in found.items()}
     return slopes
-
-
-def _read_fields(fields: Mapping[str, str], answer: Answer) -> dict[str, AnyArray]:
-    return {name: np.asarray(attrgetter(field)(answer)) for name, field in fields.items()}
 
 
 def differentiate_epoch(case: Case, *, parameters: tuple[str, ...]) -> tuple[AnyArray, AnyArray]:

@@ -7,12 +7,22 @@ Each statistic is one reduction over cells in the cache, except for those of tim
 most expensive and go row by row.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import jax
 
-from paradl.kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits, in_numpy, on_gpu, xp
+from paradl.kernels.arrays import (
+    LIMITS,
+    AnyArray,
+    Cells,
+    Flags,
+    Limits,
+    in_numpy,
+    on_gpu,
+    pytree,
+    xp,
+)
 from paradl.kernels.names.flags import FORBIDS, STOPS, Limit
 from paradl.kernels.names.statistics import BEST, COUNTS, STATISTICS, Objective
 
@@ -34,8 +44,7 @@ STEPS = 8
 Race = tuple[AnyArray, AnyArray, AnyArray]
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Line:
     """Answers for ascending PE counts `p`, along the first dimension of the cells.
 
@@ -70,8 +79,7 @@ class Line:
         return xp.asarray(self.comp_time + self.comm_time, xp.float32)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Best:
     """The feasible PE count of the least time, of each slice; 0 if there is none.
 
@@ -87,8 +95,7 @@ class Best:
     efficient_pe: Cells
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Summary:
     """Summary of each slice across a line; PE counts are 0 if there is none.
 
@@ -110,14 +117,8 @@ def summarise_nothing(shape: tuple[int, ...], of_limits: tuple[int, ...], trains
     trains: whether there is a law of epochs.
     """
     none = xp.zeros(shape, xp.float32)
-    best = Best(
-        pe=xp.zeros(shape),
-        time=none + xp.inf,
-        comp_time=none,
-        memory=none,
-        epochs=none,
-        efficient_pe=xp.zeros(shape),
-    )
+    no_pe = xp.zeros(shape)
+    best = Best(no_pe, none + xp.inf, none, none, none, efficient_pe=no_pe)
     return Summary(
         best={name: best for name in BEST if trains or name == "epoch_time"},
         largest_pe=xp.zeros(of_limits),
@@ -132,12 +133,14 @@ def summarise(line: Line) -> Summary:
     stops = xp.asarray(line.limit & LIMITS(STOPS))
     # Only beyond the largest feasible count: gaps below it do not end scaling.
     stopped = xp.min(xp.where((stops > 0) & (line.row > largest), line.row, NO_ROW), axis=0)
-    p = xp.asarray(line.p, float)
+    p, limit = xp.asarray(line.p, float), xp.asarray(line.limit)
+    counted = xp.where(xp.equal(limit, LIMITS(REPEATED)), LIMITS(0), limit)
+    masks = [(counted & LIMITS(flag)) > 0 for flag in Limit]
     return Summary(
         best=_find_best(line),
         largest_pe=xp.where(largest < 0, 0, _take_row(p, largest)),
         forbidden_by=xp.where(stopped == NO_ROW, LIMITS(0), _take_row(stops, stopped)),
-        counts=_count_limits(xp.asarray(line.limit)),
+        counts=xp.stack([xp.sum(mask, axis=0, dtype=xp.int32) for mask in masks]),
     )
 
 
@@ -146,10 +149,7 @@ def _find_best(line: Line) -> dict[Objective, Best]:
     time, enough = line.epoch_time, xp.asarray(line.enough, xp.float32)
     best: dict[Objective, Best] = {"epoch_time": _find_fastest(line, time, enough)}
     if line.epochs is not None:
-        epochs, alone = (
-            xp.asarray(line.epochs, xp.float32),
-            xp.asarray(line.epochs_alone, xp.float32),
-        )
+        epochs, alone = (xp.asarray(n, xp.float32) for n in (line.epochs, line.epochs_alone))
         best["train_time"] = _find_fastest(line, time * epochs, enough * alone)
     return best
 
@@ -224,19 +224,19 @@ def merge_summaries(earlier: Summary, later: Summary) -> Summary:
     """Merge the summaries of two parts of a line; `later` has the larger PE counts."""
     # If no later count is feasible, the largest and the flags of the next one are the earlier's.
     stopped = xp.equal(later.largest_pe, 0) & xp.greater(earlier.forbidden_by, 0)
+    best = {}
+    for name, here in earlier.best.items():
+        there = later.best[name]
+        # Strictly less: of equally fast PE counts the smallest stays, as within a part.
+        is_later = xp.less(there.time, here.time)
+        kept: Best = jax.tree.map(partial(xp.where, is_later), there, here)
+        best[name] = replace(kept, efficient_pe=xp.maximum(here.efficient_pe, there.efficient_pe))
     return Summary(
-        best={name: _merge_best(best, later.best[name]) for name, best in earlier.best.items()},
+        best=best,
         largest_pe=xp.maximum(earlier.largest_pe, later.largest_pe),
         forbidden_by=xp.where(stopped, earlier.forbidden_by, later.forbidden_by),
         counts=xp.add(earlier.counts, later.counts),
     )
-
-
-def _merge_best(earlier: Best, later: Best) -> Best:
-    # Strictly less: of equally fast PE counts the smallest stays, as within a part.
-    is_later = xp.less(later.time, earlier.time)
-    best: Best = jax.tree.map(partial(xp.where, is_later), later, earlier)
-    return replace(best, efficient_pe=xp.maximum(earlier.efficient_pe, later.efficient_pe))
 
 
 def tabulate(summary: Summary) -> AnyArray:
@@ -278,10 +278,3 @@ def _take_row(values: AnyArray, row: AnyArray) -> AnyArray:
     others = xp.meshgrid(*map(xp.arange, row.shape), indexing="ij", sparse=True)
     index = zip((row, *others), values.shape, strict=True)
     return values[tuple(number if size > 1 else 0 for number, size in index)]
-
-
-def _count_limits(limit: AnyArray) -> AnyArray:
-    """Count the PE counts with each limit, along a leading dimension."""
-    counted = xp.where(xp.equal(limit, LIMITS(REPEATED)), LIMITS(0), limit)
-    masks = [(counted & LIMITS(flag)) > 0 for flag in Limit]
-    return xp.stack([xp.sum(mask, axis=0, dtype=xp.int32) for mask in masks])

@@ -1,15 +1,11 @@
 """Answers of the oracle."""
 
-from dataclasses import dataclass
 from typing import Any
 
-import jax
-
-from paradl.kernels.arrays import Cells, Limits
+from paradl.kernels.arrays import Cells, Limits, pytree
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Spread:
     """Standard deviations of the logarithms of compute, communication and total time."""
 
@@ -18,8 +14,7 @@ class Spread:
     total: Cells
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Answer:
     """The oracle's answer in every cell.
 

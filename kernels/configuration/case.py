@@ -5,14 +5,13 @@ size 1 there (`kernels.arrays`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, reduce
+from dataclasses import field, replace
+from functools import cached_property, reduce
 from operator import mul
-from typing import Protocol, runtime_checkable
 
 import jax
 
-from paradl.kernels.arrays import AnyArray, Cells, PerStage, xp
+from paradl.kernels.arrays import STATIC, AnyArray, Cells, pytree, xp
 from paradl.kernels.configuration.convergence import Curve, Law, follow_curve, spread_epochs
 from paradl.kernels.configuration.run import Run
 from paradl.kernels.machine.device import PE
@@ -20,17 +19,19 @@ from paradl.kernels.machine.network import ClusteredRing, Network, Ring
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.parallelisms import KINDS, NESTING
 from paradl.kernels.options import Options
+from paradl.kernels.paper.inputs import TableWork
 from paradl.kernels.work.block_work import BlockWork
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.group import Bounds, GroupWork
+
+Work = GroupWork | TableWork  # of a group's busiest PE
 
 # Registered here because laws are read and fitted without JAX.
 jax.tree_util.register_dataclass(Curve)
 jax.tree_util.register_dataclass(Law)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class EpochLaw:
     """Epochs by global batch. converges_to: largest B that reaches the target."""
 
@@ -49,8 +50,7 @@ class EpochLaw:
         return spread
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Uncertainty:
     """Draws of parameters, and spreads of logarithms of times.
 
@@ -73,32 +73,7 @@ class Uncertainty:
     beside: Cells | None = None
 
 
-@runtime_checkable  # where shapes are checked
-class AnyWork(Protocol):
-    """Work of a group's busiest PE, in the terms of an oracle (`kernels.oracle.formulas.Work`)."""
-
-    @property
-    def activations(self) -> PerStage:
-        """What each stage keeps per sample."""
-        ...
-
-    @property
-    def parameters(self) -> PerStage:
-        """What each stage holds once."""
-        ...
-
-
-@partial(
-    jax.tree_util.register_dataclass,
-    # A field that is None is no array: programs with and without it are compiled separately.
-    data_fields=(
-        *("work", "bounds", "run", "network", "pe", "software"),
-        *("uncertainty", "training", "layer_slopes"),
-    ),
-    # These choose formulas, and so are fixed when a program is compiled.
-    meta_fields=("options", "choices"),
-)
-@dataclass(frozen=True)
+@pytree
 class Case:
     """Work of the layers in a group, with the run, the machine and the formulas to use.
 
@@ -108,7 +83,7 @@ class Case:
     layer_slopes: d work / d log x by parameter and field, for requested elasticities.
     """
 
-    work: AnyWork | BlockWork
+    work: Work | BlockWork
     bounds: Bounds
     run: Run
     network: Network
@@ -116,8 +91,8 @@ class Case:
     uncertainty: Uncertainty | None = None
     training: EpochLaw | None = None
     software: Software = field(default_factory=Software)
-    options: Options = field(default_factory=Options)
-    choices: tuple[str, ...] = ()
+    options: Options = field(default_factory=Options, metadata=STATIC)
+    choices: tuple[str, ...] = field(default=(), metadata=STATIC)
     layer_slopes: Mapping[str, Mapping[str, AnyArray]] = field(default_factory=dict)
 
     def find_ring(self, name: str) -> Ring:
@@ -196,7 +171,7 @@ class Case:
         return self.block_work.settle(batch, run.accumulate, run.segments, whole=True)
 
     @property
-    def layer_work(self) -> AnyWork:
+    def layer_work(self) -> Work:
         """The work of a case that is answered layer by layer."""
         assert not isinstance(self.work, BlockWork)
         return self.work
@@ -208,8 +183,7 @@ class Case:
         return self.work
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Points:
     """Cases in one dimension: rows of a table, or points taken from one.
 

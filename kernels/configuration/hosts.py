@@ -5,9 +5,9 @@ These are gradients of weights that all PEs of a group hold, and samples that a 
 GPUDirect). All are 0 for systems without `staging`.
 """
 
-from paradl.kernels.arrays import Cells, xp
+from paradl.kernels.arrays import Cells, find_quantile, xp
 from paradl.kernels.configuration.run import Run
-from paradl.kernels.machine.network import Link, Network, Ring, find_path
+from paradl.kernels.machine.network import Cost, Network, Ring, find_path
 from paradl.kernels.machine.software import LARGE_MESSAGE, Software
 from paradl.kernels.work.group import GroupWork, count_shared
 
@@ -35,7 +35,7 @@ def reduce_staged(m: Cells, ring: Ring, network: Network, phi: Cells, slow: Cell
     slow: seconds one way for the part above LARGE_MESSAGE.
     """
     inside, others = count_hosts(ring, network)
-    within = Link(network.latency[0], 1 / network.bandwidth[0]).contended(phi)
+    within = Cost(network.latency[0], 1 / network.bandwidth[0]).contended(phi)
     # With one PE per node, they use the links alone, like the single ring of all PEs.
     between = find_path(network, ring).contended(phi)
     levels = _reduce(inside, m, within) + _reduce(others, m, between)
@@ -43,7 +43,7 @@ def reduce_staged(m: Cells, ring: Ring, network: Network, phi: Cells, slow: Cell
     return xp.where(m > 0, levels + 2 * slow, 0.0)
 
 
-def _reduce(q: Cells, m: Cells, path: Link) -> Cells:
+def _reduce(q: Cells, m: Cells, path: Cost) -> Cells:
     """Compute seconds of a ring's all-reduce, 2 (q-1) (alpha + m/q beta)."""
     return 2 * ((q - 1) * (path.alpha + m / q * path.beta))
 
@@ -61,3 +61,8 @@ def time_large(m: Cells, network: Network, software: Software) -> Cells:
 def _invert(network: Network) -> Cells:
     """Return [s/B] through host memory; 0 without that path, whose bandwidth is then infinite."""
     return 1 / xp.asarray(network.staging_bandwidth)
+
+
+def find_slowest(p: Cells) -> Cells:
+    """Compute z(p), the expected maximum of p standard normal numbers (Blom 1958); 0 for p = 1."""
+    return xp.where(xp.greater(p, 1), find_quantile((p - 0.375) / (p + 0.25)), 0.0)

@@ -5,44 +5,22 @@ global batch; b = B/(A p1) samples of one pass through a replica; A passes per i
 per epoch; I = max(D/B, 1) iterations; delta bytes per item; gamma memory reuse; phi contention.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, make_dataclass, replace
-from functools import partial
+from collections.abc import Iterable, Mapping
+from dataclasses import field, make_dataclass, replace
 from typing import Any
 
 import jax
 
 from paradl.kernels import batches
-from paradl.kernels.arrays import Cells, xp
+from paradl.kernels.arrays import STATIC, Cells, pytree, xp
 from paradl.kernels.batches import Scaling
 from paradl.kernels.machine.device import count_pes
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
-from paradl.kernels.names.terms import NOTHING, TERMS, Terms, list_terms
+from paradl.kernels.names.terms import NOTHING, TERMS, Part, Per, list_terms
 from paradl.kernels.options import Options, Rounding
 
 
-@partial(
-    jax.tree_util.register_dataclass,
-    data_fields=(
-        "p",
-        "replicas",
-        "degrees",
-        "spec_batch",
-        "samples",
-        "segments",
-        "delta",
-        "gamma",
-        "phi",
-        "gradient_delta",
-        "accumulate",
-        "largest_batch",
-        "sharded",
-        "shards",
-    ),
-    # This chooses a formula, and so is fixed when a program is compiled.
-    meta_fields=("scaling",),
-)
-@dataclass(frozen=True)
+@pytree
 class Run:
     """One configuration per cell.
 
@@ -68,7 +46,7 @@ class Run:
     largest_batch: Cells | None = None
     sharded: Cells | None = None
     shards: Cells | None = None
-    scaling: Scaling = "weak"
+    scaling: Scaling = field(default="weak", metadata=STATIC)
 
     @property
     def group(self) -> Cells:
@@ -110,19 +88,21 @@ class Run:
         return batches.iterations(self.samples, self.global_batch, rounding)
 
 
-# Registered here because names of terms are read without JAX.
-jax.tree_util.register_dataclass(Terms)
-# The same of blocks: a field for each of LAYOUT_TERMS. Before Python 3.12 its module must be
-# stated: programs that are kept on disk name it.
-BlockTerms: Any = jax.tree_util.register_dataclass(
-    make_dataclass(
-        "BlockTerms", list(LAYOUT_TERMS), namespace={"__module__": __name__}, frozen=True
-    )
-)
+Seconds = Mapping[str, Cells]  # by term
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+def _make_terms(name: str, terms: Iterable[str]) -> Any:
+    """Make the pytree of an oracle's terms, a field for each."""
+    # Programs that are kept on disk name its module: to be stated before Python 3.12.
+    made = make_dataclass(name, terms, namespace={"__module__": __name__}, frozen=True)
+    return jax.tree_util.register_dataclass(made)
+
+
+Terms: Any = _make_terms("Terms", TERMS)
+BlockTerms: Any = _make_terms("BlockTerms", LAYOUT_TERMS)
+
+
+@pytree
 class Times:
     """Seconds of each term, and their sums.
 
@@ -140,33 +120,36 @@ class Times:
         return self.sampled + self.iterated
 
 
-def add_terms(terms: Terms) -> Times:
+def add_terms(seconds: Seconds) -> Times:
     """Sum the terms."""
+
+    def add(part: Part, per: Per | None = None) -> Cells:
+        first, *others = (seconds[name] for name in list_terms(part, per))
+        total: Cells = sum(others, first)
+        return total
+
     return Times(
-        terms,
-        sampled=terms.add("compute", "sample"),
-        iterated=terms.add("compute", "iteration"),
-        communication=terms.communication,
+        Terms(**seconds),
+        sampled=add("compute", "sample"),
+        iterated=add("compute", "iteration"),
+        communication=add("communication"),
     )
 
 
-def accumulate_passes(terms: Terms, run: Run) -> Terms:
+def accumulate_passes(seconds: Seconds, run: Run) -> Seconds:
     """Return the terms of A passes, whose accumulated gradients are exchanged and applied once."""
     # NOTHING stays as it is: as a product it would be computed in every cell.
-    repeated = {name: getattr(terms, name) for name, term in TERMS.items() if not term.once}
-    return replace(
-        terms,
-        **{name: run.accumulate * s for name, s in repeated.items() if s is not NOTHING},
-    )
+    return {
+        name: s if s is NOTHING or TERMS[name].once else run.accumulate * s
+        for name, s in seconds.items()
+    }
 
 
 def wait_for_input(times: Times, feed: Cells) -> Times:
     """Extend an iteration until its hosts have supplied the samples, after `feed` seconds."""
     wait = xp.maximum(feed - (times.compute + times.communication), 0.0)
     return replace(
-        times,
-        terms=replace(times.terms, input_wait=wait),
-        iterated=times.iterated + wait,
+        times, terms=replace(times.terms, input_wait=wait), iterated=times.iterated + wait
     )
 
 

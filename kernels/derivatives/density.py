@@ -11,15 +11,14 @@ time, and of each model's deviation from it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import field, replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from paradl.kernels.arrays import Cells, xp
+from paradl.kernels.arrays import STATIC, Cells, pytree, xp
 from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.arrays import Floats
@@ -35,8 +34,7 @@ NANOSECOND = 1e-9  # keeps the logarithm of 0 s finite
 NOISE = (0.03, 0.06, 0.2)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class LayerWork:
     """Times by the roofline, and of the measured pass.
 
@@ -52,12 +50,7 @@ class LayerWork:
     measured: Cells
 
 
-@partial(
-    jax.tree_util.register_dataclass,
-    data_fields=("broader", "median", "root", "case", "layers", "of_model", "logs", "weights"),
-    meta_fields=("names",),
-)
-@dataclass(frozen=True)
+@pytree
 class FitData:
     """Priors, and runs along the last dimension of every array.
 
@@ -75,7 +68,7 @@ class FitData:
     of_model: Floats
     logs: Floats
     weights: Floats
-    names: tuple[str, ...]
+    names: tuple[str, ...] = field(metadata=STATIC)
 
 
 @compiled(numpy=True)

@@ -11,7 +11,6 @@ both sides mark points near one.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,11 +18,11 @@ from jax import Array
 
 from paradl.kernels.arrays import AnyArray, Cells, PerStage, xp
 from paradl.kernels.configuration.answers import Answer
-from paradl.kernels.configuration.case import Case, Points
+from paradl.kernels.configuration.case import Case, Points, Work
 from paradl.kernels.configuration.places import PLACES, scale_parameters, set_parameters
 from paradl.kernels.derivatives.differences import compare_answers, find_elasticities
 from paradl.kernels.oracle.answer import evaluate, take_best
-from paradl.kernels.oracle.formulas import Work, find_share, reduce_work
+from paradl.kernels.oracle.formulas import find_share, reduce_work
 from paradl.kernels.work.group import GroupWork
 from paradl.kernels.work.memory import hold_row_states
 
@@ -148,7 +147,7 @@ def _find_differences(
     targets: tuple[str, ...],
     parameters: tuple[str, ...],
     marked: bool,
-) -> tuple[dict[str, Any], dict[str, dict[str, Any]], Any]:
+) -> tuple[dict[str, AnyArray], dict[str, dict[str, AnyArray]], AnyArray]:
     """Return the same as `find_slopes` by differences, towards more of a parameter."""
 
     def read_whole(answer: Answer) -> dict[str, AnyArray]:

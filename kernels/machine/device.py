@@ -2,31 +2,18 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 from operator import mul
 
-import jax
-
-from paradl.kernels.arrays import Cells
+from paradl.kernels.arrays import Cells, pytree
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class PE:
-    """A processing element; the defaults are those of Table III.
+    """A processing element: rates and shares of them; the defaults are those of Table III.
 
-    peak_flops [FLOP/s], memory_capacity [B], memory_bandwidth [B/s]: of the data sheet. efficiency,
-    times convolution_2d, convolution_3d or matrix_product: share of the peak that kernels of a
-    kind reach; half of that with half_channels products to sum. tile_filters: filters per tile.
-    kernel_overlap: share of the shorter of arithmetic and traffic hidden behind the longer.
-    window_fetch: share of the bandwidth at which grouped convolutions fetch windows. layout_passes:
-    extra moves of dense convolutions' items, to and from the kernels' layout. winograd: factor by
-    which 3 x 3 convolutions of stride 1 save multiplications. elementwise_passes: moves of other
-    layers' items, forward and backward. reserved [B]: memory outside of tensors.
-    Of blocks of transformers: block_product, attention: share of the peak that large products, and
-    fused attention, reach; product_moves, block_passes, score_passes: moves of a product's
-    matrices, of what the backward pass reads, and of unfused attention's scores.
+    Parameters under their own names, or nearly so (`configuration.places`): meanings, units and
+    priors are in grids/entries/parameters.py, effects in docs/machine.md.
     """
 
     peak_flops: Cells

@@ -5,19 +5,17 @@ Each algorithm is affine in its bytes: a start-up per message, and seconds per b
 learning training with NCCL 2.4"). q PEs, each r from the next; q_0 of them in each of n nodes.
 
 To add one: its name in `Algorithm` (`kernels.options`); its costs here, affine in messages and
-bytes; its name in `collectives` of `grids.entries.choices`, and in `REFUSED_CHOICES` what to write
+bytes; its name in `collectives` of `grids.spec`, and in `REFUSED_CHOICES` what to write
 where an oracle lacks it. Once more, independently: tests/helpers/reference_network.py.
 Test: tests/kernels/test_library_collectives.py.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
-
-import jax
 
 from paradl.kernels.arrays import Cells, Flags, xp
 from paradl.kernels.machine.network import (
-    Link,
+    Cost,
     Network,
     Ring,
     SpanningRing,
@@ -26,20 +24,6 @@ from paradl.kernels.machine.network import (
     find_path,
 )
 from paradl.kernels.options import Algorithm
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Cost:
-    """Cost of a collective by one algorithm: `startup` [s per message], `beta` [s/B]."""
-
-    startup: Cells
-    beta: Cells
-
-    def time(self, m: Cells, messages: Cells) -> Cells:
-        """Compute seconds of `messages` collectives of m bytes in total."""
-        return messages * self.startup + m * self.beta
-
 
 ROUNDING = 1e-9
 # Costs of the algorithms that may be used; the fastest counts.
@@ -53,7 +37,7 @@ def time_fastest(costs: Costs, m: Cells, messages: Cells) -> Cells:
 
 def contend(costs: Costs, phi: Cells) -> Costs:
     """Return the costs if `phi` flows share the bandwidth."""
-    return tuple(replace(cost, beta=cost.beta * phi) for cost in costs)
+    return tuple(cost.contended(phi) for cost in costs)
 
 
 def limit_to_first(costs: Costs, limited: Flags | bool) -> Costs:
@@ -61,7 +45,7 @@ def limit_to_first(costs: Costs, limited: Flags | bool) -> Costs:
     first, *others = costs
     return first, *(
         Cost(
-            xp.where(limited, first.startup, other.startup),
+            xp.where(limited, first.alpha, other.alpha),
             xp.where(limited, first.beta, other.beta),
         )
         for other in others
@@ -69,10 +53,7 @@ def limit_to_first(costs: Costs, limited: Flags | bool) -> Costs:
 
 
 def gather_costs(
-    network: Network,
-    ring: Ring,
-    algorithm: Algorithm,
-    collective: str = "all_gather",
+    network: Network, ring: Ring, algorithm: Algorithm, collective: str = "all_gather"
 ) -> Costs:
     """List costs of an all-gather or reduce-scatter of `m` bytes, gathered size.
 
@@ -85,7 +66,12 @@ def gather_costs(
         case "auto":
             names = sorted(("all_gather", "reduce_scatter"), key=lambda name: name != collective)
             lines = next(filter(None, map(network.list_lines, names)), ())
-            return tuple(_gather_as_measured(line, ring) for line in lines) or (
+            # A ring's cost per byte with the start-ups of two levels, which grow with nodes.
+            measured = tuple(
+                replace(_gather_by_ring(line, ring), alpha=_gather_in_levels(line, ring).alpha)
+                for line in lines
+            )
+            return measured or (
                 *(by_ring, in_levels),
                 *_use_switches(network, ring, gathers=1, traffic=0.0),
             )
@@ -100,25 +86,11 @@ def reduce_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
         return whole
     # Two gathers by switches never beat the sum that they make at once.
     rings = gather_costs(replace(network, measured=None, switch_latency=None), ring, algorithm)
-    return *(Cost(2 * cost.startup, 2 * cost.beta) for cost in rings), *whole
-
-
-def _gather_as_measured(line: Network, ring: Ring) -> Cost:
-    """Return a ring's cost per byte with the start-ups of two levels, which grow with nodes."""
-    return Cost(_gather_in_levels(line, ring).startup, _gather_by_ring(line, ring).beta)
-
-
-def _reduce_as_measured(line: Network, ring: Ring) -> Cost:
-    """Return twice a ring's cost per byte with a tree's start-ups."""
-    return Cost(_reduce_by_tree(line, ring).startup, 2 * _gather_by_ring(line, ring).beta)
+    return *(Cost(2 * cost.alpha, 2 * cost.beta) for cost in rings), *whole
 
 
 def time_all_to_all(
-    network: Network,
-    ring: Ring,
-    m: Cells,
-    messages: Cells,
-    alike: float = 1.0,
+    network: Network, ring: Ring, m: Cells, messages: Cells, alike: float = 1.0
 ) -> Cells:
     """Compute seconds of `messages` all-to-alls of m bytes per PE in total.
 
@@ -155,7 +127,11 @@ def whole_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
     """List costs of all-reduces that are no two gathers, as far as the algorithm allows them."""
     lines = network.list_lines("all_reduce") if algorithm == "auto" else ()
     if lines:
-        return tuple(_reduce_as_measured(line, ring) for line in lines)
+        # Twice a ring's cost per byte with a tree's start-ups.
+        return tuple(
+            Cost(_reduce_by_tree(line, ring).alpha, 2 * _gather_by_ring(line, ring).beta)
+            for line in lines
+        )
     if algorithm not in ("tree", "auto"):
         return ()
     switches = _use_switches(network, ring, gathers=2, traffic=1.0) if algorithm == "auto" else ()
@@ -177,7 +153,7 @@ def _use_switches(network: Network, ring: Ring, gathers: int, traffic: float) ->
     several = xp.where(xp.greater(share, 1), 1.0, 0.0)
     return (
         Cost(
-            several * network.switch_latency + gathers * across.startup,
+            several * network.switch_latency + gathers * across.alpha,
             several * (1 + traffic / share) / network.bandwidth[0] + gathers * across.beta,
         ),
     )
@@ -192,13 +168,13 @@ def _gather_in_levels(network: Network, ring: Ring) -> Cost:
     """Return (n-1)(alpha_n + m/(q_0 n) beta_n) between nodes + (q_0-1)(alpha_0 + m/q_0 beta_0)."""
     share = count_in_node(network, ring)
     between = ring.thin(share)
-    inside = Link(network.latency[0], 1 / network.bandwidth[0])
+    inside = Cost(network.latency[0], 1 / network.bandwidth[0])
     across = _pass_around(between.degree, find_path(network, between), share)
     within = _pass_around(share, inside, 1.0)
-    return Cost(across.startup + within.startup, across.beta + within.beta)
+    return Cost(across.alpha + within.alpha, across.beta + within.beta)
 
 
-def _pass_around(degree: Cells, path: Link, parts: Cells) -> Cost:
+def _pass_around(degree: Cells, path: Cost, parts: Cells) -> Cost:
     """Return the cost (q-1)(alpha + m/(parts q) beta)."""
     steps = degree - 1
     return Cost(steps * path.alpha, steps / (parts * degree) * path.beta)

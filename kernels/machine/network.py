@@ -13,23 +13,24 @@ f_j, flows that leave it at once; L links per node.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import jax
-
-from paradl.kernels.arrays import Cells, Flags, PerLevel, divides, xp
+from paradl.kernels.arrays import Cells, Flags, PerLevel, divides, pytree, xp
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Link:
-    """Start-up `alpha` [s] and `beta` [s/B] of a flow's path."""
+@pytree
+class Cost:
+    """Cost of messages on a path, or of collectives: `alpha` [s for each] and `beta` [s/B]."""
 
     alpha: Cells
     beta: Cells
 
-    def contended(self, phi: Cells) -> "Link":
-        """Return the path if `phi` flows share its bandwidth."""
+    def time(self, m: Cells, messages: Cells) -> Cells:
+        """Compute seconds of `messages` messages of m bytes in total."""
+        return messages * self.alpha + m * self.beta
+
+    def contended(self, phi: Cells) -> "Cost":
+        """Return the cost if `phi` flows share the bandwidth."""
         # They share bandwidth only; none of them starts later.
-        return Link(self.alpha, xp.multiply(self.beta, phi))
+        return Cost(self.alpha, xp.multiply(self.beta, phi))
 
 
 # Factors on latencies and bandwidths by level, for each line. Not stacked: an array with fewer
@@ -37,8 +38,7 @@ class Link:
 MeasuredLines = tuple[tuple[PerLevel, PerLevel], ...]
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Network:
     """Levels in ascending `span` [PEs], each with `latency` [s] and `bandwidth` [B/s].
 
@@ -93,8 +93,7 @@ def nodes(p: Cells, network: Network) -> Cells:
     return xp.maximum(p / network.pes_per_node, 1.0)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Ring:
     """Ring of `degree` PEs at `stride`, in a run on p PEs."""
 
@@ -161,22 +160,26 @@ class ClusteredRing(SpanningRing):
         return replace(self, degree=xp.ceil(self.degree / share), thinned=share)
 
 
-def find_path(network: Network, ring: Ring) -> Link:
+def find_path(network: Network, ring: Ring) -> Cost:
     """Return alpha and beta of one of the rings while all of them send."""
     levels = len(network.span)
     flows = [count_flows(network, ring, level) for level in range(levels - 1)]
-    paths = [Link(network.latency[0], 1 / network.bandwidth[0])]
+    paths = [Cost(network.latency[0], 1 / network.bandwidth[0])]
     for level in range(levels - 1):
-        shared = _share_links(network, flows, level)
-        shared = xp.maximum(shared, 1 / xp.asarray(network.flow))
+        # max(f_0, P_0 o_j f_j / P_j): flows on a node's links or, per node, on a level's.
+        narrowing = 1.0 if network.oversubscription is None else network.oversubscription[level]
+        crossing = network.pes_per_node * narrowing * flows[level] / network.span[level]
+        shared = xp.maximum(xp.maximum(flows[0], crossing), 1 / xp.asarray(network.flow))
         beyond = shared / (network.links_per_node * network.bandwidth[level + 1])
         # No flow is faster beyond a level than inside it.
-        paths.append(Link(network.latency[level + 1], xp.maximum(paths[-1].beta, beyond)))
+        paths.append(Cost(network.latency[level + 1], xp.maximum(paths[-1].beta, beyond)))
     chosen = paths[-1]
-    # From the outermost inwards, so the smallest that holds the whole ring is chosen last.
+    # From the outermost inwards, so the smallest level that holds whole rings is chosen last.
     for level in reversed(range(levels - 1)):
-        whole = _hold_whole(network.span[level], ring.p, ring.span)
-        chosen = Link(
+        pes = network.span[level]
+        uncut = xp.less_equal(ring.p, pes) | divides(ring.span, pes)
+        whole = xp.greater_equal(pes, ring.span) & uncut
+        chosen = Cost(
             xp.where(whole, paths[level].alpha, chosen.alpha),
             xp.where(whole, paths[level].beta, chosen.beta),
         )
@@ -213,19 +216,6 @@ def count_chains(network: Network, ring: Ring) -> tuple[Cells, Cells]:
     # A ring across a border has one node more, so that a cut never makes a tree faster.
     extra = xp.where(is_cut(pes, ring.p, ring.span), 1.0, 0.0)
     return share, xp.ceil(ring.degree / share) + extra
-
-
-def _hold_whole(pes: Cells, p: Cells, span: Cells) -> Flags:
-    """True if a level holds only whole rings."""
-    uncut = xp.less_equal(p, pes) | divides(span, pes)
-    return xp.greater_equal(pes, span) & uncut
-
-
-def _share_links(network: Network, flows: list[Cells], level: int) -> Cells:
-    """Return max(f_0, P_0 o_j f_j / P_j), flows on a node's links or, per node, on a level's."""
-    narrowing = 1.0 if network.oversubscription is None else network.oversubscription[level]
-    beyond = network.pes_per_node * narrowing * flows[level] / network.span[level]
-    return xp.maximum(flows[0], beyond)
 
 
 def shared_links(network: Network, p: Cells, replicas: Cells, group: Cells) -> Cells:

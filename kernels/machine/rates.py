@@ -1,13 +1,14 @@
 """Rates that kernels, links and overlaps reach in transformer training."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from paradl.kernels.columns import Column
 
 if TYPE_CHECKING:  # JAX comes with them, and lists of models need none
+    from paradl.kernels.arrays import Cells
     from paradl.kernels.machine.device import PE
     from paradl.kernels.machine.software import Software
 
@@ -84,7 +85,7 @@ def find_rates(pe: "PE", software: "Software", facts: StackFacts) -> Rates:
     # A peak that is moved moves those of attention, logits and plain cores in proportion.
     moved = np.asarray(pe.peak_flops) / facts.peaks.products
     slower = software.attention_penalty if facts.slow_attention else 1.0
-    rates: dict[str, Any] = {
+    rates: dict[str, Cells] = {
         "peak": facts.peaks.products * moved,
         "wide_peak": facts.peaks.wide * moved,
         "vector_peak": facts.peaks.vector * moved,
@@ -101,4 +102,5 @@ def find_rates(pe: "PE", software: "Software", facts: StackFacts) -> Rates:
         "pause": software.host_pause,
         "straggling": software.straggling,
     }
-    return Rates(**rates, slowdown=facts.slowdown, sends_once=facts.sends_once)
+    columns = {name: np.asarray(rate) for name, rate in rates.items()}
+    return Rates(**columns, slowdown=facts.slowdown, sends_once=facts.sends_once)

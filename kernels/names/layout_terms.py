@@ -6,7 +6,7 @@ Formulas: docs/transformers.md, Time. Symbols: docs/machine.md. Named without JA
 
 from dataclasses import replace
 
-from paradl.kernels.names.terms import SECONDS, TERMS, Kind, Part, Term
+from paradl.kernels.names.terms import SECONDS, TERMS, Term
 
 # Version of these formulas, which stores and calibrations record: answers of others differ.
 # 2: groups aligned in domains, causality, windows, ends as blocks (2026-11). 3: products take the
@@ -14,43 +14,34 @@ from paradl.kernels.names.terms import SECONDS, TERMS, Kind, Part, Term
 LAYOUT_FORMULAS = 3
 
 
-def _make(part: Part, kind: Kind, meaning: str, why: str, symbols: str) -> Term:
-    return Term(part, "iteration", meaning, kind, why, symbols)
-
-
 LAYOUT_TERMS: dict[str, Term] = {
-    "products": _make(
-        "compute",
-        "work",
+    "products": Term(
+        *("compute", "iteration", "work"),
         "time of matrix products, forward and backward",
         "PEs spend most of their time on matrix products",
         "3 A S sum (2 u h y/(R P) + product_moves a_m (u h + h y + u y)/BW), y columns of a PE",
     ),
-    "attention": _make(
-        "compute",
-        "work",
+    "attention": Term(
+        *("compute", "iteration", "work"),
         "time of attention's products of positions with each other",
         "attention grows with the square of the sequence",
         "3.5 A S 4 head heads u s' (1 + 32/head) / (min(t, heads) P_w efficiency_attention) of a "
         "fused kernel, s' keys per query",
     ),
-    "elementwise": _make(
-        "compute",
-        "work",
+    "elementwise": Term(
+        *("compute", "iteration", "work"),
         "time of norms, activations and sums, which wait for memory",
         "norms, activations and sums read and write all that the backward pass reads",
         "A S block_passes x bytes read backward / BW",
     ),
-    "logits": _make(
-        "compute",
-        "work",
+    "logits": Term(
+        *("compute", "iteration", "work"),
         "time of the last matrix",
         "the last stage multiplies with the whole vocabulary",
         "3 A S (2 u h y/(R P_w) + product_moves a (u h + h y + u y)/BW), y = V/t",
     ),
-    "recomputation": _make(
-        "compute",
-        "limitation",
+    "recomputation": Term(
+        *("compute", "iteration", "limitation"),
         "time of computing again what was not kept",
         "the backward pass computes again what memory did not hold",
         "the forward time of the modules that recompute names",
@@ -60,24 +51,21 @@ LAYOUT_TERMS: dict[str, Term] = {
         symbols="A S ((X^4 + (G_o o)^4)^(1/4) - X), X the device's time of a micro-batch",
         numbers=SECONDS,
     ),
-    "tensor_exchange": _make(
-        "communication",
-        "limitation",
+    "tensor_exchange": Term(
+        *("communication", "iteration", "limitation"),
         "time of exchanges of tensor parallelism",
         "PEs that share matrices exchange activations in every block",
         "A S 4 AR(t, a u h) per block; with sequence parallelism an RS and an AG for each",
     ),
-    "context_exchange": _make(
-        "communication",
-        "limitation",
+    "context_exchange": Term(
+        *("communication", "iteration", "limitation"),
         "time of exchanges of keys and values, as far as attention does not hide it",
         "PEs that share a sequence pass keys and values on",
         "A S (c-1) (3 alpha + max(0, 3 beta m - attention/c)) per attention of a ring, m = 2 a u "
         "kv_heads head/min(t, kv_heads)",
     ),
-    "expert_exchange": _make(
-        "communication",
-        "limitation",
+    "expert_exchange": Term(
+        *("communication", "iteration", "limitation"),
         "time of sending tokens to their experts and back",
         "tokens go to their experts and back, forward and backward",
         "A S 4 A2A(e, a u h k/t) per block with experts",
@@ -88,9 +76,8 @@ LAYOUT_TERMS: dict[str, Term] = {
         symbols="A (q_p-1)/v of a micro-batch's time on the slowest stage; zb1p a third, zbv 0",
         numbers=SECONDS,
     ),
-    "stage_exchange": _make(
-        "communication",
-        "limitation",
+    "stage_exchange": Term(
+        *("communication", "iteration", "limitation"),
         "time of transfers between stages that fill and empty the pipeline",
         "activations go from stage to stage",
         "2 A (q_p-1) P2P(a u h/sigma) + 2 A S (v-1) alpha",
@@ -100,23 +87,20 @@ LAYOUT_TERMS: dict[str, Term] = {
         symbols="max(0, AR(p1 c, g W) - hidden), of ZeRO an RS; of its stage 3 of each micro-batch",
         numbers=SECONDS,
     ),
-    "weight_gather": _make(
-        "communication",
-        "limitation",
+    "weight_gather": Term(
+        *("communication", "iteration", "limitation"),
         "time of gathering weights that ZeRO divides, as far as passes do not hide it",
         "ranks gather the weights that ZeRO divides among them",
         "max(0, AG(N, a W) - hidden), of ZeRO 3 forward and backward of each micro-batch",
     ),
-    "optimizer": _make(
-        "compute",
-        "limitation",
+    "optimizer": Term(
+        *("compute", "iteration", "limitation"),
         "time of the optimizer",
         "each rank updates its part of the states, however few samples it has",
         "W/N (g + 2 states + a) / BW, N = 1 without ZeRO",
     ),
-    "waiting": _make(
-        "communication",
-        "limitation",
+    "waiting": Term(
+        *("communication", "iteration", "limitation"),
         "time of waiting for the host and for the slowest PE",
         "synchronous PEs wait for the slowest of them in every iteration",
         "host_pause + straggling log2(p) x all other terms",

@@ -21,23 +21,10 @@ COUNT = "count_"
 COUNTS = tuple(f"{COUNT}{str(limit.name).lower()}" for limit in Limit)
 # Names of the statistics of the best PE count, by objective and by field of
 # `kernels.blocks.summary.Best`; train_time only if a law of epochs is known.
+_FIELDS = ("pe", "time", "comp_time", "memory", "epochs")
 BEST: dict[Objective, dict[str, str]] = {
-    "epoch_time": {
-        "pe": "fastest_pe",
-        "time": "fastest_time",
-        "comp_time": "fastest_comp_time",
-        "memory": "fastest_memory",
-        "epochs": "fastest_epochs",
-        "efficient_pe": "efficient_pe",
-    },
-    "train_time": {
-        "pe": "soonest_pe",
-        "time": "soonest_time",
-        "comp_time": "soonest_comp_time",
-        "memory": "soonest_memory",
-        "epochs": "soonest_epochs",
-        "efficient_pe": "soonest_efficient_pe",
-    },
+    "epoch_time": {f: f"fastest_{f}" for f in _FIELDS} | {"efficient_pe": "efficient_pe"},
+    "train_time": {f: f"soonest_{f}" for f in (*_FIELDS, "efficient_pe")},
 }
 STATISTICS = (
     *(name for names in BEST.values() for name in names.values()),

@@ -5,19 +5,18 @@ depends on; `evaluate` is closed-form and runs over all cells. Both are differen
 continuous parameter.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
 import jax
 
-from paradl.kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits, xp
+from paradl.kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits, pytree, xp
 from paradl.kernels.compiled import compiled, fetch
-from paradl.kernels.configuration.answers import Answer, Spread
+from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.run import Times, extend_to_epoch
 from paradl.kernels.names.flags import FORBIDS
-from paradl.kernels.oracle.exchanges import Paths
 from paradl.kernels.oracle.formulas import (
     find_existing,
     find_fixed_paths,
@@ -27,6 +26,7 @@ from paradl.kernels.oracle.formulas import (
     mark_segmented,
     time_iteration,
 )
+from paradl.kernels.oracle.iteration import Paths
 from paradl.kernels.oracle.limits import InvariantFlags, limits
 from paradl.kernels.oracle.uncertainty import spread
 
@@ -35,8 +35,7 @@ Tree = TypeVar("Tree")
 SAME = 1 + 1e-9
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Invariants:
     """Part of stage two that has few dimensions and is computed once, before the cells.
 
@@ -76,7 +75,7 @@ def choose_answer(choices: Answer) -> Answer:
 
 def answer_case(case: Case, memory: Cells | None = None) -> Answer:
     """Compute the answer, as numpy arrays. memory: if already computed."""
-    return fetch(_evaluate(case, memory))
+    return fetch(_evaluate(case, memory=memory))
 
 
 @compiled(numpy=True)
@@ -98,9 +97,7 @@ def settle_choices(case: Case) -> Case:
     return fetch(_settle_choices(case)) if case.choices else case
 
 
-@compiled(numpy=True)
-def _evaluate(case: Case, memory: Cells | None) -> Answer:
-    return evaluate(case, memory=memory)
+_evaluate = compiled(numpy=True)(evaluate)
 
 
 @compiled(numpy=True)
@@ -125,7 +122,8 @@ def _evaluate_all(case: Case, invariants: Invariants, memory: Cells) -> Answer:
     run, exists, training = case.run, invariants.exists, case.training
     segmented = mark_segmented(case)
     needed = xp.where(exists, memory, xp.nan)
-    now = _where(exists, time_iteration(case, invariants.paths))
+    timed = time_iteration(case, invariants.paths)
+    now: Times = jax.tree.map(lambda time: xp.where(exists, time, xp.nan), timed)
     times = extend_to_epoch(now, run, case.options)
     unsure = None if case.uncertainty is None else spread(case, now)
     epochs_spread = training.spread_epochs(run.global_batch) if training else None
@@ -144,13 +142,11 @@ def _evaluate_all(case: Case, invariants: Invariants, memory: Cells) -> Answer:
         spread=unsure,
         epochs=training.count_epochs(run.global_batch) if training else None,
         epochs_spread=epochs_spread,
-        train_spread=_add_spreads(unsure, epochs_spread),
+        # Time per epoch and epochs are independent.
+        train_spread=None
+        if unsure is None or epochs_spread is None
+        else xp.hypot(unsure.total, epochs_spread),
     )
-
-
-def _add_spreads(times: Spread | None, epochs: Cells | None) -> Cells | None:
-    """Return the spread of the time to the target; time per epoch and epochs are independent."""
-    return None if times is None or epochs is None else xp.hypot(times.total, epochs)
 
 
 def _pick_choice(choices: Answer) -> AnyArray:
@@ -188,8 +184,3 @@ def _take_choice(leaf: AnyArray | float, pick: AnyArray, rank: int) -> AnyArray:
     leading, cells = values.shape[: axis + 1], values.shape[axis + 1 :]
     spread_out = xp.broadcast_to(values, leading + xp.broadcast_shapes(cells, pick.shape))
     return xp.take_along_axis(spread_out, index, axis=axis).squeeze(axis)
-
-
-def _where(exists: Flags, times: Times) -> Times:
-    defined: Times = jax.tree.map(lambda time: xp.where(exists, time, xp.nan), times)
-    return defined

@@ -14,7 +14,7 @@ import numpy as np
 from paradl.kernels.arrays import use_numpy
 from paradl.kernels.columns import Column, add, keep_largest, sum_kinds
 from paradl.kernels.machine.rates import BACKWARD, Rate, Rates
-from paradl.kernels.machine.reached import Fabric
+from paradl.kernels.machine.speeds import Fabric
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.parallelism.divided_blocks import DividedBlocks
@@ -23,15 +23,17 @@ from paradl.kernels.parallelism.transfers import Transfers
 from paradl.kernels.work.block_memory import count_updated, hold_parameters, measure_tensor
 from paradl.kernels.work.compute import wait_for_launches
 from paradl.kernels.work.layouts import Layouts
-from paradl.kernels.work.parameters import Parameters, count_block, pad_vocabulary
-from paradl.kernels.work.schedules import Stage, count_bubbles, list_stages
+from paradl.kernels.work.schedules import Stage, list_stages, share_bubble
 from paradl.kernels.work.transformer import (
     AttentionProducts,
     Block,
+    Parameters,
     Tensor,
     Training,
     Transformer,
     Weights,
+    count_block,
+    pad_vocabulary,
 )
 
 COMPUTING = ("products", "attention", "elementwise", "logits", "recomputation")
@@ -87,7 +89,7 @@ class IterationTimes:
         net, layouts, training = divided.net, divided.layouts, divided.training
         self.net, self.layouts, self.training, self.rates = net, layouts, training, divided.rates
         self.divided, self.stages = divided, stages
-        self.costs = [part.cost_exchanges(self.divided) for part in OF_BLOCKS]
+        self.parts = [(part, part.cost_exchanges(divided)) for part in OF_BLOCKS]
         self.tokens = training.count_tokens(layouts)
         recipe = training.recipe
         # Tensors between products have 16 bits, whatever the products read.
@@ -129,10 +131,11 @@ class IterationTimes:
         passes = {name: blocks[name] for name in TERMS if name in blocks}
         both_ways = add(passes.values())
         held = hold_parameters(self.net, layouts, self.held, stage)
+        idle = share_bubble(training.schedule, layouts.chunks) * (layouts.pipeline - 1)
         terms = {
             **{name: count * seconds for name, seconds in passes.items()},
             # While the pipeline fills and drains, other stages wait for this one.
-            "pipeline_bubble": flushes * count_bubbles(layouts, training) * both_ways,
+            "pipeline_bubble": flushes * idle * both_ways,
             **self.exchange_iteration(held, both_ways),
             "optimizer": self.update(held),
         }
@@ -144,16 +147,17 @@ class IterationTimes:
 
     def time_block(self, block: Block) -> Terms:
         """Seconds of a block per micro-batch, forward and backward, by term."""
-        products = self.time_products(block.weights)
+        # Bits of the modules that recompute a product, and its forward seconds.
+        products = [(w.modules, self.time_product(w)) for w in block.weights if w.used]
         attentions = [self.time_attention(attention) for attention in block.attentions]
         both = 1 + (FUSED_BACKWARD if self.training.fused_attention else BACKWARD)
         again = [*products, *((ATTENTION, seconds) for seconds in attentions)]
-        hiding = [both * seconds for seconds in attentions]
+        bits, hiding = self.layouts.recompute, [both * seconds for seconds in attentions]
         return {
             "products": (1 + BACKWARD) * add(seconds for _, seconds in products),
             "attention": add([np.zeros(1), *hiding]),
             "elementwise": self.move_tensors(block.tensors),
-            "recomputation": self.compute_again(again),
+            "recomputation": add(np.where(bits & modules, s, 0) for modules, s in again),
             **self.exchange_block(block, hiding),
         }
 
@@ -162,17 +166,17 @@ class IterationTimes:
 
         hiding: seconds of each attention, which hide some; None: nothing hides.
         """
-        exchanged: Terms = {}
-        for part, costs in zip(OF_BLOCKS, self.costs, strict=True):
-            exchanged |= part.exchange_block(self.divided, costs, block, hiding)
-        return exchanged
+        each = (
+            part.exchange_block(self.divided, costs, block, hiding) for part, costs in self.parts
+        )
+        return {name: seconds for exchanged in each for name, seconds in exchanged.items()}
 
     def exchange_iteration(self, held: Parameters, passes: Column | None) -> Terms:
         """Exposed seconds of exchanges per iteration."""
-        exchanged: Terms = {}
-        for part, costs in zip(OF_BLOCKS, self.costs, strict=True):
-            exchanged |= part.exchange_iteration(self.divided, costs, held, passes)
-        return exchanged
+        each = (
+            part.exchange_iteration(self.divided, costs, held, passes) for part, costs in self.parts
+        )
+        return {name: seconds for exchanged in each for name, seconds in exchanged.items()}
 
     def total_exchanges(self, stage: Stage) -> Terms:
         """Seconds of exchanges per iteration by term, exposed and hidden."""
@@ -199,12 +203,6 @@ class IterationTimes:
             if tensor.size in ("read", "context") and recipe.read < recipe.item:
                 total = total + 2 * (1 + 2 * recipe.read / recipe.item) * size
         return total / self.rates.bandwidth
-
-    def time_products(self, matrices: Iterable[Weights]) -> list[tuple[int, Column]]:
-        """Per matrix: bits of the modules that recompute it, and forward seconds."""
-        return [
-            (weights.modules, self.time_product(weights)) for weights in matrices if weights.used
-        ]
 
     def time_product(self, weights: Weights) -> Column:
         """Forward seconds of a matrix product."""
@@ -253,11 +251,6 @@ class IterationTimes:
         pieces = np.where(divides & (self.layouts.context > 1), 2 * self.layouts.context, 1)
         slower: Column = 1 + TILE * (pieces - 1) / self.training.length
         return slower
-
-    def compute_again(self, forward: Iterable[tuple[int, Column]]) -> Column:
-        """Seconds of recomputed products."""
-        bits = self.layouts.recompute
-        return add(np.where(bits & modules, seconds, 0) for modules, seconds in forward)
 
     def time_logits(self) -> Column:
         """Seconds of the output layer, forward and backward."""

@@ -13,8 +13,7 @@ from paradl.kernels.columns import Column, add, find_any, find_most
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.machine.network import Network
 from paradl.kernels.machine.rates import Rates, StackFacts, find_rates
-from paradl.kernels.machine.reached import Fabric
-from paradl.kernels.machine.speeds import take_levels
+from paradl.kernels.machine.speeds import Fabric, take_levels
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.oracle.block_times import TERMS, IterationTimes, time_exchanges

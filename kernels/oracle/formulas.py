@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from paradl.kernels.arrays import LIMITS, Cells, Flags, PerLayer, divides, xp
 from paradl.kernels.compiled import compiled
-from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.case import Case, Work
 from paradl.kernels.configuration.run import (
     BlockTerms,
     Times,
@@ -16,18 +16,18 @@ from paradl.kernels.configuration.run import (
     wait_for_input,
 )
 from paradl.kernels.machine.device import PE
-from paradl.kernels.machine.network import Link
+from paradl.kernels.machine.network import Cost
+from paradl.kernels.names.flags import Limit
 from paradl.kernels.options import Options
-from paradl.kernels.oracle import blocks, exchanges, reduction, table_iii
-from paradl.kernels.oracle.exchanges import Paths, exchange, find_paths
-from paradl.kernels.oracle.iteration import time_computing, time_feed
+from paradl.kernels.oracle import blocks, iteration, reduction, table_iii
+from paradl.kernels.oracle.iteration import Paths, exchange, find_paths, time_computing, time_feed
 from paradl.kernels.oracle.limits import (
     InvariantFlags,
     find_group_flags,
     find_invariant_flags,
-    flag_indivisible,
+    flag,
 )
-from paradl.kernels.paper.table import TableWork
+from paradl.kernels.paper.inputs import TableWork
 from paradl.kernels.parallelism import layout
 from paradl.kernels.work import memory
 from paradl.kernels.work.compute import layer_times, slowdown
@@ -35,8 +35,6 @@ from paradl.kernels.work.division import Division
 from paradl.kernels.work.group import GroupWork
 from paradl.kernels.work.layers import Layers, LayerTimes
 from paradl.kernels.work.schedules import INTERLEAVES, leave_micro_batches
-
-Work = GroupWork | TableWork
 
 
 @compiled("options", numpy=True)
@@ -112,7 +110,8 @@ def find_flags(case: Case) -> InvariantFlags:
         of_layouts = xp.asarray(blocks.flag_cells(case.whole_blocks), LIMITS)
         return InvariantFlags(group | of_layouts, *[xp.zeros((), LIMITS)] * 2)
     flags = find_invariant_flags(case.bounds, case.run, case.network, count_segments(case))
-    return replace(flags, group=flags.group | flag_indivisible(_divide_whole(case)))
+    indivisible = flag(xp.logical_not(_divide_whole(case)), Limit.DOES_NOT_DIVIDE)
+    return replace(flags, group=flags.group | indivisible)
 
 
 def _divide_whole(case: Case) -> Flags:
@@ -133,7 +132,8 @@ def time_iteration(case: Case, paths: Paths | None = None) -> Times:
     if isinstance(case.work, TableWork):
         return add_terms(accumulate_passes(table_iii.time_pass(case, case.work), case.run))
     if case.of_blocks:
-        return _time_blocks(case)
+        seconds = blocks.time_cells(case)
+        return Times(BlockTerms(*seconds), xp.zeros(()), *blocks.add_seconds(seconds))
     terms = exchange(case, time_computing(case), paths or find_paths(case))
     times = add_terms(accumulate_passes(terms, case.run))
     # Last: hosts prepare samples during all of an iteration, so only what exceeds it is waited for.
@@ -142,17 +142,11 @@ def time_iteration(case: Case, paths: Paths | None = None) -> Times:
     return wait_for_input(times, time_feed(case))
 
 
-def _time_blocks(case: Case) -> Times:
-    seconds = blocks.time_cells(case)
-    compute, communication = blocks.add_seconds(seconds)
-    return Times(BlockTerms(*seconds), xp.zeros(()), compute, communication)
-
-
-def find_links(case: Case) -> tuple[Link, Link, Link]:
+def find_links(case: Case) -> tuple[Cost, Cost, Cost]:
     """Return the paths inside a group, across replicas and between halo neighbours."""
     if case.options.oracle == "paper":
         return table_iii.find_links(case)
-    return exchanges.find_links(case)
+    return iteration.find_links(case)
 
 
 def mark_segmented(case: Case) -> Cells:
@@ -186,9 +180,10 @@ def find_memory(case: Case) -> Cells:
         return table_iii.find_bound(case, case.work)
     if case.of_blocks:
         return blocks.measure_cells(case) + case.pe.reserved
-    return memory.find_memory(
-        shard_states(case, case.machine_work), case.run.batch, case.pe.reserved
-    )
+    work, share = case.machine_work, find_share(case)
+    if share is not None:
+        work = replace(work, parameters=share * work.parameters + find_gathered(case, work))
+    return memory.find_memory(work, case.run.batch, case.pe.reserved)
 
 
 def find_share(case: Case) -> Cells | None:
@@ -197,14 +192,6 @@ def find_share(case: Case) -> Cells | None:
         return None
     # Of N PEs each has 1/N of what the stage divides, and all of the rest.
     return 1 - case.run.sharded * (1 - 1 / case.find_shards().degree)
-
-
-def shard_states(case: Case, work: GroupWork) -> GroupWork:
-    """Return the work with the states that a PE holds under ZeRO, and weights that it gathers."""
-    share = find_share(case)
-    if share is None:
-        return work
-    return replace(work, parameters=share * work.parameters + find_gathered(case, work))
 
 
 def find_gathered(case: Case, work: GroupWork) -> Cells:

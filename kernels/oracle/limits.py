@@ -3,19 +3,14 @@
 ParaDL, Table III, column Number of PEs, and section 4.6.
 """
 
-from dataclasses import dataclass
-
-import jax
-
-from paradl.kernels.arrays import LIMITS, Cells, Flags, Limits, divides, is_whole, xp
+from paradl.kernels.arrays import LIMITS, Cells, Flags, Limits, divides, is_whole, pytree, xp
 from paradl.kernels.configuration.run import Run
 from paradl.kernels.machine.network import Network
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.work.group import Bounds
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class InvariantFlags:
     """Flags that do not depend on memory: of the group; of a batch, whole or in segments."""
 
@@ -28,10 +23,10 @@ def find_group_flags(bounds: Bounds, run: Run, network: Network) -> Limits:
     """Compute the flags of groups of PEs."""
     groups = divides(run.group, run.p)
     return (
-        _flag(xp.logical_not(bounds.fits), Limit.TOO_MANY_PES)
-        | _flag(xp.logical_not(bounds.even), Limit.UNEVEN)
-        | _flag(xp.logical_not(groups), Limit.GROUP_DOES_NOT_DIVIDE)
-        | _flag(xp.greater(run.p, network.size), Limit.MACHINE_TOO_SMALL)
+        flag(xp.logical_not(bounds.fits), Limit.TOO_MANY_PES)
+        | flag(xp.logical_not(bounds.even), Limit.UNEVEN)
+        | flag(xp.logical_not(groups), Limit.GROUP_DOES_NOT_DIVIDE)
+        | flag(xp.greater(run.p, network.size), Limit.MACHINE_TOO_SMALL)
     )
 
 
@@ -40,16 +35,12 @@ def find_invariant_flags(
 ) -> InvariantFlags:
     """Compute flags that vary along few dimensions. segments: number of parts of a batch."""
     group = find_group_flags(bounds, run, network)
-    uneven = _flag(xp.logical_not(is_whole(run.batch)), Limit.UNEVEN)
+    uneven = flag(xp.logical_not(is_whole(run.batch)), Limit.UNEVEN)
     return InvariantFlags(group, _samples(run.batch), uneven | _samples(run.batch / segments))
 
 
 def limits(
-    segmented: Cells,
-    invariant: InvariantFlags,
-    run: Run,
-    memory: Cells,
-    memory_capacity: Cells,
+    segmented: Cells, invariant: InvariantFlags, run: Run, memory: Cells, memory_capacity: Cells
 ) -> Limits:
     """Compute all flags of every cell; only GROUP_DOES_NOT_DIVIDE if the group does not divide p.
 
@@ -59,27 +50,23 @@ def limits(
         invariant.group
         | xp.where(xp.equal(segmented, 1), invariant.segments, invariant.batch)
         # Comparisons with NaN are false: unknown memory sets no flag.
-        | _flag(xp.greater(memory, memory_capacity), Limit.MEMORY)
-        | _flag(xp.greater(run.global_batch, run.samples), Limit.BATCH_EXCEEDS_DATASET)
+        | flag(xp.greater(memory, memory_capacity), Limit.MEMORY)
+        | flag(xp.greater(run.global_batch, run.samples), Limit.BATCH_EXCEEDS_DATASET)
     )
     if run.largest_batch is not None:
-        flags = flags | _flag(xp.greater(run.global_batch, run.largest_batch), Limit.NO_CONVERGENCE)
+        flags = flags | flag(xp.greater(run.global_batch, run.largest_batch), Limit.NO_CONVERGENCE)
     # With p1 rounded, other flags would describe a run on another number of PEs.
     undivided = LIMITS(Limit.GROUP_DOES_NOT_DIVIDE)
     return xp.where((invariant.group & undivided) > 0, undivided, flags)
 
 
-def flag_indivisible(whole: Flags) -> Limits:
-    """Compute the flag of cells whose settings do not divide what they have to."""
-    return _flag(xp.logical_not(whole), Limit.DOES_NOT_DIVIDE)
-
-
 def _samples(count: Cells) -> Limits:
     """Compute the flags of a number of samples per pass."""
-    few = _flag(xp.less(count, 1), Limit.BATCH_TOO_SMALL)
-    return few | _flag(xp.logical_not(is_whole(count)), Limit.UNEVEN)
+    few = flag(xp.less(count, 1), Limit.BATCH_TOO_SMALL)
+    return few | flag(xp.logical_not(is_whole(count)), Limit.UNEVEN)
 
 
-def _flag(condition: Flags, limit: Limit) -> Limits:
+def flag(condition: Flags, limit: Limit) -> Limits:
+    """Return a limit's flag where a condition is true."""
     # Both have two bytes, so that flags are not promoted to a wider integer.
     return xp.where(condition, LIMITS(limit), LIMITS(0))

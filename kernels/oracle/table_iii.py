@@ -5,10 +5,10 @@ from typing import Any, TypeVar
 
 from paradl.kernels.arrays import Cells, PerLayer, xp
 from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.run import Seconds
 from paradl.kernels.machine.device import PE
-from paradl.kernels.machine.network import Link
+from paradl.kernels.machine.network import Cost
 from paradl.kernels.names.parallelisms import KINDS
-from paradl.kernels.names.terms import Terms
 from paradl.kernels.options import Optimizer
 from paradl.kernels.paper import iteration, network, work
 from paradl.kernels.paper import layers as whole
@@ -19,8 +19,8 @@ from paradl.kernels.paper.inputs import (
     TablePE,
     TableRun,
     TableTimes,
+    TableWork,
 )
-from paradl.kernels.paper.table import TableWork
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.layers import Layers, LayerTimes
 
@@ -72,7 +72,7 @@ def _take_group(division: Division) -> TableGroup:
     )
 
 
-def time_pass(case: Case, work: TableWork) -> Terms:
+def time_pass(case: Case, work: TableWork) -> Seconds:
     """Compute the terms of an iteration of one pass."""
     return iteration.time_pass(
         work, _take(TableRun, case.run), _take(TableNetwork, case.network), case.options
@@ -84,7 +84,7 @@ def find_bound(case: Case, work: TableWork) -> Cells:
     return iteration.find_bound(work, _take(TableRun, case.run))
 
 
-def find_links(case: Case) -> tuple[Link, Link, Link]:
+def find_links(case: Case) -> tuple[Cost, Cost, Cost]:
     """Return the paths inside a group, across replicas and between halo neighbours."""
     run, levels = case.run, _take(TableNetwork, case.network)
     inside, across, staged = (
@@ -92,4 +92,4 @@ def find_links(case: Case) -> tuple[Link, Link, Link]:
         network.find_path(levels, run.p),
         network.find_staged_path(levels, run.group),
     )
-    return _take(Link, inside), _take(Link, across), _take(Link, staged)
+    return _take(Cost, inside), _take(Cost, across), _take(Cost, staged)

@@ -7,20 +7,20 @@ another algorithm becomes the fastest.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import jax
 
-from paradl.kernels.arrays import AnyArray, Cells, Flags, in_numpy, repeat, take_item, xp
+from paradl.kernels.arrays import AnyArray, Cells, Flags, in_numpy, pytree, repeat, take_item, xp
 from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.answers import Spread
-from paradl.kernels.configuration.case import Case, Uncertainty
+from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.run import Times
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.stored import PERCENTILES
 from paradl.kernels.oracle.formulas import time_iteration
-from paradl.kernels.work.group import GroupWork, slower
+from paradl.kernels.work.group import GroupWork
 
 # Parameters that are shares, and so at most 1.
 PARTS = ("overlap", "rail", "flow")
@@ -34,8 +34,7 @@ FEW_CELLS = 2**12
 NOTHING = 1e-30
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Errors:
     """Model errors as spreads of logarithms: of computing, of gradients' rings, of other exchanges.
 
@@ -97,7 +96,8 @@ def _find_variances(case: Case, now: Times) -> tuple[Cells, Cells, Cells]:
     uncertainty = case.uncertainty
     assert uncertainty is not None
 
-    draws, count = _list_draws(uncertainty), xp.shape(uncertainty.serial)[0]
+    count = xp.shape(uncertainty.serial)[0]
+    draws: Draws = uncertainty.factors, uncertainty.kernels, uncertainty.serial
     # Differences from the centre, whose squares lose no digits.
     centre = _list_times(now)
 
@@ -137,20 +137,23 @@ def _list_times(times: Times) -> list[AnyArray]:
     return [xp.maximum(xp.asarray(part), NOTHING) for part in parts]
 
 
-def _list_draws(uncertainty: Uncertainty) -> Draws:
-    return uncertainty.factors, uncertainty.kernels, uncertainty.serial
-
-
 def _move(case: Case, factors: Software, kernels: Mapping[str, Cells], serial: Cells) -> Case:
     """Multiply the case's parameters by drawn factors, and its layers' times by `serial`."""
     software: Software = jax.tree.map(xp.multiply, case.software, factors)
+    # Drawn shares are at most 1, or the central value if that is above 1.
     bounded = {
-        name: _bound(getattr(software, name), getattr(case.software, name)) for name in PARTS
+        name: xp.minimum(getattr(software, name), xp.maximum(getattr(case.software, name), 1.0))
+        for name in PARTS
     }
     pe = {name: getattr(case.pe, name) * factor for name, factor in kernels.items()}
+    work = case.work
+    if isinstance(work, GroupWork):
+        # The update is unchanged: measurements are of FW + BW.
+        passes, fixed = work.forward_backward * serial, work.fixed * serial
+        work = replace(work, forward_backward=passes, fixed=fixed)
     return replace(
         case,
-        work=slower(case.work, serial) if isinstance(case.work, GroupWork) else case.work,
+        work=work,
         pe=replace(case.pe, **pe),
         software=replace(software, **bounded),
     )
@@ -160,7 +163,7 @@ def add_draws(case: Case) -> Case:
     """Return the case with all draws along a new last dimension, and without uncertainty."""
     uncertainty, rank = case.uncertainty, xp.ndim(case.run.p)
     assert uncertainty is not None
-    drawn = _list_draws(uncertainty)
+    drawn: Draws = uncertainty.factors, uncertainty.kernels, uncertainty.serial
     factors = jax.tree.map(lambda leaf: xp.moveaxis(xp.asarray(leaf), 0, -1), drawn)
     return _move(add_dimension(replace(case, uncertainty=None), rank), *factors)
 
@@ -176,11 +179,6 @@ def add_dimension(tree: Tree, rank: int) -> Tree:
 
     wider: Tree = jax.tree.map(append, tree)
     return wider
-
-
-def _bound(drawn: Cells, expected: Cells) -> Cells:
-    """Clip drawn shares to 1, or to the central value if that is above 1."""
-    return xp.minimum(drawn, xp.maximum(expected, 1.0))
 
 
 def find_errors(case: Case) -> Errors:
@@ -203,9 +201,8 @@ def _find_own_errors(now: Times, case: Case) -> tuple[Cells, Cells, Cells]:
     """Return the model errors of compute, communication and total time [s]."""
     errors = find_errors(case)
     if errors.joint is not None:
-        times = now.compute, now.communication, now.compute + now.communication
-        compute, communication, total = (errors.joint * time for time in times)
-        return compute, communication, total
+        compute, communication = errors.joint * now.compute, errors.joint * now.communication
+        return compute, communication, errors.joint * (now.compute + now.communication)
     computing = errors.computing * now.compute
     reduced = xp.where(errors.rings, now.terms.gradient_exchange, 0.0)
     rest = now.communication - reduced

@@ -6,21 +6,26 @@ given factor. Each flow uses the smallest level of the network that spans it.
 """
 
 from paradl.kernels.arrays import Cells, xp
-from paradl.kernels.names.terms import NOTHING, TERMS, Terms
+from paradl.kernels.names.terms import NOTHING, TERMS
 from paradl.kernels.options import Algorithm, Options
-from paradl.kernels.paper.collectives import all_gather, all_reduce, point_to_point
-from paradl.kernels.paper.inputs import TableNetwork, TableRun
-from paradl.kernels.paper.network import find_path, find_staged_path
+from paradl.kernels.paper.inputs import TableNetwork, TableRun, TableWork
+from paradl.kernels.paper.network import (
+    all_gather,
+    all_reduce,
+    find_path,
+    find_staged_path,
+    point_to_point,
+)
 from paradl.kernels.paper.sums import find_fullest
-from paradl.kernels.paper.table import TableWork
 
 
-def time_pass(work: TableWork, run: TableRun, network: TableNetwork, options: Options) -> Terms:
+def time_pass(
+    work: TableWork, run: TableRun, network: TableNetwork, options: Options
+) -> dict[str, Cells]:
     """Compute the terms of an iteration of one pass, with b samples per replica."""
     forward_backward = run.batch * work.forward_backward
-    # All other terms exist only in the machine oracle.
-    nothing = dict.fromkeys(TERMS, NOTHING)
-    terms = {
+    # Others exist only in the machine oracle.
+    return dict.fromkeys(TERMS, NOTHING) | {
         "forward_backward": forward_backward,
         # The table's factor is b (p2+S-1)/S, of which b is `forward_backward`.
         "pipeline_bubble": xp.asarray(
@@ -33,7 +38,6 @@ def time_pass(work: TableWork, run: TableRun, network: TableNetwork, options: Op
         "split_gather": time_split(work, run, network, options.algorithm),
         "point_to_point": time_stages(work, run, network),
     }
-    return Terms(**nothing | terms)
 
 
 def time_gradients(

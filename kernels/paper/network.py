@@ -1,8 +1,14 @@
-"""Paths of Table III: every ring has the smallest level of the network that spans it."""
+"""Paths of Table III, the smallest level of the network that spans a ring, and costs on them.
+
+ParaDL, section 4.2 (ring: Thakur et al. 2005; tree: Sanders et al. 2009). q PEs, m bytes (the
+whole gathered size), alpha [s], beta [s/B]. Each of `messages` collectives, of m bytes in total,
+has a start-up.
+"""
 
 from dataclasses import dataclass
 
 from paradl.kernels.arrays import Cells, xp
+from paradl.kernels.options import Algorithm
 from paradl.kernels.paper.inputs import TableNetwork
 
 
@@ -45,3 +51,30 @@ def find_staged_path(network: TableNetwork, q: Cells) -> TablePath:
         # Without staging this is 1/inf = 0 s/B, so the direct path is the maximum.
         xp.maximum(direct.beta, 1 / xp.asarray(network.staging_bandwidth)),
     )
+
+
+def point_to_point(m: Cells, path: TablePath, messages: Cells = 1.0) -> Cells:
+    """Compute P2P(m) = alpha + m beta [s]."""
+    return xp.asarray(messages * path.alpha + m * path.beta)
+
+
+def all_gather(
+    q: Cells, m: Cells, path: TablePath, algorithm: Algorithm = "ring", messages: Cells = 1.0
+) -> Cells:
+    """Compute AG(q, m) = RS(q, m) [s]: ring (q-1)(alpha + m/q beta), tree lb(q)(alpha + m beta)."""
+    alpha, beta = path.alpha, path.beta
+    # Both are 0 for q = 1, so one PE is no special case.
+    ring = (q - 1) * (messages * alpha + m / q * beta)
+    # Each step sends all of m, not m/q. log2(q) is not rounded between powers of two.
+    tree = xp.log2(q) * (messages * alpha + m * beta)
+    if algorithm == "best":
+        # Not affine in m, so layers cannot be summed first.
+        return xp.minimum(ring, tree)
+    return tree if algorithm == "tree" else ring
+
+
+def all_reduce(
+    q: Cells, m: Cells, path: TablePath, algorithm: Algorithm = "ring", messages: Cells = 1.0
+) -> Cells:
+    """Compute AR(q, m) = RS + AG [s]; by rings 2(q-1)(alpha + m/q beta)."""
+    return 2 * all_gather(q, m, path, algorithm, messages)

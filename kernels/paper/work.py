@@ -6,7 +6,7 @@ s_l = 1 if the group splits layer l, else 0.
 from dataclasses import replace
 
 from paradl.kernels.arrays import empty_last, xp
-from paradl.kernels.paper.inputs import TableGroup, TableTimes
+from paradl.kernels.paper.inputs import TableGroup, TableTimes, TableWork
 from paradl.kernels.paper.sums import (
     count_halos,
     held,
@@ -17,7 +17,6 @@ from paradl.kernels.paper.sums import (
     stage_sums,
     total,
 )
-from paradl.kernels.paper.table import TableWork
 
 
 def reduce_table(group: TableGroup, times: TableTimes) -> TableWork:

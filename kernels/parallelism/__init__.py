@@ -3,7 +3,7 @@
 `parallelism.py` says what one is; `layout.py` lists them. Layers and blocks of attention have their
 own methods: a pipeline has both; filter, channel, spatial and placement divide layers; tensor,
 context, expert and data blocks. What replicas of layers send each other is in
-`kernels.oracle.exchanges`.
+`kernels.oracle.iteration`.
 
 To add one of layers: a file NAME.py here with `PARALLELISM` (a PE's share of each layer, what it
 holds, the exchanges of a step, what may hide them), and a row of `KINDS` in

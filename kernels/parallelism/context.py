@@ -9,9 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from paradl.kernels.columns import Column, add, read_first
-from paradl.kernels.parallelism.divided_blocks import DividedBlocks, Exchanged
+from paradl.kernels.parallelism.divided_blocks import (
+    DividedBlocks,
+    Exchanged,
+    Rule,
+    Rules,
+    leave_rest,
+)
 from paradl.kernels.parallelism.parallelism import Parallelism
-from paradl.kernels.parallelism.rules import Rule, Rules, leave_rest
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.transformer import AttentionProducts, Block, Training, Transformer
 
@@ -26,9 +31,11 @@ class ContextParallel(Parallelism):
         c, t = layouts.context, layouts.tensor
         cp = f"cp{read_first(c)}"
         by_heads = training.context_by == "all_to_all"
+        # A causal ring gives each rank an early and a late part.
+        parts = c if by_heads else np.where(c > 1, 2 * c, 1)
         return {
             "sequence": Rule(
-                training.length % _count_parts(layouts, training) > 0,
+                training.length % parts > 0,
                 f"{cp} does not divide {training.length:,} tokens",
                 f"a context degree whose double divides {training.length:,} tokens",
             ),
@@ -70,13 +77,8 @@ def _exchange_keys(divided: DividedBlocks, attention: AttentionProducts, hidden:
         step: Column = 3 * startups + np.maximum(3 * sent - hidden / c, 0)
         return (c - 1) * step
     if training.context_by == "all_gather":
-        return 2 * transfers.gather(c, t, c * keys) + transfers.scatter(c, t, c * keys)
+        scattered = transfers.send("reduce_scatter", c, t, c * keys)
+        return 2 * transfers.send("all_gather", c, t, c * keys) + scattered
     # Queries, keys and values go from positions to heads, outputs back; likewise their
     # gradients (Jacobs et al. 2023).
     return 2 * transfers.send_to_all(c, t, queries / t + keys, 2)
-
-
-def _count_parts(layouts: Layouts, training: Training) -> Column:
-    """Count parts of a sequence: a causal ring gives each rank an early and a late part."""
-    c = layouts.context
-    return c if training.context_by == "all_to_all" else np.where(c > 1, 2 * c, 1)

@@ -4,6 +4,7 @@ Rajbhandari et al. 2020 (ZeRO), stages 1 to 3; stage 3 is FSDP, or HSDP if shard
 the ranks. Context ranks hold the same weights and count as replicas. Experts have other replicas.
 """
 
+from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -17,14 +18,14 @@ from paradl.kernels.parallelism.divided_blocks import (
     Exchanged,
     Marks,
     Repeats,
+    Rule,
+    Rules,
     Values,
 )
 from paradl.kernels.parallelism.parallelism import Parallelism
-from paradl.kernels.parallelism.rules import Rule, Rules
 from paradl.kernels.parallelism.transfers import Transfers
 from paradl.kernels.work.layouts import Layouts
-from paradl.kernels.work.parameters import Parameters
-from paradl.kernels.work.transformer import Training, Transformer
+from paradl.kernels.work.transformer import Parameters, Training, Transformer
 
 
 class StateCosts(NamedTuple):
@@ -83,7 +84,9 @@ class DataParallel(Parallelism):
 
     def cost_exchanges(self, divided: DividedBlocks) -> list[StateCosts]:
         """List costs for dense parameters, and for routed experts if there are any."""
-        layouts, transfers = divided.layouts, divided.transfers.across_replicas
+        layouts, fabric = divided.layouts, divided.transfers.fabric
+        of_replicas = replace(fabric, layers=fabric.gradients)
+        transfers = replace(divided.transfers, fabric=of_replicas)
         ranks = layouts.context * layouts.data
         costs = [_cost_states(transfers, ranks, layouts.tensor, layouts.shards)]
         if divided.net.experts:
@@ -149,10 +152,10 @@ def _cost_states(
     shards = np.minimum(shards, degree)
     return StateCosts(
         shards,
-        transfers.cost_gather(shards, stride),
-        transfers.cost_scatter(shards, stride),
-        transfers.cost_reduce(degree // shards, stride * shards),
-        transfers.cost_reduce(degree, stride),
+        transfers.cost("all_gather", shards, stride),
+        transfers.cost("reduce_scatter", shards, stride),
+        transfers.cost("all_reduce", degree // shards, stride * shards),
+        transfers.cost("all_reduce", degree, stride),
     )
 
 

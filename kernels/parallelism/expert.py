@@ -11,9 +11,16 @@ from typing import ClassVar
 import numpy as np
 
 from paradl.kernels.columns import Column, read_first
-from paradl.kernels.parallelism.divided_blocks import DividedBlocks, Exchanged, Repeats, Values
+from paradl.kernels.parallelism.divided_blocks import (
+    DividedBlocks,
+    Exchanged,
+    Repeats,
+    Rule,
+    Rules,
+    Values,
+    divide,
+)
 from paradl.kernels.parallelism.parallelism import Parallelism
-from paradl.kernels.parallelism.rules import Rule, Rules, divide
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.transformer import Block, Training, Transformer
 

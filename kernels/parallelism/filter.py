@@ -5,12 +5,10 @@ output is not exchanged.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
-import jax
-
-from paradl.kernels.arrays import Cells, PerLayer, PerMessage, xp
+from paradl.kernels.arrays import Cells, PerLayer, PerMessage, empty_last, pytree, xp
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.hosts import (
     count_staged,
@@ -19,17 +17,17 @@ from paradl.kernels.configuration.hosts import (
     time_large,
 )
 from paradl.kernels.machine.library_collectives import (
-    Cost,
     Costs,
     gather_costs,
     joins_gathers,
     time_fastest,
     whole_costs,
 )
-from paradl.kernels.machine.network import Network, Ring
-from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach, open_logs
+from paradl.kernels.machine.network import Cost, Network, Ring
+from paradl.kernels.machine.speeds import Fabric
+from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, open_logs
 from paradl.kernels.work.division import Division
-from paradl.kernels.work.group import mark_exchanged, share
+from paradl.kernels.work.group import share
 from paradl.kernels.work.layers import Layers
 
 # Classes of message sizes. Compared with a minimum for each layer, two classes overestimate times
@@ -40,8 +38,7 @@ CLASSES = 2
 BORDER = 1e-9
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Gathered:
     """Exchanges of a filter or channel group, by class of sizes.
 
@@ -57,8 +54,7 @@ class Gathered:
     logged: Cells
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class GatherPaths:
     """Costs by class of sizes of a group's gathers, and of reductions that are no two gathers."""
 
@@ -91,9 +87,9 @@ class Filter(Parallelism):
         return replace(shares, x=layers.x * xp.maximum(part, 1 / layers.groups))
 
     def reduce_sent(self, division: Division, shares: Layers, add: Add) -> Gathered:
-        """Sum the outputs of split layers, which are gathered whole."""
+        """Sum the outputs of split layers but the network's last, which are gathered whole."""
         layers, split = division.layers, division.placement.find_split(self.name)
-        messages = mark_exchanged(split)
+        messages = empty_last(split)
         items = messages * layers.y
         logged = add(messages * layers.convolution)
         if division.options.algorithm == "auto":
@@ -104,16 +100,14 @@ class Filter(Parallelism):
         return Gathered(items, messages, xp.zeros(()), undivided, logged)
 
     def count_items(self, division: Division) -> Mapping[str, PerLayer]:
-        """Count the outputs of split layers."""
         split = division.placement.find_split(self.name)
-        return {"gathered_items": mark_exchanged(split) * division.layers.y}
+        return {"gathered_items": empty_last(split) * division.layers.y}
 
-    def find_paths(self, sent: Gathered, case: Case, reach: Reach) -> GatherPaths:
-        """Compute the costs on the group's ring and tree."""
+    def find_paths(self, sent: Gathered, case: Case, fabric: Fabric) -> GatherPaths:
         inside, algorithm = case.find_ring(self.name), case.options.algorithm
         return GatherPaths(
-            gathers=_add_messages(gather_costs(reach.layers, inside, algorithm), sent, case),
-            reductions=_add_messages(whole_costs(reach.layers, inside, algorithm), sent, case),
+            gathers=_add_messages(gather_costs(fabric.layers, inside, algorithm), sent, case),
+            reductions=_add_messages(whole_costs(fabric.layers, inside, algorithm), sent, case),
         )
 
     def list_exchanges(
@@ -126,7 +120,6 @@ class Filter(Parallelism):
         )
 
     def time_step(self, sent: Gathered, case: Case, batch: Cells) -> Mapping[str, Cells]:
-        """Compute the overhead of dividing layers."""
         return {"split_overhead": self._assemble(sent, case, batch)}
 
     def time_once(self, sent: Gathered, case: Case) -> Mapping[str, Cells]:
@@ -162,7 +155,7 @@ class Filter(Parallelism):
         return xp.where(alone, m, 0.0)
 
     def reduce_through_hosts(
-        self, sent: Gathered, case: Case, network: Network, slowest: Cells, replicas: Ring
+        self, sent: Gathered, case: Case, network: Network, replicas: Ring
     ) -> Cells:
         """Compute the exchange of gradients of a single group's undivided weights.
 
@@ -195,7 +188,7 @@ def _add_messages(costs: Costs, sent: Gathered, case: Case) -> tuple[Costs, ...]
     """Return the costs of all messages of each class, per pass and per sample."""
     # A tuple, since slicing an array along classes made cells ten times slower.
     return tuple(
-        tuple(Cost(messages * cost.startup, case.run.delta * items * cost.beta) for cost in costs)
+        tuple(Cost(messages * cost.alpha, case.run.delta * items * cost.beta) for cost in costs)
         for messages, items in zip(sent.messages, sent.items, strict=True)
     )
 

@@ -19,8 +19,8 @@ from paradl.kernels.columns import Column, find_any
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.run import Run
 from paradl.kernels.names.parallelisms import DATA, LAYOUT_PARTS, NEEDS, NESTING
+from paradl.kernels.parallelism.divided_blocks import Rules
 from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism
-from paradl.kernels.parallelism.rules import Rules
 from paradl.kernels.parallelism.spatial import Halos, Spatial
 from paradl.kernels.work.block_memory import find_idle_modules
 from paradl.kernels.work.division import Division
@@ -83,7 +83,7 @@ class Layout:
         inputs, outputs = zip(*(part.share_rows(division) for part in self.parts), strict=True)
         return reduce(mul, inputs), reduce(mul, outputs)
 
-    def reduce_sent(self, division: Division, shares: Layers) -> dict[str, Any]:
+    def reduce_sent(self, division: Division, shares: Layers) -> Mapping[str, object]:
         """Sum what PEs exchange, by parallelism."""
         sent, add = {}, partial(_sum_most, stages=self.stages, whole=division)
         for part, divided in self._nest(division):
@@ -168,7 +168,8 @@ def list_exchanges(case: Case, paths: Mapping[str, Any]) -> Iterator[Exchange]:
         cuts, steps = _cut(outside, case)
         batch = case.run.batch / cuts
         for exchange in part.list_exchanges(sent, case, paths[part.name], batch):
-            yield exchange if exchange.whole or not outside else exchange.repeat(steps, cuts)
+            is_once = exchange.whole or not outside
+            yield exchange if is_once else replace(exchange, steps=steps, cuts=cuts)
 
 
 def time_besides(case: Case) -> Iterator[tuple[str, Cells]]:

@@ -5,46 +5,31 @@ bandwidth. A parallelism of degree 1 divides nothing and sends nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from paradl.kernels.arrays import Cells, PerLayer, PerStage, xp
 from paradl.kernels.columns import Column
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.machine.network import Network, Ring
+from paradl.kernels.machine.speeds import Fabric
 from paradl.kernels.names.parallelisms import KINDS, Divided
 from paradl.kernels.parallelism.divided_blocks import (
     DividedBlocks,
     Exchanged,
     Marks,
     Repeats,
+    Rules,
     Values,
 )
-from paradl.kernels.parallelism.rules import Rules
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.layers import Layers, LayerTimes, merged, total
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.memory import Holding, LayerShares, hold_whole
-from paradl.kernels.work.parameters import Parameters
-from paradl.kernels.work.transformer import Block, Training, Transformer
+from paradl.kernels.work.transformer import Block, Parameters, Training, Transformer
 
 # Sums values of the layers that one PE runs; of several stages the largest sum.
 Add: TypeAlias = Callable[[PerLayer], Cells]
-
-
-@dataclass(frozen=True)
-class Reach:
-    """The network as software uses it.
-
-    plain: for messages between PEs. layers: for collectives of layers. staged: through host memory,
-    for systems with `staging`. slowest_node: z(n), by how many standard deviations the slowest of n
-    nodes exceeds their mean.
-    """
-
-    plain: Network
-    layers: Network
-    staged: Network
-    slowest_node: Cells
 
 
 @dataclass(frozen=True)
@@ -65,10 +50,6 @@ class Exchange:
     whole: bool = False
     steps: Cells = 1.0
     cuts: Cells = 1.0
-
-    def repeat(self, steps: Cells, cuts: Cells) -> "Exchange":
-        """Return the exchange repeated in each of `steps` steps, with 1/`cuts` of the samples."""
-        return replace(self, steps=steps, cuts=cuts)
 
 
 class Parallelism:
@@ -152,7 +133,7 @@ class Parallelism:
         """Return the number of parts into which the samples of a pass are cut."""
         return 1.0
 
-    def find_paths(self, sent: Any, case: Case, reach: Reach) -> Any:
+    def find_paths(self, sent: Any, case: Case, fabric: Fabric) -> Any:
         """Compute costs of its exchanges that do not depend on bytes, once, before the cells."""
         return None
 
@@ -171,11 +152,11 @@ class Parallelism:
         return {}
 
     def reduce_through_hosts(
-        self, sent: Any, case: Case, network: Network, slowest: Cells, replicas: Ring
+        self, sent: Any, case: Case, network: Network, replicas: Ring
     ) -> Cells:
         """Compute seconds in which gradients pass through host memory.
 
-        slowest: z(n) of the nodes. replicas: ring of PEs with the same weights.
+        replicas: ring of PEs with the same weights.
         """
         return xp.zeros(())
 

@@ -6,24 +6,28 @@ section 2.2; schedules: `kernels.work.schedules`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
-import jax
 import numpy as np
 
-from paradl.kernels.arrays import Cells, PerLayer, PerStage, xp
+from paradl.kernels.arrays import Cells, PerLayer, PerStage, pytree, xp
 from paradl.kernels.columns import Column, read_first
 from paradl.kernels.configuration.case import Case
-from paradl.kernels.machine.network import Link, find_path
-from paradl.kernels.parallelism.divided_blocks import DividedBlocks, Exchanged, Marks, Repeats
-from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
-from paradl.kernels.parallelism.rules import Rule, Rules
+from paradl.kernels.machine.network import Cost, find_path
+from paradl.kernels.machine.speeds import Fabric
+from paradl.kernels.parallelism.divided_blocks import (
+    DividedBlocks,
+    Exchanged,
+    Marks,
+    Repeats,
+    Rule,
+    Rules,
+)
+from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.layers import Layers, LayerTimes
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.memory import Holding, LayerShares, hold_runs, hold_whole
-from paradl.kernels.work.parameters import Parameters
 from paradl.kernels.work.schedules import (
     INTERLEAVES,
     SCHEDULES,
@@ -35,11 +39,10 @@ from paradl.kernels.work.schedules import (
     share_bubble,
 )
 from paradl.kernels.work.stages import join_chunks, largest, passed_on, stage_sums
-from paradl.kernels.work.transformer import Training, Transformer
+from paradl.kernels.work.transformer import Parameters, Training, Transformer
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Cut:
     """Messages of a pipeline: items per sample at the largest cut between two stages."""
 
@@ -124,7 +127,6 @@ class Pipeline(Parallelism):
         return 1 + xp.where(xp.greater(degree, 1), further, 0.0)
 
     def cut_steps(self, case: Case) -> Cells:
-        """Return S, the number of segments."""
         return xp.where(xp.greater(self.find_degree(case), 1), case.run.segments, 1.0)
 
     def time_once(self, sent: Cut, case: Case) -> Mapping[str, Cells]:
@@ -137,12 +139,11 @@ class Pipeline(Parallelism):
         bubble = (self.find_degree(case) - 1) / run.segments * seconds
         return {"pipeline_bubble": share * bubble}
 
-    def find_paths(self, sent: Cut, case: Case, reach: Reach) -> Link:
-        """Return the path from stage to stage."""
-        return find_path(reach.plain, case.find_ring(self.name))
+    def find_paths(self, sent: Cut, case: Case, fabric: Fabric) -> Cost:
+        return find_path(fabric.messages, case.find_ring(self.name))
 
     def list_exchanges(
-        self, sent: Cut, case: Case, paths: Link, batch: Cells
+        self, sent: Cut, case: Case, paths: Cost, batch: Cells
     ) -> tuple[Exchange, ...]:
         """List 2 (q + v S - 2) P2P(b/S a c), of which 2 (v S - 1) can overlap with computing.
 

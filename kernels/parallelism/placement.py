@@ -7,22 +7,28 @@ messages. In a step of S segments (micro-batches) layers count differently often
 fills and drains once, on the busiest PE for every segment.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
-import jax
-
-from paradl.kernels.arrays import AnyArray, Cells, PerDevice, PerLayer, PerStage, map_leading, xp
+from paradl.kernels.arrays import (
+    AnyArray,
+    Cells,
+    PerDevice,
+    PerLayer,
+    PerStage,
+    map_leading,
+    pytree,
+    xp,
+)
 from paradl.kernels.configuration.case import Case
-from paradl.kernels.machine.network import Link, find_path
-from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach
+from paradl.kernels.machine.network import Cost, find_path
+from paradl.kernels.machine.speeds import Fabric
+from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism
 from paradl.kernels.work.division import Division, Placed
 from paradl.kernels.work.layers import Layers, LayerTimes, total
 from paradl.kernels.work.memory import Holding, LayerShares, find_states, sum_row_states
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Path:
     """Traffic on the critical path: messages, and items per sample."""
 
@@ -72,23 +78,20 @@ class OperatorPlacement(Parallelism):
         )
 
     def reduce_sent(self, division: Division, shares: Layers, add: Add) -> Path:
-        """Return the messages of the critical path."""
         placed = expect_placed(division)
         return Path(xp.asarray(placed.messages), xp.asarray(placed.items))
 
-    def find_paths(self, sent: Path, case: Case, reach: Reach) -> Link:
-        """Return the path between PEs of a node."""
+    def find_paths(self, sent: Path, case: Case, fabric: Fabric) -> Cost:
         # One path for all: grids place operators inside a node alone.
-        return find_path(reach.plain, case.find_ring(self.name))
+        return find_path(fabric.messages, case.find_ring(self.name))
 
     def list_exchanges(
-        self, sent: Path, case: Case, paths: Link, batch: Cells
+        self, sent: Path, case: Case, paths: Cost, batch: Cells
     ) -> tuple[Exchange, ...]:
         """List the messages, none of which overlap with computing."""
         # The next operator on the critical path waits for each.
         m = batch * case.run.delta * sent.path_items
-        seconds = sent.path_messages * paths.alpha + m * paths.beta
-        return (Exchange("point_to_point", seconds),)
+        return (Exchange("point_to_point", paths.time(m, sent.path_messages)),)
 
 
 PARALLELISM = OperatorPlacement()

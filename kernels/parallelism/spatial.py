@@ -6,29 +6,29 @@ the split ends before the last layer, the parts are gathered there, and backward
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import jax
-
-from paradl.kernels.arrays import Cells, Factors, PerLayer, xp
+from paradl.kernels.arrays import Cells, PerLayer, pytree, xp
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.hosts import (
     count_hosts,
     count_staged,
+    find_slowest,
     pack_gradients,
     reduce_staged,
     time_large,
 )
 from paradl.kernels.machine.library_collectives import Costs, contend, gather_costs, time_fastest
-from paradl.kernels.machine.network import Link, Network, Ring, SpanningRing, find_path
-from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach, open_logs
+from paradl.kernels.machine.network import Cost, Network, Ring, SpanningRing, find_path, nodes
+from paradl.kernels.machine.software import Software
+from paradl.kernels.machine.speeds import Fabric, stage_through_hosts
+from paradl.kernels.parallelism.parallelism import Add, Exchange, Parallelism, open_logs
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.layers import Layers
 from paradl.kernels.work.rows import layer_halo, row_share, split_point
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Halos:
     """Exchanges of a spatial group; items per sample.
 
@@ -47,12 +47,11 @@ class Halos:
     logged: Cells
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class HaloPaths:
     """Costs of halos, and of gathers where the split ends; slowest_node: z(n)."""
 
-    halos: Link
+    halos: Cost
     ends: Costs
     slowest_node: Cells
 
@@ -67,10 +66,7 @@ class Spatial(Parallelism):
         # A window reads all channels and gives all filters: no weight can be left out.
         layers, (rows_in, rows_out) = division.layers, self.share_rows(division)
         return replace(
-            layers,
-            x=layers.x * rows_in,
-            y=layers.y * rows_out,
-            flops=layers.flops * rows_out,
+            layers, x=layers.x * rows_in, y=layers.y * rows_out, flops=layers.flops * rows_out
         )
 
     def share_rows(self, division: Division) -> tuple[PerLayer, PerLayer]:
@@ -84,11 +80,12 @@ class Spatial(Parallelism):
         split = placement.find_split(self.name)
         # Layers behind the split run whole on every PE, and send nothing.
         items = split * layer_halo(layers, placement.factors, "common")
+        depth, height, width = placement.factors
         return Halos(
             halo_items=add(items),
             # Layers without a halo (kernels of 1, or not split) have no start-ups either.
             halo_exchanges=add(xp.where(items > 0, 1.0, 0.0)),
-            stride=_find_stride(placement.factors),
+            stride=xp.where(depth > 1, height * width, xp.where(height > 1, width, 1.0)),
             split_items=split_point(layers.y, split),
             sample=xp.asarray(layers.x)[0],
             weights=add(shares.w),
@@ -96,19 +93,17 @@ class Spatial(Parallelism):
         )
 
     def count_items(self, division: Division) -> Mapping[str, PerLayer]:
-        """Count the halos of split layers."""
         placement, halos = division.placement, division.options.halos
         items = layer_halo(division.layers, placement.factors, halos)
         return {"halo_items": placement.find_split(self.name) * items}
 
-    def find_paths(self, sent: Halos, case: Case, reach: Reach) -> HaloPaths:
-        """Compute the costs between neighbours, and on the ring of the group."""
+    def find_paths(self, sent: Halos, case: Case, fabric: Fabric) -> HaloPaths:
         inside = case.find_ring(self.name)
-        ends = gather_costs(reach.layers, inside, case.options.algorithm)
+        ends = gather_costs(fabric.layers, inside, case.options.algorithm)
         return HaloPaths(
-            halos=find_halo_path(inside, sent.stride, reach.staged),
-            ends=contend(ends, reach.plain.phi_gather),
-            slowest_node=reach.slowest_node,
+            halos=find_halo_path(inside, sent.stride, fabric, case.software),
+            ends=contend(ends, fabric.messages.phi_gather),
+            slowest_node=find_slowest(nodes(case.run.p, case.network)),
         )
 
     def list_exchanges(
@@ -116,7 +111,8 @@ class Spatial(Parallelism):
     ) -> tuple[Exchange, ...]:
         """List halos, which computing can hide, the gather at the end, and samples to scatter."""
         items = batch * case.run.delta
-        halos = _time_halos(sent, items, paths.halos)
+        # 2 P2P(b a halo(x_l)) + 2 P2P(b a halo(dL/dy_l)) of each layer: to two neighbours.
+        halos = paths.halos.time(2 * items * sent.halo_items, 4 * sent.halo_exchanges)
         scattered = self._scatter_samples(sent, case, paths.slowest_node)
         return (
             # Inner rows compute while halos travel; gradients hide behind what is left of that.
@@ -127,7 +123,6 @@ class Spatial(Parallelism):
         )
 
     def time_once(self, sent: Halos, case: Case) -> Mapping[str, Cells]:
-        """Compute the time to copy gradients to host memory and back."""
         m = self.count_gradients(sent, case)
         return {"gradient_packing": pack_gradients(m, case.network, case.software)}
 
@@ -137,12 +132,13 @@ class Spatial(Parallelism):
         return xp.where(xp.greater(self.find_degree(case), 1), m, 0.0)
 
     def reduce_through_hosts(
-        self, sent: Halos, case: Case, network: Network, slowest: Cells, replicas: Ring
+        self, sent: Halos, case: Case, network: Network, replicas: Ring
     ) -> Cells:
         """Compute the exchange of all weights' gradients, in which one PE of each node leads."""
         m, software = self.count_gradients(sent, case), case.software
         _, others = count_hosts(replicas, network)
         # A leader has its own node's sum already, and all wait for the slowest node's host.
+        slowest = find_slowest(nodes(case.run.p, case.network))
         leaders = (1 - 1 / others) * (1 + software.host_jitter * slowest)
         slow = leaders * time_large(m, network, software)
         return reduce_staged(m, replicas, network, case.run.phi, slow)
@@ -176,20 +172,8 @@ class Spatial(Parallelism):
 PARALLELISM = Spatial()
 
 
-def find_halo_path(inside: Ring, stride: Cells, staged: Network) -> Link:
+def find_halo_path(inside: Ring, stride: Cells, fabric: Fabric, software: Software) -> Cost:
     """Return the path of halos between neighbours that are `stride` PEs apart."""
+    staged = stage_through_hosts(fabric.messages, software)
     halos = SpanningRing(inside.degree, stride * inside.stride, inside.p, inside.span)
     return find_path(staged, halos).contended(staged.phi_halo)
-
-
-def _find_stride(factors: Factors) -> Cells:
-    """Return the stride of neighbours along the outermost divided dimension."""
-    depth, height, width = factors
-    return xp.where(depth > 1, height * width, xp.where(height > 1, width, 1.0))
-
-
-def _time_halos(sent: Halos, items: Cells, path: Link) -> Cells:
-    """Compute the sum of 2 P2P(b a halo(x_l)) + 2 P2P(b a halo(dL/dy_l)); items: b a."""
-    # `halo_items` has both of a layer's halos; each goes to two neighbours.
-    m = 2 * items * sent.halo_items
-    return 4 * sent.halo_exchanges * path.alpha + m * path.beta

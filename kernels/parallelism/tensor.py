@@ -11,9 +11,18 @@ import numpy as np
 
 from paradl.kernels.columns import Column, find_any, read_first
 from paradl.kernels.names.parallelisms import RECOMPUTE
-from paradl.kernels.parallelism.divided_blocks import DividedBlocks, Exchanged, Marks, Values
+from paradl.kernels.parallelism.divided_blocks import (
+    DividedBlocks,
+    Exchanged,
+    Marks,
+    Rule,
+    Rules,
+    Values,
+    divide,
+    join_numbers,
+    leave_rest,
+)
 from paradl.kernels.parallelism.parallelism import Parallelism
-from paradl.kernels.parallelism.rules import Rule, Rules, divide, join_numbers, leave_rest
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.transformer import Block, Training, Transformer
 
@@ -61,27 +70,22 @@ class TensorParallel(Parallelism):
         # left out: it overlaps, and including it did not improve the fit of left-out runs.
         layouts, transfers, m = divided.layouts, divided.transfers, divided.activations
         t = layouts.tensor
-        gathered = transfers.gather(t, 1, m) + transfers.scatter(t, 1, m)
-        return np.where(layouts.sequence > 0, gathered, transfers.reduce(t, 1, m))
+        gathered = transfers.send("all_gather", t, 1, m) + transfers.send("reduce_scatter", t, 1, m)
+        return np.where(layouts.sequence > 0, gathered, transfers.send("all_reduce", t, 1, m))
 
     def exchange_block(
         self, divided: DividedBlocks, costs: Column, block: Block, hiding: Sequence[Column] | None
     ) -> Exchanged:
-        """Compute seconds of all-reduces, which nothing hides."""
-        return {"tensor_exchange": _count_reductions(divided.layouts, block) * costs}
+        """Compute seconds of all-reduces, which nothing hides.
+
+        Forward after each matrix divided by rows, backward before the columns in front of it.
+        """
+        rows = sum(
+            bool(w.used and w.parts) and not w.by_columns and not w.is_routed for w in block.weights
+        )
+        # Full recomputation repeats the forward ones: 6 instead of 4 (SC21, section 3.2).
+        whole = (divided.layouts.recompute & (RECOMPUTE["blocks"] | RECOMPUTE["full"])) > 0
+        return {"tensor_exchange": rows * (2 + whole) * costs}
 
 
 PARALLELISM = TensorParallel()
-
-
-def _count_reductions(layouts: Layouts, block: Block) -> Column:
-    """Count all-reduces per block and micro-batch.
-
-    Forward after each matrix divided by rows, backward before the columns in front of it.
-    """
-    rows = sum(
-        bool(w.used and w.parts) and not w.by_columns and not w.is_routed for w in block.weights
-    )
-    # Full recomputation repeats the forward ones: 6 instead of 4 (SC21, section 3.2).
-    whole = (layouts.recompute & (RECOMPUTE["blocks"] | RECOMPUTE["full"])) > 0
-    return rows * (2 + whole)

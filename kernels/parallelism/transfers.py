@@ -7,12 +7,13 @@ product of the degrees before it. m: bytes, of an all-gather the gathered size.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
+import jax
 import numpy as np
 
 from paradl.kernels.columns import Column, find_distinct
 from paradl.kernels.machine.library_collectives import (
-    Cost,
     Costs,
     gather_costs,
     reduce_costs,
@@ -20,9 +21,11 @@ from paradl.kernels.machine.library_collectives import (
     time_fastest,
 )
 from paradl.kernels.machine.network import Network, Ring, find_path
-from paradl.kernels.machine.reached import Fabric
+from paradl.kernels.machine.speeds import Fabric
 from paradl.kernels.parallelism.alignment import count_level_pes
 from paradl.kernels.work.layouts import Layouts
+
+Collective = Literal["all_gather", "reduce_scatter", "all_reduce"]
 
 
 @dataclass(frozen=True)
@@ -43,27 +46,16 @@ class Transfers:
         is_partial = any(span.ndim for span in spans)
         return cls(fabric, layouts.pes, spans if is_partial else ())
 
-    @property
-    def across_replicas(self) -> "Transfers":
-        """The same transfers, of gradients and weights among replicas."""
-        return replace(self, fabric=replace(self.fabric, layers=self.fabric.gradients))
-
-    def gather(self, degree: Column, stride: Column | int, m: Column) -> Column:
-        """Compute seconds of an all-gather."""
-        return self.time(self.cost_gather(degree, stride), m)
-
-    def scatter(self, degree: Column, stride: Column | int, m: Column) -> Column:
-        """Compute seconds of a reduce-scatter."""
-        return self.time(self.cost_scatter(degree, stride), m)
-
-    def reduce(self, degree: Column, stride: Column | int, m: Column) -> Column:
-        """Compute seconds of an all-reduce."""
-        return self.time(self.cost_reduce(degree, stride), m)
+    def send(
+        self, collective: Collective, degree: Column, stride: Column | int, m: Column
+    ) -> Column:
+        """Compute seconds of a collective by its fastest algorithm."""
+        return self.time(self.cost(collective, degree, stride), m)
 
     def split_send(self, degree: Column, stride: Column, m: Column) -> tuple[Column, Column]:
         """Compute seconds of a message to the next PE of a ring: start-up, and bytes."""
-        (path,) = self._cost(_cost_path, self.fabric.messages, degree, stride)
-        return np.asarray(path.startup), np.asarray(m * path.beta)
+        (path,) = self._cost(lambda *of: (find_path(*of),), self.fabric.messages, degree, stride)
+        return np.asarray(path.alpha), np.asarray(m * path.beta)
 
     def send_to_all(
         self, degree: Column, stride: Column, m: Column, messages: int, alike: float = 1.0
@@ -76,28 +68,15 @@ class Transfers:
         ring = Ring(*(1.0 * number for number in (degree, stride, self.pes)))
         return np.asarray(time_all_to_all(network, ring, m, messages, alike))
 
-    def cost_gather(self, degree: Column, stride: Column | int) -> Costs:
-        """List the costs of an all-gather by each algorithm."""
-        return self._cost(
-            partial(gather_costs, algorithm="auto"), self.fabric.layers, degree, stride
-        )
-
-    def cost_scatter(self, degree: Column, stride: Column | int) -> Costs:
-        """List the costs of a reduce-scatter: those of an all-gather unless measured separately."""
-        network = self.fabric.layers
-        if "reduce_scatter" not in (network.measured or {}):
-            return self.cost_gather(degree, stride)
-        scatter = partial(gather_costs, algorithm="auto", collective="reduce_scatter")
-        return self._cost(scatter, network, degree, stride)
-
-    def cost_reduce(self, degree: Column, stride: Column | int) -> Costs:
-        """List the costs of an all-reduce by each algorithm."""
-        return self._cost(
-            partial(reduce_costs, algorithm="auto"), self.fabric.layers, degree, stride
-        )
+    def cost(self, collective: Collective, degree: Column, stride: Column | int) -> Costs:
+        """List the costs of a collective by each algorithm."""
+        gathers = partial(gather_costs, algorithm="auto", collective=collective)
+        reduces = partial(reduce_costs, algorithm="auto")
+        find = reduces if collective == "all_reduce" else gathers
+        return self._cost(find, self.fabric.layers, degree, stride)
 
     def time(self, costs: Costs, m: Column) -> Column:
-        """Compute seconds of one collective by its fastest algorithm."""
+        """Compute seconds of one collective by the fastest of these."""
         return np.asarray(time_fastest(costs, m, 1.0))
 
     def _cost(
@@ -116,10 +95,10 @@ class Transfers:
         sizes, place = find_distinct(degrees, strides, self.pes, *self.spans)
         ring = Ring(*(size.astype(float) for size in sizes[:3]))
         found = find(_resize_levels(network, sizes[3:]), ring)
-        costs = ((cost.startup, cost.beta) for cost in found)
-        return tuple(
-            Cost(*(np.broadcast_to(part, sizes[0].shape)[place] for part in cost)) for cost in costs
+        whole: Costs = jax.tree.map(
+            lambda part: np.broadcast_to(part, sizes[0].shape)[place], found
         )
+        return whole
 
 
 def _resize_levels(network: Network, spans: Sequence[Column]) -> Network:
@@ -129,8 +108,3 @@ def _resize_levels(network: Network, spans: Sequence[Column]) -> Network:
     span = 1.0 * np.stack(np.broadcast_arrays(*spans))
     links = np.ceil(network.links_per_node * span[0] / network.pes_per_node)
     return replace(network, span=span, pes_per_node=span[0], links_per_node=links)
-
-
-def _cost_path(network: Network, ring: Ring) -> Costs:
-    path = find_path(network, ring)
-    return (Cost(path.alpha, path.beta),)

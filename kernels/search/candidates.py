@@ -69,15 +69,13 @@ def _join(parts: list[Candidates]) -> Candidates:
     for name in COLUMNS:
         first, *others = (getattr(part.layouts, name) for part in parts)
         is_setting = first.shape[-1] == 1 and all(np.array_equal(first, of) for of in others)
-        columns[name] = first if is_setting else _append([first, *others], parts)
+        whole = (
+            np.broadcast_to(of, (*of.shape[:-1], part.cell.size))
+            for of, part in zip((first, *others), parts, strict=True)
+        )
+        columns[name] = first if is_setting else np.concatenate([*whole], axis=-1)
     allowed = np.concatenate([part.allowed for part in parts], axis=-1)
     return Candidates(Layouts(**columns), allowed, np.concatenate([part.cell for part in parts]))
-
-
-def _append(columns: list[Column], parts: list[Candidates]) -> Column:
-    """Append columns along the last axis."""
-    sizes = ((*of.shape[:-1], part.cell.size) for of, part in zip(columns, parts, strict=True))
-    return np.concatenate(list(map(np.broadcast_to, columns, sizes)), axis=-1)
 
 
 def find_candidates(

@@ -8,7 +8,7 @@ import numpy as np
 
 from paradl.kernels.columns import Column, find_distinct
 from paradl.kernels.names.flags import FORBIDS, Limit
-from paradl.kernels.parallelism.rules import Rules
+from paradl.kernels.parallelism.divided_blocks import Rules
 from paradl.kernels.work.layouts import COLUMNS
 
 # More micro-batches than any layout is tried with: powers of two up to the largest batch.
@@ -54,7 +54,8 @@ class Ranked:
         return self.take(of_one._order_best(most))
 
     def _order_best(self, most: int) -> Column:
-        order = np.lexsort((_put_last(self.value), self.forbidden, self.cell))
+        last = np.where(np.isnan(self.value), inf, self.value)  # what is undefined
+        order = np.lexsort((last, self.forbidden, self.cell))
         if most > 1:
             order = self._keep_first(order, most * MOST_MICRO)  # fewer to compare
             others = np.delete(self.rows[order], COLUMNS.index("micro"), axis=1)
@@ -91,11 +92,6 @@ def find_likely(forbidden: Column, allowed: Column, cell: Column) -> Column:
     np.minimum.at(least, cell, least_of)
     likely: Column = allowed & (forbidden <= np.maximum(least[cell], 1))
     return likely
-
-
-def _put_last(value: Column) -> Column:
-    """Values with those that are undefined behind all others."""
-    return np.where(np.isnan(value), inf, value)
 
 
 @dataclass

@@ -22,9 +22,16 @@ from paradl.kernels.columns import (
 )
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.work.layouts import Layouts
-from paradl.kernels.work.parameters import Parameters, count_block, count_tables
 from paradl.kernels.work.schedules import SCHEDULES, Stage, count_in_flight, list_stages
-from paradl.kernels.work.transformer import Tensor, Training, Transformer, count_keys
+from paradl.kernels.work.transformer import (
+    Parameters,
+    Tensor,
+    Training,
+    Transformer,
+    count_block,
+    count_keys,
+    count_tables,
+)
 
 PARTS = (
     *("weights", "gradients", "states", "gathered"),
@@ -156,9 +163,11 @@ def measure_stage(
         reads = find_blocks(stage.counts, [block.reads_memory for block in net.kinds])
         kept = kept + reads * flying * measure_tensor(net.memory, layouts, training)
     held = hold_parameters(net, layouts, blocks.parameters, stage)
+    # ZeRO 3 gathers two of the largest blocks: while one computes, the next one is gathered.
+    gathered = find_largest(stage.counts, _list_divided(layouts, blocks.parameters, 3))
     return [
         *share_states(held, layouts, training),
-        measure_gathered(stage.counts, layouts, training, blocks.parameters),
+        2 * gathered * training.recipe.weights,
         *(kept, again, stage.first * flying * front, stage.last * scored * back),
         np.asarray(training.reserved),
     ]
@@ -186,26 +195,19 @@ def share_states(held: Parameters, layouts: Layouts, training: Training) -> list
     return [size * np.where(layouts.zero >= least, shared, whole) for least, size in sizes]
 
 
-def measure_gathered(
-    counts: Column, layouts: Layouts, training: Training, blocks: Sequence[Parameters]
-) -> Column:
-    """Compute bytes of weights that ZeRO 3 gathers: two of the largest blocks."""
-    # While one block computes, the next one is gathered. What one rank holds alone is not.
+def _list_divided(layouts: Layouts, blocks: Iterable[Parameters], least: int) -> Iterator[Column]:
+    """Yield the parameters of each block that ZeRO divides from stage `least` on [layouts]."""
+    # Not what one rank holds alone.
     dense, experts = (
-        (n > 1) & (layouts.zero >= 3) for n in (layouts.shards, layouts.expert_shards)
+        (n > 1) & (layouts.zero >= least) for n in (layouts.shards, layouts.expert_shards)
     )
-    largest = find_largest(counts, (dense * held.dense + experts * held.experts for held in blocks))
-    return 2 * largest * training.recipe.weights
+    return (dense * held.dense + experts * held.experts for held in blocks)
 
 
 def measure_bucket(net: Transformer, layouts: Layouts, training: Training) -> Column:
     """Compute bytes of gradients that ZeRO 2 and 3 hold before they shard them: a block's."""
-    dense, experts = (
-        (n > 1) & (layouts.zero >= 2) for n in (layouts.shards, layouts.expert_shards)
-    )
     blocks = (count_block(block, layouts) for block in net.kinds)
-    largest = find_most(dense * held.dense + experts * held.experts for held in blocks)
-    return largest * training.recipe.gradients
+    return find_most(_list_divided(layouts, blocks, 2)) * training.recipe.gradients
 
 
 def find_blocks(counts: Column, kinds: Sequence[bool]) -> Column:

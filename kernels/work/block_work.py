@@ -1,13 +1,12 @@
 """Work of blocks: the network and the layout of each cell."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 
 import jax
 import numpy as np
 
-from paradl.kernels.arrays import Cells
+from paradl.kernels.arrays import STATIC, Cells
 from paradl.kernels.columns import Column
 from paradl.kernels.machine.rates import StackFacts
 from paradl.kernels.work.layouts import ALL_COLUMNS, Layouts
@@ -15,11 +14,7 @@ from paradl.kernels.work.schedules import Stage
 from paradl.kernels.work.transformer import Training, Transformer
 
 
-@partial(
-    jax.tree_util.register_dataclass,
-    data_fields=("columns", "stages", "spans"),
-    meta_fields=("net", "training", "facts", "levels"),
-)
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class BlockWork:
     """Blocks of a transformer as the layout of each cell divides them.
@@ -30,12 +25,12 @@ class BlockWork:
     None: all.
     """
 
-    net: Transformer
-    training: Training
-    facts: StackFacts
+    net: Transformer = field(metadata=STATIC)
+    training: Training = field(metadata=STATIC)
+    facts: StackFacts = field(metadata=STATIC)
     columns: Mapping[str, Cells]
     stages: tuple[Stage, ...]
-    levels: int
+    levels: int = field(metadata=STATIC)
     spans: Cells | None = None
 
     def settle(
@@ -46,8 +41,11 @@ class BlockWork:
         batch: B, flushes: A, of an iteration. A `micro` of 0 is all of a flush or, with stages, one
         of its segments. whole: round it up where it is no whole number, for rules that divide it.
         """
-        given = map(np.asarray, (batch, flushes, segments))
-        layouts = settle_micro(self.divided, *given, whole=whole)
+        layouts, (batch, flushes, cuts) = self.divided, map(np.asarray, (batch, flushes, segments))
+        usual = batch / (layouts.data * flushes * np.where(layouts.pipeline > 1, cuts, 1))
+        usual = np.maximum(np.ceil(usual) if whole else usual, 1)
+        micro = np.where(layouts.micro > 0, layouts.micro, usual)
+        layouts = replace(layouts, micro=micro, batch=batch, flushes=flushes)
         named = ((name, getattr(layouts, name)) for name in ALL_COLUMNS)
         return replace(self, columns={name: col for name, col in named if col is not None})
 
@@ -67,13 +65,3 @@ class BlockWork:
         whole = np.broadcast_arrays(*self.columns.values())
         rows = (np.rint(column).astype(int).ravel() for column in whole)
         return Layouts(**dict(zip(self.columns, rows, strict=True)))
-
-
-def settle_micro(
-    layouts: Layouts, batch: Column, flushes: Column, segments: Column, *, whole: bool
-) -> Layouts:
-    """Return layouts with batch, flushes and micro-batches, as in `BlockWork.settle`."""
-    usual = batch / (layouts.data * flushes * np.where(layouts.pipeline > 1, segments, 1))
-    usual = np.maximum(np.ceil(usual) if whole else usual, 1)
-    micro = np.where(layouts.micro > 0, layouts.micro, usual)
-    return replace(layouts, micro=micro, batch=batch, flushes=flushes)

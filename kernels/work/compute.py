@@ -31,32 +31,21 @@ def forward_alone(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
     """Compute forward seconds per sample without weights' traffic, s_l / 3."""
     traffic = delta * (layers.x + layers.y)
     fewer = xp.where(_suits_winograd(layers), pe.winograd, 1.0)
-    multiplying = _overlap(layers.flops / (fewer * _reach_peak(layers, pe)), traffic, pe)
+    flops = layers.flops / (fewer * _reach_peak(layers, pe))
+    arithmetic, moving = flops / (pe.peak_flops * pe.efficiency), traffic / pe.memory_bandwidth
+    # A kernel hides `kernel_overlap` of the shorter: all in the roofline's maximum.
+    shorter = xp.minimum(arithmetic, moving)
+    multiplying = xp.maximum(arithmetic, moving) + (1 - pe.kernel_overlap) * shorter
+    dense = layers.convolution
     if layers.groups is not None:
         fetched = delta * count_fetched(layers.flops, layers.filters, layers.groups)
         fetching = fetched / (pe.window_fetch * pe.memory_bandwidth)
         multiplying = xp.maximum(multiplying, fetching)
-    multiplying += _convert_layout(layers, traffic, pe)
+        dense = dense * xp.equal(layers.groups, 1)
+    # Kernels that transpose inputs and outputs of dense convolutions.
+    multiplying += dense * pe.layout_passes / 3 * traffic / pe.memory_bandwidth
     moving = pe.elementwise_passes / 3 * traffic / pe.memory_bandwidth
     return xp.where(xp.equal(layers.elementwise, 1), moving, multiplying)
-
-
-def _convert_layout(layers: Layers, traffic: PerLayer, pe: PE) -> PerLayer:
-    """Compute seconds of kernels that transpose inputs and outputs of dense convolutions."""
-    dense = layers.convolution
-    if layers.groups is not None:
-        dense = dense * xp.equal(layers.groups, 1)
-    return dense * pe.layout_passes / 3 * traffic / pe.memory_bandwidth
-
-
-def _overlap(flops: PerLayer, traffic: PerLayer, pe: PE) -> PerLayer:
-    """Compute seconds of a kernel that hides `kernel_overlap` of the shorter of traffic and
-    arithmetic: their sum if it hides nothing, the roofline's maximum if it hides all.
-    """
-    arithmetic = flops / (pe.peak_flops * pe.efficiency)
-    moving = traffic / pe.memory_bandwidth
-    shorter = xp.minimum(arithmetic, moving)
-    return xp.maximum(arithmetic, moving) + (1 - pe.kernel_overlap) * shorter
 
 
 def _reach_peak(layers: Layers, pe: PE) -> PerLayer:
@@ -111,12 +100,12 @@ def slowdown(
     seconds: measured FW_l + BW_l per sample, with `batch` samples at once. launch: seconds in which
     that host launches a layer.
     """
-    times = _time_passes(layers, pe, delta)
-    one_pass = xp.sum(3 * batch * times.forward + times.fixed, axis=0)
+    forward, fixed, launches = _time_passes(layers, pe, delta)
+    one_pass = xp.sum(3 * batch * forward + fixed, axis=0)
     measured = batch * xp.sum(xp.asarray(seconds), axis=0)
     # One factor for the whole network, since layers were not measured separately.
-    whole = without_launches(measured, launch * xp.sum(times.launches, axis=0)) / one_pass
-    return xp.broadcast_to(whole, xp.shape(times.forward))
+    whole = without_launches(measured, launch * xp.sum(launches, axis=0)) / one_pass
+    return xp.broadcast_to(whole, xp.shape(forward))
 
 
 def wait_for_launches(device: Cells, launching: Cells) -> Cells:
@@ -146,44 +135,31 @@ def without_launches(measured: Cells, launching: Cells) -> Cells:
 
 def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options) -> LayerTimes:
     """Compute the times of layers with items of `delta` bytes."""
-    once, accesses = _time_passes(layers, pe, delta), UPDATE_ACCESSES[options.optimizer]
+    forward, fixed, launches = _time_passes(layers, pe, delta)
+    weights, rows = layers.w + layers.bias, find_rows(layers)
+    # Of a table with a sparse gradient an update moves the drawn rows. Those that a sample looks up
+    # are left out: they move less than what is made of them.
+    updated = weights if rows is None else xp.where(is_table(rows), rows.drawn, weights)
     times = LayerTimes(
-        forward=layers.slowdown * once.forward,
-        backward=layers.slowdown * once.backward,
-        update=accesses * MASTER_BYTES * _count_updated(layers) / pe.memory_bandwidth,
-        fixed=layers.slowdown * once.fixed,
-        launches=once.launches,  # by the host: a profile of the device does not change them
+        forward=layers.slowdown * forward,
+        backward=layers.slowdown * (2 * forward),
+        update=UPDATE_ACCESSES[options.optimizer] * MASTER_BYTES * updated / pe.memory_bandwidth,
+        fixed=layers.slowdown * fixed,
+        launches=launches,  # by the host: a profile of the device does not change them
     )
     if layers.rerun is not None:
         return _run_again(times, layers.rerun.again)
     return times if options.recompute == "none" else _run_again(times, 1.0)
 
 
-def _count_updated(layers: Layers) -> PerLayer:
-    """Weights and biases that an update moves: of a table with a sparse gradient the drawn rows.
-
-    Those that a sample looks up are left out: they move less than what is made of them.
-    """
-    weights, rows = layers.w + layers.bias, find_rows(layers)
-    return weights if rows is None else xp.where(is_table(rows), rows.drawn, weights)
-
-
-def _time_passes(layers: Layers, pe: PE, delta: Cells) -> LayerTimes:
-    """As the roofline has them, without updates."""
+def _time_passes(layers: Layers, pe: PE, delta: Cells) -> tuple[PerLayer, PerLayer, PerLayer]:
+    """Return forward seconds per sample by the roofline, fixed ones per pass, and launches."""
     forward = forward_alone(layers, pe, delta)
     if layers.sequence is None:
         fixed = 3 * delta * (layers.w + layers.bias) / pe.memory_bandwidth
-        launches = xp.ones_like(fixed)
-    else:
-        fixed = _time_sequence(layers, layers.sequence, pe, delta)
-        launches = xp.asarray(layers.sequence.steps)
-    return LayerTimes(
-        forward=forward,
-        backward=2 * forward,
-        update=xp.zeros_like(forward),
-        fixed=fixed,
-        launches=launches,
-    )
+        return forward, fixed, xp.ones_like(fixed)
+    fixed = _time_sequence(layers, layers.sequence, pe, delta)
+    return forward, fixed, xp.asarray(layers.sequence.steps)
 
 
 def _time_sequence(layers: Layers, sequence: Sequence, pe: PE, delta: Cells) -> PerLayer:

@@ -1,26 +1,24 @@
 """A division: the layers of a model, and their placement on the PEs of a group."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import partial
-
-import jax
+from dataclasses import field
 
 from paradl.kernels.arrays import (
+    STATIC,
     Cells,
     Ends,
     Factors,
     OfDevice,
     PerDevice,
     PerLayer,
+    pytree,
 )
 from paradl.kernels.machine.device import PE, count_pes
 from paradl.kernels.options import Options
 from paradl.kernels.work.layers import Layers
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Placed:
     """Which PE of a placed group runs which layer, and the critical path through a step.
 
@@ -39,8 +37,7 @@ class Placed:
     segments: Cells = 1.0
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Placement:
     """How a group lays the layers out on its PEs; discrete, decided before the kernels run.
 
@@ -61,22 +58,7 @@ class Placement:
         return self.splits.get(name, self.split)
 
 
-@partial(
-    jax.tree_util.register_dataclass,
-    data_fields=(
-        "layers",
-        "pe",
-        "placement",
-        "degrees",
-        "delta",
-        "segments",
-        "state_bytes",
-        "weight_bytes",
-    ),
-    # These choose formulas, and so are fixed when a program is compiled.
-    meta_fields=("parallelisms", "options"),
-)
-@dataclass(frozen=True)
+@pytree
 class Division:
     """Layers placed on the PEs of groups; items have `delta` bytes.
 
@@ -90,8 +72,8 @@ class Division:
     placement: Placement
     degrees: Mapping[str, Cells]
     delta: Cells
-    parallelisms: tuple[str, ...] = ()
-    options: Options = field(default_factory=Options)
+    parallelisms: tuple[str, ...] = field(default=(), metadata=STATIC)
+    options: Options = field(default_factory=Options, metadata=STATIC)
     segments: Cells = 1.0
     state_bytes: Cells = 0.0
     weight_bytes: Cells = 0.0

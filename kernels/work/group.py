@@ -10,25 +10,14 @@ replicas exchange only them. Only for the machine oracle: Table III has whole ta
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
-import jax
-
-from paradl.kernels.arrays import (
-    Cells,
-    Flags,
-    PerLayer,
-    PerStage,
-    empty_last,
-    xp,
-)
+from paradl.kernels.arrays import Cells, Flags, PerLayer, PerStage, pytree, xp
 from paradl.kernels.work.layers import Layers, find_rows, is_table
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Bounds:
     """Limits on the number of PEs of a group.
 
@@ -41,8 +30,7 @@ class Bounds:
     defined: Flags
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Touched:
     """Weights of each stage, or device, whose gradients are exchanged.
 
@@ -57,8 +45,7 @@ class Touched:
     looked_up: PerStage
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class RowStates:
     """Gradients and optimizer states of looked-up rows, for each stage's tables.
 
@@ -69,8 +56,7 @@ class RowStates:
     most: PerStage
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class GroupWork:
     """Work of the busiest PE of a group.
 
@@ -106,21 +92,6 @@ def find_fullest(activations: PerStage, parameters: PerStage, batch: Cells) -> C
     # Stage by stage, which compiles to faster code than a maximum along a dimension.
     most = reduce(xp.maximum, (batch * activation + once for activation, once in stages))
     return xp.asarray(most)
-
-
-def mark_exchanged(split: PerLayer) -> PerLayer:
-    """Return 1 for layers whose output a filter or channel group exchanges: split, and l < G."""
-    return empty_last(split)
-
-
-def slower(work: GroupWork, factor: Cells) -> GroupWork:
-    """Return the work if layers take `factor` times as long on the device."""
-    return replace(
-        work,
-        # The update is unchanged: measurements are of FW + BW.
-        forward_backward=work.forward_backward * factor,
-        fixed=work.fixed * factor,
-    )
 
 
 def count_touched(

@@ -5,22 +5,10 @@ biases, C_l channels, F_l filters, spatial extents X_l, kernel K_l; FW_l, BW_l s
 WU_l seconds per iteration.
 """
 
-from dataclasses import dataclass
-
-import jax
-
-from paradl.kernels.arrays import (
-    Cells,
-    Extents,
-    Flags,
-    PerLayer,
-    Single,
-    xp,
-)
+from paradl.kernels.arrays import Cells, Extents, Flags, PerLayer, Single, pytree, xp
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Layers:
     """Sizes of the layers l = 1..G of one model for one sample shape.
 
@@ -58,8 +46,7 @@ class Layers:
     rerun: "Rerun | None" = None
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Rerun:
     """Layers that run again in the backward pass, which keeps no outputs of cheap ones.
 
@@ -72,8 +59,7 @@ class Rerun:
     bytes: PerLayer
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Sequence:
     """Effect of a sequence's positions on a pass; 1 in layers without.
 
@@ -86,8 +72,7 @@ class Sequence:
     rows: "TouchedRows | None" = None  # with sparse gradients
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class TouchedRows:
     """Weights of the rows of a table that a pass touches; its sparse gradient has no others.
 
@@ -98,8 +83,7 @@ class TouchedRows:
     drawn: PerLayer
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class LayerTimes:
     """FW_l and BW_l [s per sample] and WU_l [s per iteration] of every layer on one PE.
 

@@ -65,11 +65,6 @@ class Layouts:
         """The columns as rows [layouts, columns]."""
         return np.stack([getattr(self, name) for name in COLUMNS], axis=1)
 
-    def shard_over(self, ranks: Column) -> "Layouts":
-        """Layouts whose ZeRO shards over this many ranks [layouts]; 0 or all ranks: 0."""
-        is_part = (self.zero > 0) & (ranks != self.data * self.context)
-        return replace(self, shard=np.where(is_part, ranks, 0))
-
     def select(self, rows: Column) -> "Layouts":
         """Select layouts of a list, by mask or by row number."""
         return self.map_columns(lambda column: column[rows])

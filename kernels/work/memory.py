@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal, NamedTuple
 
-import jax
 import numpy as np
 
-from paradl.kernels.arrays import Cells, Ends, Factors, PerLayer, PerStage, xp
+from paradl.kernels.arrays import Cells, Ends, Factors, PerLayer, PerStage, pytree, xp
 from paradl.kernels.work.division import Division
 from paradl.kernels.work.group import GroupWork, RowStates, find_fullest
 from paradl.kernels.work.layers import Layers, find_rows, is_table
@@ -23,8 +22,7 @@ from paradl.kernels.work.stages import (
 )
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Holding:
     """Memory of each stage, of which the fullest counts; one stage without a pipeline.
 

@@ -4,7 +4,7 @@ Megatron-LM, schedules.py; Narayanan et al. 2021 (SC21), section 2.2; Huang et a
 Qi et al. 2023, "Zero Bubble Pipeline Parallelism" (zb1p, zbv).
 
 To add one: a row of `SCHEDULES`; for strategies its name in `Schedule` of `kernels.options` and in
-`SCHEDULES` (or `LAYOUT_SCHEDULES`, of blocks alone) of `grids.entries.strategy_settings`. Tests:
+`SCHEDULES` (or `LAYOUT_SCHEDULES`, of blocks alone) of `grids.entries.strategy_words`. Tests:
 tests/test_layouts.py, tests/test_reference_products.py.
 """
 
@@ -89,7 +89,9 @@ def make_stage(
     """Stage `number` of pipelines with these stages and chunks (arrays that broadcast)."""
     number, *_ = np.broadcast_arrays(number, pipeline)
     counts = count_stage_blocks(net, pipeline, chunks, training, number)
-    return Stage(number, counts, *find_ends(pipeline, training, number))
+    # Of a V, the first stage has the output layer, too.
+    first, folded = number == 0, SCHEDULES[training.schedule].is_folded
+    return Stage(number, counts, first, first if folded else pipeline == number + 1)
 
 
 def count_in_flight(layouts: Layouts, training: Training, stage: Column | int) -> Column:
@@ -170,19 +172,6 @@ def _list_parts(
         return
     for chunk in range(chunks.max(initial=1)):
         yield chunk * pipeline + number, chunks > chunk
-
-
-def find_ends(pipeline: Column, training: Training, number: Column) -> tuple[Column, Column]:
-    """Whether a stage holds the embedding, and the output layer."""
-    first = number == 0
-    folded = SCHEDULES[training.schedule].is_folded
-    return first, first if folded else pipeline == number + 1
-
-
-def count_bubbles(layouts: Layouts, training: Training) -> Column:
-    """Idle time of a stage per iteration, in micro-batches [layouts]."""
-    idle: Column = share_bubble(training.schedule, layouts.chunks) * (layouts.pipeline - 1)
-    return idle
 
 
 def share_bubble(schedule: str, chunks: Column | int) -> Column:

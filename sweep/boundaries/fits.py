@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import Grid, Index
 from paradl.grids.inputs.case import build_nearest_case
-from paradl.grids.inputs.factors import divisors
+from paradl.kernels.divisors import list_divisors
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.oracle.answer import find_fit, find_limits
 from paradl.sweep.answers.reasons import count_reasons
@@ -104,7 +104,7 @@ def find_smallest_group(grid: Grid, index: Index) -> int | None:
     if len(strategy.parts) != 1 or grid.find_blocks(index):
         return None
     # The grid has one configuration, and so one PE count.
-    found = {*divisors(int(grid.axes["pe"][0]))}
+    found = {*list_divisors(int(grid.axes["pe"][0]))}
     if not strategy.hybrid:
         found |= {2**n for n in range(grid.systems[index[2]].most_pes.bit_length())}
     sizes = np.array(sorted(found), float)

@@ -11,7 +11,7 @@ import numpy as np
 from paradl.grids.entries.parameters import DEFAULTS
 from paradl.grids.grid import Grid, Index
 from paradl.grids.inputs.case import build_nearest_case
-from paradl.grids.inputs.factors import divisors
+from paradl.kernels.divisors import list_divisors
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS, Limit
 from paradl.sweep.answers.numbers import number
@@ -152,7 +152,7 @@ def _find_group(grid: Grid, index: Index, cell: Cell) -> int | None:
     if not strategy.hybrid or strategy.group == "best" or "group" in grid.spec.axes.swept:
         return None
     # From 2 on: a group of one PE divides nothing.
-    for size in divisors(int(cell["pe"]))[1:]:
+    for size in list_divisors(int(cell["pe"]))[1:]:
         if is_allowed(grid, index, cell, replace(strategy, group=size)):
             return int(size)
     return None

@@ -111,7 +111,7 @@ def _fit(observations: Observations, cross_validation: bool) -> CalibrationFile:
             "unseen_spread": unseen or None,
             "error": error,
             "accuracy": rate_schemes(residuals, error),
-        },
+        }
     )
 
 
@@ -166,7 +166,6 @@ def format_file(file: CalibrationFile) -> str:
 
 
 def _round(key: str, value: Any) -> Any:
-    """Round all numbers of a part of the file to significant digits."""
     if isinstance(value, dict):
         return {name: _round(name, part) for name, part in value.items()}
     if isinstance(value, list):
@@ -177,7 +176,6 @@ def _round(key: str, value: Any) -> Any:
 
 # Factor on a predicted time beyond which the unit, the network or the machine is likely another.
 MOST = 5.0
-NAMED = 5  # doubtful runs that a message names beside the first
 
 
 def is_doubtful(factor: float) -> bool:
@@ -191,10 +189,8 @@ def refuse_doubtful_runs(runs: Sequence[PredictedRun]) -> None:
     if not doubts:
         return
     (first, reason), *others = doubts
-    more = ", ".join(run.row.where for run, _ in others[:NAMED])
     if others:
-        rest = f" and {len(others) - NAMED:,} more" if len(others) > NAMED else ""
-        reason = f"{reason}; in doubt, too: {more}{rest}"
+        reason = f"{reason}; in doubt, too: {len(others):,} more, next {others[0][0].row.where}"
     raise InputError(
         reason,
         where=first.row.where,
@@ -212,12 +208,12 @@ def _list_doubts(runs: Sequence[PredictedRun]) -> Iterator[tuple[PredictedRun, s
     for run, deviation, anomaly in zip(runs, deviations, find_anomalies(runs), strict=True):
         total = run.compare("total")
         if total and is_doubtful(total.factor):
-            yield (
-                run,
+            reason = (
                 f"the iteration took {total.measured:.3g} s, {total.factor:,.4g} times the "
                 f"predicted {total.predicted:.3g} s: the unit may be wrong (seconds are "
-                "expected), or the network or machine",
+                "expected), or the network or machine"
             )
+            yield run, reason
         elif deviation and anomaly:
             alike = factors[run.row.model, deviation.part]
             if sum(1 / GROWN <= other / deviation.factor <= GROWN for other in alike) < 2:

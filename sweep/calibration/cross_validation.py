@@ -62,8 +62,7 @@ def list_folds(observations: Observations) -> dict[str, list[Mask]]:
 
 
 def leave_out(
-    observations: Observations,
-    schemes: Collection[str] = (*SCHEMES, LARGEST, ALL_BUT_ONE),
+    observations: Observations, schemes: Collection[str] = (*SCHEMES, LARGEST, ALL_BUT_ONE)
 ) -> list[HeldOutRun]:
     """Predict all runs that these schemes leave out; empty if there are too few runs."""
     predictions: list[HeldOutRun] = []

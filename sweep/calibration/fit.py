@@ -227,7 +227,6 @@ def _difference_slopes(at: Floats, data: FitData, step: float) -> Floats:
 def _list_serial_times(
     observations: Observations, train: Mask, factors: Floats, spreads: Floats
 ) -> dict[str, SerialTime]:
-    """Return the factor on the time on one PE for each model that ran."""
     ran = {run.model for run, used in zip(observations.runs, train, strict=True) if used}
     times = zip(observations.models, factors.tolist(), spreads.tolist(), strict=True)
     return {
@@ -262,10 +261,7 @@ def _subtract_machine(spreads: Floats) -> Floats:
 
 
 def calibrate_machine(
-    observations: Observations,
-    train: Mask,
-    error: ModelError,
-    starts: int = STARTS,
+    observations: Observations, train: Mask, error: ModelError, starts: int = STARTS
 ) -> CalibrationFile:
     """Calibrate with the runs in `train`; starts: as for `fit`."""
     posterior = fit(observations, train, starts)

@@ -46,7 +46,6 @@ def find_layer_work(run: MeasuredRun, conditions: Conditions) -> LayerWork:
 
 
 def _reduce_roofline(run: MeasuredRun, conditions: Conditions) -> GroupWork:
-    """Return the work of the run's group, with times by the roofline."""
     configuration = conditions.make_case(run)
     settings = {**(configuration.settings or {}), "times": "roofline"}
     case = replace(configuration, settings=settings).grid().case(ONLY)
@@ -98,8 +97,7 @@ class Observations:
         """Seconds [part, run] in the order of PARTS; NaN if unmeasured, or nothing is sent."""
         # A time of 0 s has no logarithm, and counts as unmeasured.
         seconds = np.array(
-            [[getattr(run.measured, part) or np.nan for run in self.runs] for part in PARTS],
-            float,
+            [[getattr(run.measured, part) or np.nan for run in self.runs] for part in PARTS], float
         )
         # One PE sends nothing, whatever was logged as communication.
         seconds[PARTS.index("comm"), np.equal(self.case.run.p, 1)] = np.nan
@@ -177,23 +175,16 @@ def expect_one_system(runs: Sequence[MeasuredRun], systems: Sequence[str]) -> No
     """Raise InputError if a run's system, by its name, is another than the first's."""
     for run, system in zip(runs, systems, strict=True):
         if system != systems[0]:
-            raise InputError(
-                f"expected a run on {shorten(systems[0])}, as the first, "
-                f"got one on {shorten(system)}",
-                where=run.where,
-                advice="calibrate each system from a file of its own runs",
-            )
+            what = f"expected a run on {shorten(systems[0])}, as the first, got {shorten(system)}"
+            raise InputError(what, where=run.where)
 
 
 def _expect_one_network(runs: Sequence[MeasuredRun], models: Sequence[Architecture]) -> None:
     fingerprints: dict[str, str] = {}
     for run, model in zip(runs, models, strict=True):
         if fingerprints.setdefault(model.name, model.fingerprint) != model.fingerprint:
-            raise InputError(
-                f"not the network that is named {shorten(model.name)} in a row above",
-                where=f"{run.where}: model",
-                advice="give every network its own name",
-            )
+            what = f"not the network that is named {shorten(model.name)} in a row above"
+            raise InputError(what, where=f"{run.where}: model")
 
 
 def _evaluate_run(run: MeasuredRun, conditions: Conditions) -> _Configuration:
@@ -242,11 +233,8 @@ def _level_cases(cases: Sequence[Case]) -> list[Case]:
 
 def _expect_possible(run: MeasuredRun, case: Case) -> None:
     if case.choices:
-        raise InputError(
-            f"expected the {' and '.join(case.choices)} that ran, got {shorten(run.strategy)}",
-            where=run.where,
-            advice=f"write a number, such as {case.choices[0]}=4",
-        )
+        what = f"expected the {' and '.join(case.choices)} that ran, got {shorten(run.strategy)}"
+        raise InputError(what, where=run.where)
     replicas, group = float(np.max(case.run.replicas)), float(np.max(case.run.group))
     if replicas * group != run.p:
         raise InputError(

@@ -1,12 +1,11 @@
 """Residuals: how far off predictions of runs are, and how far off they were expected to be.
 
-Model error: how far off unseen runs are, beyond the uncertainty of the parameters, which alone
-would be overconfident, since formulas are wrong too. The scales of `ModelError` are those that make
-left-out series, models, strategies and largest scales most probable (Student's t, as in the fit).
-Runs whose neighbours were fitted do not count, since they say little about runs without neighbours.
-Priors are wide, because left-out runs are few. Then the errors are widened until, for every way of
-leaving runs out, LEVEL of the times lie within the 80 % intervals: those for unseen series and
-scales, or those of the part that is off in all schemes.
+Model error: how far off unseen runs are, beyond the uncertainty of the parameters. The scales of
+`ModelError` are those that make left-out series, models, strategies and largest scales most
+probable (Student's t, as in the fit). Runs whose neighbours were fitted do not count. Priors are
+wide, because left-out runs are few. Then the errors are widened until, for every way of leaving
+runs out, LEVEL of the times lie within the 80 % intervals: those for unseen series and scales, or
+those of the part that is off in all schemes.
 
 Before all, networks that err by more than is assumed widen the computing of others, and so no
 prediction of networks that ran.
@@ -170,11 +169,7 @@ WIDER, STEPS = 1.05, 30
 COMPUTING = 0.25  # squared share of compute from which a time tells of it
 MOST = 10.0  # the largest spread of a file: unknown
 # The errors to widen if the intervals of a part hold too few times.
-SCALES_OF = {
-    "total": SCALES,
-    "comp": ("serial", "group"),
-    "comm": ("reduce", "exchange"),
-}
+SCALES_OF = {"total": SCALES, "comp": ("serial", "group"), "comm": ("reduce", "exchange")}
 # The errors to widen if the intervals of a scheme do, by what its runs were left out for.
 WIDENED = {
     "series": ("unseen",),

@@ -9,7 +9,7 @@ from typer import Argument, Context, Option, Typer
 from paradl.grids.reading.errors import format_count
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import MISSED, PatientCommand, end, make_group, take_options
-from paradl.sweep.cli.values import take_count, take_number, take_share
+from paradl.sweep.cli.values import take_count, take_number
 from paradl.sweep.cube.object_store import expect_parent
 from paradl.sweep.engine.progress import report_state
 from paradl.sweep.text.visible import tell
@@ -30,8 +30,6 @@ class SampleOptions:
     out: Annotated[Path, Argument(help="Folder to create for the data set.")]
     rows: Annotated[int, take_number("amount", "Number of rows, such as 1e6.")]
     seed: options.Seed = 0
-    near_limits: Annotated[float, take_share("Share of points next to limits.")] = 0.0
-    near_crossovers: Annotated[float, take_share("Share of points next to crossovers.")] = 0.0
     splits: Splits = None
     leave_out: Annotated[
         list[str] | None, Option(help="Rows to leave out: undefined, infeasible, kinks.")

@@ -38,8 +38,15 @@ def name_options(text: str, options: Mapping[str, str]) -> str:
     `selection pe: ...` becomes `--sel pe: ...`, `axes.pe: ...` becomes `--pe: ...`, `force=True`
     becomes `--force`, and `'oracle: paper'` becomes `'--oracle paper'`.
     """
-    text = re.sub(r"\b(\w+)=(?:True\b|'([^']+)')", lambda match: _write(match, options), text)
-    text = re.sub(r"(?<=')(\w+): ([^' ]+)(?=')", lambda match: _write(match, options), text)
+
+    def write(match: re.Match[str]) -> str:
+        name, value = match.groups()
+        if name not in options:
+            return match[0]
+        return f"{options[name]} {value}" if value else options[name]
+
+    text = re.sub(r"\b(\w+)=(?:True\b|'([^']+)')", write, text)
+    text = re.sub(r"(?<=')(\w+): ([^' ]+)(?=')", write, text)
     if "pe" in options:  # options write a generator as pow2:1..64, and a range as 1..64
         text = re.sub(
             GENERATOR,
@@ -49,34 +56,18 @@ def name_options(text: str, options: Mapping[str, str]) -> str:
     return "\n".join(_name_head(line, options) for line in text.split("\n"))
 
 
-def _write(match: re.Match[str], options: Mapping[str, str]) -> str:
-    name, value = match.groups()
-    if name not in options:
-        return match[0]
-    return options[name] if value is None else f"{options[name]} {value}"
-
-
 def _name_head(line: str, options: Mapping[str, str]) -> str:
     head, colon, rest = line.partition(": ")
     names, space, detail = head.partition(" ") if head.startswith(DETAILED) else (head, "", "")
-
-    def find_option(name: str) -> str | None:
-        key = re.sub(r"^axes\.|\.\d+$", "", name)
-        if key not in options and name.startswith("axes.") and "parameters" in options:
-            return f"{options['parameters']} {key}"  # --set with several values makes an axis
-        return options.get(key)
-
-    def write_pair(pair: re.Match[str]) -> str:
-        if known == ["--sel"]:  # in advice on slicing, every axis needs an option of its own
-            return f"--sel {pair[0]}"
-        name, value = pair.groups()
-        return (
-            f"{options[name]} {value}" if name in options else f"{options['parameters']} {pair[0]}"
-        )
-
-    known = [find_option(name) for name in names.split(", ")]
-    # A space is described by options, and has nothing to select.
+    known = [_find_option(name, options) for name in names.split(", ")]
+    # A space is described by options, and has nothing to select; a slice needs --sel for each axis.
     if head == "space" or known == ["--sel"]:
+
+        def write_pair(pair: re.Match[str]) -> str:
+            if known != ["--sel"] and pair[1] in options:
+                return f"{options[pair[1]]} {pair[2]}"
+            return f"{known[0] or options['parameters']} {pair[0]}"
+
         rest = re.sub(ADVISED, lambda match: PAIR.sub(write_pair, match[0]), rest)
     # A spec that no user has written has keys that no user knows.
     if head == "space" or (colon and None in known and head.startswith("axes.")):
@@ -84,3 +75,10 @@ def _name_head(line: str, options: Mapping[str, str]) -> str:
     if not colon or None in known:
         return line
     return f"{', '.join(filter(None, known))}{space}{detail}{colon}{rest}"
+
+
+def _find_option(name: str, options: Mapping[str, str]) -> str | None:
+    key = re.sub(r"^axes\.|\.\d+$", "", name)
+    if key not in options and name.startswith("axes.") and "parameters" in options:
+        return f"{options['parameters']} {key}"  # --set with several values makes an axis
+    return options.get(key)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 from paradl.grids.entries.names import check_name, list_names, split_labels
-from paradl.grids.entries.strategy_names import TABLE_III
+from paradl.grids.entries.strategy_words import TABLE_III
 from paradl.grids.reading.errors import InputError, add_place, shorten
-from paradl.grids.reading.units import parse_count
 from paradl.sweep.cli.values import take_count, take_number, take_output, take_picture, take_share
 from paradl.sweep.cube.object_store import locate_store
 
@@ -319,19 +318,14 @@ def parse_settings(items: list[str] | None, option: str, advice: str = "") -> di
 
 
 def parse_counts(text: str, option: str) -> int | list[int]:
-    """Parse one whole number, or several: separated by commas, or a range such as pow2:1..64."""
-    from paradl.grids.axes import expand_axis, read_item  # late: they import numpy
+    """Parse one whole number, or several, ascending: separated by commas, or as pow2:1..64."""
+    from paradl.grids.axes import expand_axis  # late: they import numpy
     from paradl.grids.entries.parameters import PARAMETERS
+    from paradl.grids.shorthands import split_values
 
-    counts: list[int] = []
     with add_place(option):
-        for part in map(read_item, map(str.strip, text.split(","))):
-            several = isinstance(part, dict)
-            counts += (
-                map(int, expand_axis(part, PARAMETERS["pe"]).values)
-                if several
-                else [parse_count(part, "")]
-            )
+        values = expand_axis(split_values(text), PARAMETERS["pe"]).values
+    counts = [int(count) for count in values]
     # A single number has a meaning of its own: powers of two up to it.
     return counts if len(counts) > 1 else counts[0]
 

@@ -10,7 +10,7 @@ from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import PLACES, read_parameter
-from paradl.kernels.machine.network import Link
+from paradl.kernels.machine.network import Cost
 from paradl.kernels.oracle.answer import answer_case, settle_choices
 from paradl.kernels.oracle.formulas import find_links
 from paradl.kernels.parallelism.layout import list_degrees
@@ -92,6 +92,6 @@ def parameters(case: Case) -> dict[str, float | None]:
 _find_links = compiled(numpy=True)(find_links)
 
 
-def _read_bandwidth(path: Link) -> float:
+def _read_bandwidth(path: Cost) -> float:
     """Bandwidth [B/s] to 14 digits, as users wrote it: inverting twice leaves rounding errors."""
     return float(f"{1 / number(path.beta):.14g}")

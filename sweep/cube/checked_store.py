@@ -62,25 +62,15 @@ class CheckedStore(WrapperStore[Store]):
         # Marks have a message of their own (`Cube.read_done`).
         if match is None or match[1] == DONE:
             return await self._store.get(key, prototype, byte_range)
-        content, fault = await self._read(key, prototype)
+        content, fault = await read_chunk(self._cube.url, self._store, key, prototype)
         if fault and await self._is_finished(self._find_block(*match.groups())):
             # Again: a running sweep may have written it, and then its mark.
-            content, fault = await self._read(key, prototype)
+            content, fault = await read_chunk(self._cube.url, self._store, key, prototype)
             if fault:
                 raise make_error(self._cube.url, key, fault)
         if content is None or byte_range is None:
             return content
         return await self._store.get(key, prototype, byte_range)
-
-    async def _read(self, key: str, prototype: BufferPrototype) -> tuple[Buffer | None, str]:
-        """Return the bytes of a chunk, or its fault."""
-        try:
-            with translate_failures(self._cube.url):
-                content = await self._store.get(key, prototype)
-        except UNREADABLE as error:
-            return None, getattr(error, "strerror", "") or str(error)
-        fault = find_fault(content)
-        return (None, fault) if fault else (content, "")
 
     def _find_block(self, name: str, chunk: str) -> int | None:
         """Return the block that writes a chunk of an array; None for labels of an axis."""
@@ -111,15 +101,24 @@ def make_error(url: str, key: str, fault: str) -> RunError:
     )
 
 
-def find_fault(content: Buffer | None) -> str:
-    """Return what is wrong with the bytes of a chunk; empty if they are as written."""
+async def read_chunk(
+    url: str, store: Store, key: str, prototype: BufferPrototype
+) -> tuple[Buffer | None, str]:
+    """Return the bytes of a chunk of the cube at `url`, or what is wrong with them."""
+    try:
+        with translate_failures(url):
+            content = await store.get(key, prototype)
+    except UNREADABLE as error:
+        return None, getattr(error, "strerror", "") or str(error)
     if content is None:
-        return MISSING
+        return None, MISSING
     data = content.as_numpy_array()
     if not data.size:
-        return "the file is empty"
+        return None, "the file is empty"
     parts = data[:-INDEX_BYTES], data[-INDEX_BYTES:]
-    return "" if _is_whole(data) or all(map(_is_whole, parts)) else "its checksum differs"
+    if _is_whole(data) or all(map(_is_whole, parts)):
+        return content, ""
+    return None, "its checksum differs"
 
 
 def _is_whole(data: NDArray[np.uint8]) -> bool:

@@ -10,19 +10,19 @@ all that they describe.
 import os
 import warnings
 from asyncio import gather
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import zarr
-from numpy.typing import NDArray
-from zarr.abc.codec import BytesBytesCodec
+from numpy.typing import DTypeLike, NDArray
 from zarr.abc.store import Store
 from zarr.codecs import BloscCodec, Crc32cCodec, ZstdCodec
 from zarr.core.buffer import Buffer
+from zarr.core.common import JSON
 from zarr.core.group import GroupMetadata
 from zarr.core.sync import sync
 from zarr.errors import ZarrUserWarning
@@ -33,7 +33,6 @@ from paradl.grids.reading.errors import InputError
 from paradl.grids.rows import append_rows
 from paradl.sweep.cube import provenance
 from paradl.sweep.cube.difference import describe_other_changes, list_added_values
-from paradl.sweep.cube.guarded_store import make_store
 from paradl.sweep.cube.object_store import is_remote
 from paradl.sweep.cube.plan import (
     DONE,
@@ -41,17 +40,17 @@ from paradl.sweep.cube.plan import (
     STATISTIC,
     SUMMARY,
     Plan,
+    Size,
     find_shape,
     lay_out,
     plan_cube,
 )
-from paradl.sweep.cube.root import METADATA, open_group
+from paradl.sweep.cube.root import METADATA, make_store, open_group
 from paradl.sweep.cube.store import Cube, get_array, open_cube
 from paradl.sweep.cube.variables import (
     TABLE,
     VARIABLES,
     VERSION,
-    Attributes,
     Table,
     describe_coordinate,
     describe_statistics,
@@ -60,14 +59,15 @@ from paradl.sweep.cube.variables import (
     list_objectives,
 )
 
+Entry = TypeVar("Entry")
+
 # Byte shuffle with lz4 is the fastest of blosc's codecs that still halves the cube.
 CODEC = partial(BloscCodec, cname="lz4", shuffle="shuffle", clevel=5)
 # Computed on compressed bytes, so that a damaged chunk is detected before it is decoded.
 CHECKSUM = Crc32cCodec()
-# All files of an array in one folder: a folder per dimension and block would cost more than most
-# files.
+# All files of an array in one folder: a folder per dimension and block would cost more.
 FLAT: Any = {"name": "default", "separator": "."}
-INCOMPLETE: dict[str, Any] = {"paradl_incomplete": True}
+INCOMPLETE: dict[str, JSON] = {"paradl_incomplete": True}
 
 
 def create_cube(url: str, grid: Grid, plan: Plan, statistics: Table = TABLE) -> Cube:
@@ -89,7 +89,9 @@ def create_cube(url: str, grid: Grid, plan: Plan, statistics: Table = TABLE) -> 
         _create_labels(group, name, dim, values, describe_coordinate(name, grid))
     names = np.array(list(statistics), object)
     _create_labels(group, STATISTIC, "statistic", names, describe_statistics(statistics))
-    _create_marks(group, plan)
+    # Marks by a block's position, which stays the same when axes grow. One byte each: an
+    # uncompressed file of 1,024 fits the smallest block of most disks.
+    _create_parts(group, DONE, lay_out(DONE, plan), "uint8", compressors=CHECKSUM)
     consolidate_metadata(group).attrs.put(provenance.describe_origin(grid, plan))
     write_files(_clear_store(url, {path.partition("/")[0] for path in files}), files)
     return open_cube(url, "r+")
@@ -113,10 +115,7 @@ def write_files(store: Store, files: dict[str, Buffer]) -> None:
 
 
 def _clear_store(url: str, names: Collection[str]) -> Store:
-    """Return a store without old arrays, marked as incomplete before any of them is deleted.
-
-    names: of the new cube's arrays and groups.
-    """
+    """Return a store without old arrays; names: of the new cube's arrays and groups."""
     group = open_group(url, "r+")
     if group is None:
         # Not of the path as text: Zarr would cut it at `;`, `?` or `#`, as a URL (3.4.2).
@@ -162,38 +161,29 @@ def consolidate_metadata(group: zarr.Group) -> zarr.Group:
         return zarr.consolidate_metadata(group.store)
 
 
-def _make_codecs(itemsize: int) -> tuple[BytesBytesCodec, ...]:
-    """Return the codecs of a chunk: compression, then a checksum."""
-    return CODEC(typesize=itemsize), CHECKSUM
-
-
 def _create_variable(group: zarr.Group, name: str, plan: Plan) -> None:
-    """Create the array of a variable, a file for each block."""
-    dims, variable = lay_out(name, plan), VARIABLES[name]
-    group.create_array(
+    variable = VARIABLES[name]
+    _create_parts(
+        group,
         name,
-        shape=find_shape(name, plan),
-        # A chunk by itself: into a shard of one, Zarr would copy it. Writing takes 0.85 of the CPU
-        # time without (2026-11).
-        chunks=tuple(size for _, size in dims.values()),
-        dtype=variable.dtype,
-        compressors=_make_codecs(variable.dtype.itemsize),
+        lay_out(name, plan),
+        variable.dtype,
+        compressors=(CODEC(typesize=variable.dtype.itemsize), CHECKSUM),
         fill_value=variable.fill_value,
-        dimension_names=tuple(dims),
+        dimension_names=tuple(lay_out(name, plan)),
         attributes=variable.attributes,
-        chunk_key_encoding=FLAT,
     )
 
 
 def _create_summary(group: zarr.Group, plan: Plan, statistics: Table) -> None:
-    """Create a single array of all statistics, with a file per block."""
+    """Create a single array of all statistics."""
     dims = lay_out(SUMMARY, plan, len(statistics))
-    group.create_array(
+    _create_parts(
+        group,
         SUMMARY,
-        shape=find_shape(SUMMARY, plan, len(statistics)),
-        chunks=tuple(size for _, size in dims.values()),
-        dtype="float64",  # single precision cannot represent all PE counts beyond 2^24
-        compressors=_make_codecs(8),
+        dims,
+        "float64",  # single precision cannot represent all PE counts beyond 2^24
+        compressors=(CODEC(typesize=8), CHECKSUM),
         fill_value=float("nan"),
         dimension_names=tuple(dims),
         attributes={
@@ -201,25 +191,26 @@ def _create_summary(group: zarr.Group, plan: Plan, statistics: Table) -> None:
             "version": VERSION,
             "objectives": list_objectives(statistics),
         },
-        chunk_key_encoding=FLAT,
     )
 
 
-def _create_marks(group: zarr.Group, plan: Plan) -> None:
-    """Create the done-marks, by a block's position, which stays the same when axes grow."""
+def _create_parts(
+    group: zarr.Group, name: str, dims: Mapping[str, Size], dtype: DTypeLike, **options: Any
+) -> None:
+    """Create an array that blocks are written to, with a file for each."""
     group.create_array(
-        DONE,
-        shape=find_shape(DONE, plan),
-        chunks=tuple(size for _, size in lay_out(DONE, plan).values()),
-        # One byte per mark: an uncompressed file of 1,024 fits the smallest block of most disks.
-        dtype="uint8",
-        compressors=CHECKSUM,
+        name,
+        shape=tuple(size for size, _ in dims.values()),
+        # No shards: Zarr would copy the chunk; writing takes 0.85 of the time without (2026-11).
+        chunks=tuple(part for _, part in dims.values()),
+        dtype=dtype,
         chunk_key_encoding=FLAT,
+        **options,
     )
 
 
 def _create_labels(
-    group: zarr.Group, path: str, dim: str, values: NDArray[Any], attributes: Attributes
+    group: zarr.Group, path: str, dim: str, values: NDArray[Any], attributes: Mapping[str, JSON]
 ) -> None:
     """Create and fill an array of values along a dimension."""
     group.create_array(
@@ -231,7 +222,7 @@ def _create_labels(
         dtype="str" if values.dtype == object else values.dtype,
         compressors=(ZstdCodec(), CHECKSUM),
         dimension_names=(dim,),
-        attributes=attributes,
+        attributes=dict(attributes),
     )
     get_array(group, path)[:] = values
 
@@ -262,8 +253,7 @@ def plan_extension(cube: Cube, wanted: Grid) -> Extension:
     for dim in set(new) - {*LABELS, *wanted.rows}:
         _check_at_the_end(cube, dim, new[dim])
     grid = _merge_entries(cube.grid, wanted)
-    # Blocks keep their size, whatever a new cube of this shape would have, since otherwise all
-    # files would have to be rewritten.
+    # Blocks keep their size: otherwise all files would have to be rewritten.
     plan = replace(plan_cube(grid), shard=cube.plan.shard)
     return Extension(grid, plan, new)
 
@@ -311,16 +301,12 @@ def extend_cube(cube: Cube, extension: Extension) -> Cube:
         get_array(group, name).resize(values.shape)
         # Stored values come first, where readers of the old cube expect them.
         get_array(group, name)[:] = values
-    consolidate_metadata(group).attrs.put(_describe_extended(cube, extension))
+    # A new id, too, since workers may have the old cube open.
+    origin = provenance.describe_origin(extension.grid, extension.plan)
+    origin["history"] = f"{cube.group.attrs['history']}\n{provenance.format_event('extended')}"
+    consolidate_metadata(group).attrs.put(origin)
     write_files(cube.group.store, files)
     return open_cube(cube.url, "r+")
-
-
-def _describe_extended(cube: Cube, extension: Extension) -> dict[str, Any]:
-    """Return root attributes as for a new store, with the old one's history."""
-    # A new id, too, since workers may have the old cube open.
-    history = f"{cube.group.attrs['history']}\n{provenance.format_event('extended')}"
-    return provenance.describe_origin(extension.grid, extension.plan) | {"history": history}
 
 
 def _check_at_the_end(cube: Cube, dim: str, new: list[float]) -> None:
@@ -339,12 +325,18 @@ def _check_at_the_end(cube: Cube, dim: str, new: list[float]) -> None:
 
 def _merge_entries(stored: Grid, wanted: Grid) -> Grid:
     """Return the design space of all that `wanted` has, with stored entries first."""
-    entries: dict[str, Any] = {}
-    for dim, kind in zip(LABELS, ("models", "datasets", "systems", "strategies"), strict=True):
-        present = stored.labels[dim]
-        labelled = zip(wanted.labels[dim], getattr(wanted, kind), strict=True)
-        new = (entry for label, entry in labelled if label not in present)
-        entries[kind] = (*getattr(stored, kind), *new)
+
+    def list_new(dim: str, entries: Iterable[Entry]) -> Iterator[Entry]:
+        labelled = zip(wanted.labels[dim], entries, strict=True)
+        return (entry for label, entry in labelled if label not in stored.labels[dim])
+
     rows = {name: append_rows(stored.rows[name], rows) for name, rows in wanted.rows.items()}
     axes = wanted.spec.axes.model_copy(update=rows)
-    return replace(wanted, **entries, spec=wanted.spec.model_copy(update={"axes": axes}))
+    return replace(
+        wanted,
+        models=(*stored.models, *list_new("model", wanted.models)),
+        datasets=(*stored.datasets, *list_new("dataset", wanted.datasets)),
+        systems=(*stored.systems, *list_new("system", wanted.systems)),
+        strategies=(*stored.strategies, *list_new("strategy", wanted.strategies)),
+        spec=wanted.spec.model_copy(update={"axes": axes}),
+    )

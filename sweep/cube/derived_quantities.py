@@ -5,7 +5,7 @@ B = A b p1 under weak scaling, b = B / (A p1) under strong scaling, with A passe
 `serial_time`, the epoch on one PE.
 """
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Mapping
 from functools import cached_property, partial, reduce
 from operator import mul
 from typing import Any
@@ -28,6 +28,7 @@ from paradl.kernels.names.terms import TERMS
 from paradl.sweep.cube.dimensions import expect_flags, expect_laws, read_design
 from paradl.sweep.cube.variables import DERIVED, name_limits
 
+REOPEN = "reopen the store with paradl.open_dataset(STORE), and keep it in slices"
 PAIR = ("model", "dataset")  # has a law of epochs
 
 
@@ -53,25 +54,21 @@ class Paradl:
         batch, scaling = self._get("batch").astype(float), self.grid.spec.scaling
         # A stated B needs no replicas, which a cube of best groups may not have.
         passes: Any = self.replicas * self._accumulated if scaling == "weak" else 1
-        samples = batches.global_batch(batch, passes, scaling)
-        return name_array(samples, "global_batch")
+        return name_array(batches.global_batch(batch, passes, scaling), "global_batch")
 
     @property
     def epochs(self) -> xr.DataArray:
         """Epochs to the target; NaN if no law is known, or the batch does not converge."""
         if "epochs" in self._ds:
-            stored: xr.DataArray = self._ds["epochs"]
-            return stored
-        counted = self._count_epochs(self.global_batch)
-        return name_array(counted, "epochs")
+            return self._get("epochs")
+        return name_array(self._count_epochs(self.global_batch), "epochs")
 
     @property
     def epochs_alone(self) -> xr.DataArray:
         """Epochs to the target with the global batch of one PE."""
         batch, scaling = self._get("batch").astype(float), self.grid.spec.scaling
         alone = batches.global_batch(batch, self._accumulated, scaling)
-        counted = self._count_epochs(alone)
-        return name_array(counted, "epochs_alone")
+        return name_array(self._count_epochs(alone), "epochs_alone")
 
     @property
     def train_time(self) -> xr.DataArray:
@@ -88,18 +85,21 @@ class Paradl:
         for dim in (other for other in PAIR if other not in pair):
             labels = self._get(dim)
             parts = [
-                self._count_pairs(_take_label(batch, dim, label), {**pair, dim: label}, laws)
+                self._count_pairs(
+                    batch.sel({dim: label}, drop=True) if dim in batch.dims else batch,
+                    {**pair, dim: label},
+                    laws,
+                )
                 for label in map(str, np.atleast_1d(labels.values))
             ]
             return xr.concat(parts, labels) if labels.ndim else parts[0]
         law = laws.get((pair["model"], pair["dataset"]))
         if law is None:
             return xr.full_like(batch, np.nan)
-        count = partial(find_epochs, law)
-        lazily: xr.DataArray = xr.apply_ufunc(
-            count, batch, dask="parallelized", output_dtypes=[float]
+        counted: xr.DataArray = xr.apply_ufunc(
+            partial(find_epochs, law), batch, dask="parallelized", output_dtypes=[float]
         )
-        return lazily
+        return counted
 
     @property
     def _accumulated(self) -> Any:
@@ -111,8 +111,7 @@ class Paradl:
     def replicas(self) -> xr.DataArray:
         """Data-parallel replicas, p1."""
         if "replicas" in self._ds:
-            stored: xr.DataArray = self._ds["replicas"]
-            return stored
+            return self._get("replicas")
         return name_array(self._count_replicas(), "replicas")
 
     @property
@@ -155,8 +154,7 @@ class Paradl:
     def bottleneck(self) -> xr.DataArray:
         """Largest part of the time, as an index into the attribute `flag_meanings`; -1: no time.
 
-        The parts are the terms if the cube has all of its strategies, otherwise compute and
-        communication.
+        Parts: the terms if the cube has all of its strategies', else compute and communication.
         """
         labels, grid = {*np.atleast_1d(self._get("strategy").values).tolist()}, self.grid
         chosen = [at for at, label in enumerate(grid.labels["strategy"]) if label in labels]
@@ -178,29 +176,18 @@ class Paradl:
         return part.assign_attrs(meanings)
 
     def elasticity(self, parameter: str, of: str = "epoch_time") -> xr.DataArray:
-        """Return the stored elasticity of `of` in a parameter, d log y / d log x.
-
-        InputError: the cube does not have it.
-        """
+        """Return the stored elasticity of `of` in a parameter. InputError: it is not stored."""
         name = name_elasticity(of, parameter)
-        if name not in self._ds.variables:
-            raise InputError(
-                f"the Dataset has no {name!r}",
-                advice=f"sweep with outputs: [{', '.join(MAIN_OUTPUTS)}, {name}]",
-            )
-        return self._ds[name]
+        return self._get(name, f"sweep with outputs: [{', '.join(MAIN_OUTPUTS)}, {name}]")
 
     def reasons(self, limit: int) -> list[str]:
         """List the names of the limits in a flag."""
         return name_limits(int(limit))
 
-    def _get(self, name: str) -> xr.DataArray:
+    def _get(self, name: str, advice: str = REOPEN) -> xr.DataArray:
         """Return a variable or coordinate. InputError: it is missing."""
         if name not in self._ds.variables:
-            raise InputError(
-                f"the Dataset has no {name!r}",
-                advice="reopen the store with paradl.open_dataset(STORE), and keep it in slices",
-            )
+            raise InputError(f"the Dataset has no {name!r}", advice=advice)
         return self._ds[name]
 
     def _restore_order(self, array: xr.DataArray) -> xr.DataArray:
@@ -225,12 +212,20 @@ class Paradl:
         strategies = {strategy.label: strategy for strategy in self.grid.strategies}
         _check_labels(labels, strategies)
         parts = [
-            _divide_pes(strategy, pe, self._look_up_group).assign_coords(strategy=label)
+            self._divide_pes(strategy, pe).assign_coords(strategy=label)
             for label, strategy in strategies.items()
             if label in labels.values
         ]
         joined = xr.concat(parts, "strategy", coords="minimal", compat="override", join="override")
         return joined.squeeze("strategy") if labels.ndim == 0 else joined
+
+    def _divide_pes(self, strategy: Strategy, pe: xr.DataArray) -> xr.DataArray:
+        if not strategy.replicated:
+            return xr.ones_like(pe)
+        if not strategy.parts:
+            return pe
+        # A group larger than p is forbidden; one replica keeps it from dividing by 0.
+        return (pe // self._look_up_group(strategy)).clip(min=1)
 
     def _look_up_group(self, strategy: Strategy) -> xr.DataArray | float:
         """Return the PEs in a group of a hybrid. InputError: chosen by the sweep and not stored."""
@@ -260,23 +255,6 @@ class Paradl:
         if name in self._ds.coords:
             return self._ds[name].astype(float)
         return self.grid.spec.parameters.get(name)
-
-
-def _divide_pes(
-    strategy: Strategy, pe: xr.DataArray, group: Callable[[Strategy], xr.DataArray | float]
-) -> xr.DataArray:
-    """Return p1 of one strategy on `pe` PEs."""
-    if not strategy.replicated:
-        return xr.ones_like(pe)
-    if not strategy.parts:
-        return pe
-    # A group larger than p is forbidden; one replica keeps it from dividing by 0.
-    return (pe // group(strategy)).clip(min=1)
-
-
-def _take_label(array: xr.DataArray, dim: str, label: str) -> xr.DataArray:
-    """Select a label and drop its dimension; an array without the dimension stays as it is."""
-    return array.sel({dim: label}, drop=True) if dim in array.dims else array
 
 
 def _check_labels(labels: xr.DataArray, names: Container[str]) -> None:

@@ -10,7 +10,7 @@ from paradl.grids.placing.group import PlacedGroup
 SHOWN = 3
 LONG = 8
 # Keys of entries that change no answer.
-FACTS = ("title", "source", "watts")
+FACTS = {"title", "source", "watts"}
 
 Plain = dict[str, Any]
 Axes = dict[str, list[Any]]
@@ -19,17 +19,14 @@ Axes = dict[str, list[Any]]
 def describe_difference(stored: Grid, wanted: Grid) -> str:
     """Describe the first differences as `key: stored, wanted`; empty if the cells are the same.
 
-    Only the meaning counts: not how an axis is written, whether a default is spelled out, or the
-    name of the sweep.
+    Only the meaning counts, not how an axis or a default is written.
     """
-    differ = _differ_in_groups(stored, wanted)
-    return _join_differences(_spell_out(stored, differ), _spell_out(wanted, differ))
+    return _join_differences(*_spell_out_both(stored, wanted))
 
 
 def list_differences(stored: Grid, wanted: Grid) -> list[tuple[str, str, str]]:
     """List all differences except those of axes: key, and both values in words."""
-    differ = _differ_in_groups(stored, wanted)
-    first, second = _spell_out(stored, differ), _spell_out(wanted, differ)
+    first, second = _spell_out_both(stored, wanted)
     return list(_walk_differences("", first | {"axes": {}}, second | {"axes": {}}))
 
 
@@ -47,8 +44,7 @@ def list_added_values(stored: Grid, wanted: Grid) -> Axes:
 def describe_other_changes(stored: Grid, wanted: Grid) -> str:
     """Describe the first differences besides values that `wanted` adds and the order of labels."""
     present = _list_axes(stored)
-    differ = _differ_in_groups(stored, wanted)
-    shared = _spell_out(wanted, differ)
+    before, shared = _spell_out_both(stored, wanted)
     # The calibration of a new system changes no stored cell.
     shared["calibration"] = {
         label: calibration
@@ -62,7 +58,7 @@ def describe_other_changes(stored: Grid, wanted: Grid) -> str:
         # Models, data sets and systems have entries; a strategy is only its label.
         if dim in LABELS[:3]:
             shared[dim] = {name: entry for name, entry in shared[dim].items() if name in order}
-    return _join_differences(_spell_out(stored, differ), shared)
+    return _join_differences(before, shared)
 
 
 def _join_differences(stored: Plain, wanted: Plain) -> str:
@@ -75,17 +71,21 @@ def _join_differences(stored: Plain, wanted: Plain) -> str:
     return "; ".join(differences[:SHOWN]) + (f" (and {rest} more)" if rest > 0 else "")
 
 
-def _spell_out(grid: Grid, placements: bool) -> Plain:
-    """Return a design space as plain data, names replaced by their entries, without its own name.
+def _spell_out_both(stored: Grid, wanted: Grid) -> tuple[Plain, Plain]:
+    """Spell both out, with placed groups if one of both differs; only one may have some."""
+    mine, other = _list_groups(stored), _list_groups(wanted)
+    differ = any(mine[at] != other[at] for at in mine.keys() & other.keys())
+    return _spell_out(stored, differ), _spell_out(wanted, differ)
 
-    placements: whether to include placed groups.
-    """
+
+def _spell_out(grid: Grid, placements: bool) -> Plain:
+    """Return a design space as plain data, with entries for names; placements: with its groups."""
     # Axes are listed by value instead, since a `range` and a list may be the same.
     apart = {"name", "axes"} | (set() if placements else {"placements"})
     plain = grid.spec.model_dump(mode="json", exclude=apart)
     entries = {"model": grid.models, "dataset": grid.datasets, "system": grid.systems}
     named: Plain = {
-        dim: {member.name: _leave_out_facts(member.definition()) for member in members}
+        dim: {member.name: member.definition() for member in members}
         for dim, members in entries.items()
     }
     calibrations = {
@@ -93,24 +93,6 @@ def _spell_out(grid: Grid, placements: bool) -> Plain:
     }
     columns = {name: [*rows.columns] for name, rows in grid.rows.items()}
     return plain | {"axes": _list_axes(grid), "calibration": calibrations, "rows": columns} | named
-
-
-def _leave_out_facts(entry: Plain) -> Plain:
-    """Return an entry without what no answer depends on."""
-    return {
-        key: _leave_out_facts(value) if isinstance(value, dict) else value
-        for key, value in entry.items()
-        if key not in FACTS
-    }
-
-
-def _differ_in_groups(stored: Grid, wanted: Grid) -> bool:
-    """Return whether both have a placed group that differs.
-
-    A sweep searches those of its own strategies, so only one may have the others.
-    """
-    mine, other = _list_groups(stored), _list_groups(wanted)
-    return any(mine[at] != other[at] for at in mine.keys() & other.keys())
 
 
 def _list_groups(grid: Grid) -> dict[tuple[object, ...], PlacedGroup]:
@@ -132,7 +114,8 @@ def _list_axes(grid: Grid) -> Axes:
 def _walk_differences(key: str, stored: object, wanted: object) -> Iterator[tuple[str, str, str]]:
     """Yield the differences under `key`: full key, and both values in words."""
     if isinstance(stored, dict) and isinstance(wanted, dict):
-        for name in sorted(set(stored) | set(wanted)):
+        label, dot, _ = key.partition(".")
+        for name in sorted({*stored, *wanted} - (FACTS if dot and label in LABELS else set())):
             nested = f"{key}.{name}" if key else name
             yield from _walk_differences(nested, stored.get(name), wanted.get(name))
     elif stored != wanted:

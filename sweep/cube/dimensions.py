@@ -61,15 +61,19 @@ def read_axes(cube: object) -> Arrays:
 def restore_axes(cube: object, names: Collection[str] = CELLS) -> "xr.Dataset":
     """Return a Dataset with all dimensions of a cube, of size 1 for scalars.
 
-    names: variables to keep, if it has them.
-
-    InputError: not a Dataset, a missing axis, an unknown dimension, no `serial_time`, or a `limit`
-    that has other numbers than flags.
+    names: variables to keep, if it has them. InputError: not a Dataset, a missing axis, an unknown
+    dimension, no `serial_time`, or a `limit` that has other numbers than flags.
     """
     import xarray as xr
 
     cube = _expect_axes(cube)
-    _check_variables(cube)
+    if SERIAL not in cube:
+        raise InputError(
+            f"the Dataset has no variable {SERIAL!r}, from which efficiency is computed",
+            advice="keep it, or reopen the store with paradl.open_dataset(STORE)",
+        )
+    if "limit" in cube:
+        expect_flags(cube["limit"])
     values = _read_values(cube)
     arrays = {name: _expand_array(cube[name], list(values)) for name in names if name in cube}
     columns = {
@@ -96,8 +100,24 @@ def _expect_dataset(cube: object) -> "xr.Dataset":
 
 
 def _expect_axes(cube: object) -> "xr.Dataset":
+    """Refuse what is no Dataset, lacks an axis, or has an unknown dimension."""
     dataset = _expect_dataset(cube)
-    _check_axes(dataset)
+    swept = _read_axes(dataset)
+    known = list(dict.fromkeys([*AXES, *swept]))
+    for name in known:
+        if (name in ALWAYS or name in swept) and name not in dataset.coords:
+            raise InputError(
+                f"the Dataset lacks the coordinate {name!r}, an axis of every cube",
+                advice="select without drop=True, and do not reduce over axes",
+            )
+    for dim in map(str, dataset.dims):
+        if not dataset.sizes[dim]:
+            raise InputError(f"the Dataset has no values along {dim!r}", advice="select some")
+        if dim not in known or dim not in dataset.coords:
+            raise InputError(
+                f"the Dataset has the dimension {dim!r}, which is not an axis of a cube",
+                advice="select along one axis at a time",
+            )
     return dataset
 
 
@@ -135,37 +155,6 @@ def _expand_array(array: "xr.DataArray", axes: list[str]) -> "xr.DataArray":
     dims = [dim for dim in axes if array.name != SERIAL or dim not in NOT_SERIAL]
     bare = array.drop_vars(list(array.coords))
     return bare.expand_dims([dim for dim in dims if dim not in array.dims]).transpose(*dims)
-
-
-def _check_axes(cube: "xr.Dataset") -> None:
-    """Refuse a Dataset that lacks an axis, or has an unknown dimension."""
-    swept = _read_axes(cube)
-    known = list(dict.fromkeys([*AXES, *swept]))
-    for name in known:
-        if (name in ALWAYS or name in swept) and name not in cube.coords:
-            raise InputError(
-                f"the Dataset lacks the coordinate {name!r}, an axis of every cube",
-                advice="select without drop=True, and do not reduce over axes",
-            )
-    for dim in map(str, cube.dims):
-        if not cube.sizes[dim]:
-            raise InputError(f"the Dataset has no values along {dim!r}", advice="select some")
-        if dim not in known or dim not in cube.coords:
-            raise InputError(
-                f"the Dataset has the dimension {dim!r}, which is not an axis of a cube",
-                advice="select along one axis at a time",
-            )
-
-
-def _check_variables(cube: "xr.Dataset") -> None:
-    """Refuse a Dataset without `serial_time`, or with a `limit` that is not flags."""
-    if SERIAL not in cube:
-        raise InputError(
-            f"the Dataset has no variable {SERIAL!r}, from which efficiency is computed",
-            advice="keep it, or reopen the store with paradl.open_dataset(STORE)",
-        )
-    if "limit" in cube:
-        expect_flags(cube["limit"])
 
 
 def expect_flags(limit: "xr.DataArray") -> None:

@@ -11,7 +11,7 @@ from paradl.sweep.cube.object_store import expect_parent, is_remote
 from paradl.sweep.errors import RunError
 
 # Errors that say that no folder can have such a path, whoever asks.
-NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+NO_PLACE = (errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 # Times that another process may remove the folder just as it was made.
 TRIES = 100
 
@@ -21,10 +21,8 @@ def hold_store(url: str) -> Iterator[None]:
     """Lock the store's folder, creating it if needed.
 
     InputError: another run holds it, or the folder that it would stand in is not there. RunError:
-    the folder was moved or deleted meanwhile, which explains any other failure.
-
-    Object stores have no such lock: two runs do the same work twice there, but still write every
-    block whole.
+    the folder was moved or deleted meanwhile, which explains any other failure. Object stores have
+    no such lock: two runs do the same work twice there, but still write every block whole.
     """
     if is_remote(url) or os.name != "posix":
         yield
@@ -39,17 +37,11 @@ def hold_store(url: str) -> Iterator[None]:
             where=url,
             advice="wait for it (paradl status shows its progress), or use another store",
         ) from None
-    except FileExistsError:
-        raise InputError(
-            "expected a folder, got a file or a broken link; left untouched",
-            where=url,
-            advice="choose another path",
-        ) from None
     except OSError as error:
         if error.errno not in NO_PLACE:
             raise
         raise InputError(
-            f"no folder can be made here ({error.strerror})",
+            f"no folder can be made here ({error.strerror}); left untouched",
             where=url,
             advice="choose another path",
         ) from None
@@ -86,8 +78,7 @@ def lock_folder(path: Path) -> int:
             path.mkdir(parents=True, exist_ok=True)
             folder = os.open(path, os.O_RDONLY)
             try:
-                # A kernel lock, since a lock file would survive a kill. No waiting, since the other
-                # run may take hours.
+                # A kernel lock, since a lock file would survive a kill; the other may take hours.
                 fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # If it was removed between opening and locking, the lock keeps nobody out.
                 if os.path.samestat(os.fstat(folder), path.stat()):

@@ -11,11 +11,8 @@ from pathlib import Path
 
 from paradl.grids.reading.errors import InputError, shorten
 
-# Kinds that fsspec has, and why none of them is a store.
-NO_STORES = {
-    "memory": "a store in memory is lost when this process ends",
-    **dict.fromkeys(("file", "local"), "a folder of this machine needs no URL"),
-}
+# Kinds that fsspec has, and that no other process can read.
+NO_STORES = {"memory", "file", "local"}
 
 
 def locate_store(store: object) -> str:
@@ -26,41 +23,26 @@ def locate_store(store: object) -> str:
     >>> locate_store("S3://bucket/cube.zarr")
     's3://bucket/cube.zarr'
     """
+    advice = "name a folder by its path, such as cube.zarr, or a URL such as s3://bucket/cube.zarr"
     if not isinstance(store, str | Path) or not str(store).strip():
         raise InputError(
             f"expected a folder or an object-store URL, got {shorten(store)}",
             where="store",
-            advice="name one, such as cube.zarr",
+            advice=advice,
         )
     text = str(store)
-    chain, chained, last = text.rpartition("::")
-    if chained and "://" in last:
-        # A cache has no asynchronous calls, which Zarr makes, and hides what other processes write.
-        raise InputError(
-            f"fsspec's {chain!r} in front of a store is not supported",
-            where=text,
-            advice=f"name the store itself: {last}",
-        )
-    scheme, colon, rest = text.partition(":")
-    if not colon or not rest.startswith("//"):  # a folder's name may have a colon
+    scheme, colon, rest = text.partition("://")
+    if not colon:
         return text
-    _check_scheme(text, scheme.lower())
-    return f"{scheme.lower()}:{rest}"
-
-
-def _check_scheme(url: str, scheme: str) -> None:
-    """Refuse a kind of store that no library knows, or that no other process can read."""
     # Late, here and below, since folders need no fsspec.
     from fsspec import available_protocols
 
-    if scheme in NO_STORES:
-        raise InputError(NO_STORES[scheme], where=url, advice="name a folder by its path")
-    if scheme not in available_protocols():
+    # A cache in front of a store has no asynchronous calls, which Zarr makes.
+    if scheme.lower() not in {*available_protocols()} - NO_STORES:
         raise InputError(
-            f"unknown kind of store {scheme!r}",
-            where=url,
-            advice="name a folder, or a URL such as s3://bucket/cube.zarr",
+            f"unknown kind of store {shorten(scheme.lower())}", where=text, advice=advice
         )
+    return f"{scheme.lower()}://{rest}"
 
 
 def is_remote(url: str) -> bool:
@@ -118,8 +100,7 @@ def translate_failures(url: str) -> Iterator[None]:
 
 def _check_bucket(url: str) -> None:
     """Refuse a bucket that does not exist."""
-    # Clients raise FileNotFoundError for a missing key, which is a new store, and for a missing
-    # bucket, which would otherwise only be noticed at the first write.
+    # Clients raise FileNotFoundError for a missing key, which is a new store, and for a bucket.
     from fsspec.core import url_to_fs
 
     filesystem, path = url_to_fs(url)

@@ -58,8 +58,7 @@ class Plan:
     @property
     def cells(self) -> int:
         """Cells of the cube."""
-        # Python integers: three axes of ten million values have more than 2**63 cells, where
-        # numpy's product would overflow silently.
+        # Python integers: three axes of ten million values have more than 2**63 cells.
         return math.prod(self.shape)
 
     @property
@@ -77,22 +76,17 @@ class Plan:
         """Number of blocks of the cube."""
         return math.prod(self.grid)
 
+    def find_position(self, block: int) -> tuple[int, ...]:
+        """Return a block's position among the blocks along each dimension, which are in C order."""
+        return tuple(map(int, np.unravel_index(block, self.grid)))
+
     def find_region(self, block: int) -> Region:
-        """Return the part of the cube that a block fills; blocks are numbered in C order."""
-        starts = []
-        for count, shard in zip(reversed(self.grid), reversed(self.shard), strict=True):
-            block, position = divmod(block, count)
-            starts.append(position * shard)
-        return tuple(
-            slice(start, min(start + shard, size))
-            for start, shard, size in zip(reversed(starts), self.shard, self.shape, strict=True)
-        )
+        """Return the part of the cube that a block fills."""
+        sizes = zip(self.find_position(block), self.shard, self.shape, strict=True)
+        return tuple(slice(at * shard, min((at + 1) * shard, size)) for at, shard, size in sizes)
 
     def count_cells(self, blocks: int | NDArray[np.intp]) -> NDArray[np.int64]:
-        """Count the cells of a block, or of each of many; blocks at the ends of axes are smaller.
-
-        A million take 0.1 s, where their regions take seconds.
-        """
+        """Count the cells of a block, or of each of many: a million take 0.1 s."""
         cells = np.ones(np.shape(blocks), np.int64)
         positions = np.unravel_index(blocks, self.grid)
         for at, shard, size in zip(positions, self.shard, self.shape, strict=True):
@@ -127,9 +121,8 @@ def grow_box(
     order: Iterable[int],
     caps: Sequence[int | None] | None = None,
 ) -> tuple[int, ...]:
-    """Grow a box of at most `cells`, one dimension after another; it is 1 along the others.
-
-    The product of the dimensions with a cap stays within the cap.
+    """Grow a box of at most `cells`, one dimension after another; the product of those with a cap
+    stays within it.
     """
     box = [1] * len(shape)
     caps = caps or [None] * len(shape)
@@ -174,8 +167,7 @@ def count_cell_bytes(grid: "Grid") -> int:
 
 
 SERIAL = "serial_time"  # on one PE, the reference of speedup
-# `SERIAL` does not vary along these. Of blocks that differ only along these, the first writes it,
-# so that no file has two writers.
+# `SERIAL` does not vary along these: of blocks that differ only along them, the first writes it.
 NOT_SERIAL = ("strategy", "pe")
 DONE = "progress/done"
 # Marks of a million blocks are read in a second; one file per block took 160 s. A damaged file
@@ -190,14 +182,10 @@ Size = tuple[int, int]  # of a dimension, and of a file's part of it
 
 
 def lay_out(name: str, plan: Plan, statistics: int = len(STATISTICS)) -> dict[str, Size]:
-    """Return the dimensions of an array that blocks are written to, with their sizes.
-
-    statistics: how many the store's summary has.
-    """
+    """Return the dimensions of an array of blocks; statistics: how many the summary has."""
     blocks = dict(zip(plan.dims, plan.grid, strict=True))
     if name == DONE:
-        # The last dimension first: blocks are computed in C order, so those that finish at about
-        # the same time share a file.
+        # The last dimension first: blocks that finish at about the same time share a file.
         box = grow_box(plan.grid, MARKS_PER_FILE, reversed(range(len(plan.grid))))
         return {dim: (blocks[dim], n) for dim, n in zip(plan.dims, box, strict=True)}
     sizes = zip(plan.dims, zip(plan.shape, plan.shard, strict=True), strict=True)
@@ -223,11 +211,7 @@ def find_part(name: str, plan: Plan, region: Region, statistics: int = len(STATI
     at = [extent.start // size for extent, size in zip(region, plan.shard, strict=True)]
     if name == DONE:
         return tuple(slice(n, n + 1) for n in at)
+    pe = at[plan.dims.index("pe")]
     of_dims = dict(zip(plan.dims, region, strict=True))
-    if name == SERIAL:
-        return tuple(extent for dim, extent in of_dims.items() if dim not in NOT_SERIAL)
-    if name != SUMMARY:
-        return region
-    pe = plan.dims.index("pe")
-    summary = (slice(0, statistics), slice(at[pe], at[pe] + 1))
-    return (*region[:pe], *summary, *region[pe + 1 :])
+    of_dims |= {"statistic": slice(0, statistics), PART: slice(pe, pe + 1)}
+    return tuple(of_dims[dim] for dim in lay_out(name, plan, statistics))

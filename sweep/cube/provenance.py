@@ -11,13 +11,15 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata, resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from paradl.kernels.cache_files import digest_sources
 from paradl.kernels.names.layout_terms import LAYOUT_FORMULAS
 
 if TYPE_CHECKING:
+    from zarr.core.common import JSON
+
     from paradl.grids.grid import Grid
     from paradl.sweep.cube.plan import Plan
 
@@ -42,7 +44,7 @@ def look_up_version(package: str) -> str:
     return metadata.version(package)
 
 
-def describe_origin(grid: "Grid", plan: "Plan") -> dict[str, Any]:
+def describe_origin(grid: "Grid", plan: "Plan") -> "dict[str, JSON]":
     """Return root attributes for a store: those of CF, the whole spec, versions and sources."""
     entries = (*grid.models, *grid.datasets, *grid.systems)
     columns = [name for rows in grid.rows.values() for name in rows.columns]

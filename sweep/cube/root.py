@@ -2,36 +2,34 @@
 
 A store may come from a stranger. So it must be a Zarr v3 group with paradl's attributes and codecs,
 or it is refused before a byte of its arrays is decoded: older formats know filters that run code.
+Only regular files of a plausible size are read: a pipe in place of one would block for ever, and a
+sparse file or an object of a terabyte would fill the memory.
 """
 
 import json
+import os
+import stat
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from asyncio import gather
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
 import zarr
-from pydantic import ValidationError
-from zarr.codecs import (
-    BloscCodec,
-    BytesCodec,
-    Crc32cCodec,
-    ShardingCodec,
-    VLenUTF8Codec,
-    ZstdCodec,
-)
+from zarr.abc.store import ByteRequest, RangeByteRequest, Store, SuffixByteRequest
+from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, ShardingCodec, VLenUTF8Codec, ZstdCodec
+from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.core.metadata import ArrayV3Metadata
 from zarr.errors import ZarrUserWarning
 from zarr.registry import get_pipeline_class
+from zarr.storage import FsspecStore, LocalStore
 
-from paradl.grids.entries.entry import Count, Record
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError, format_text
-from paradl.grids.reading.yamlfile import explain_error
 from paradl.sweep.cube import provenance
-from paradl.sweep.cube.guarded_store import make_store
 from paradl.sweep.cube.object_store import is_remote, translate_open_errors
 
 Mode = Literal["r", "r+"]
@@ -51,19 +49,90 @@ MOST_ITEMS = 2**26
 CODECS = (BytesCodec, BloscCodec, Crc32cCodec, ShardingCodec, VLenUTF8Codec, ZstdCodec)
 
 
-class StoredPlan(Record):
-    """The blocks that a cube was cut into when it was created."""
+# Files of a store, shards of 16 MiB and metadata alike, are far smaller.
+MAX_METADATA_BYTES = 2**26
+MAX_FILE_BYTES = 2**30
+# s3fs would ask for each object's size once more, to read it in parts: a third request a read.
+S3 = ("s3://", "s3a://")
+S3_OPTIONS = {"max_concurrency": 1}
 
-    shard: tuple[Count, ...]
-    chunk: tuple[Count, ...]  # unused: arrays know theirs
-    layers: Count
+
+class IrregularFileError(ValueError):
+    """Not a regular file, or too large; a ValueError, as Zarr raises for a damaged file."""
+
+
+class CheckedReads(ABC):
+    """Mixin that checks each read of a Zarr store, to be listed before the store's class."""
+
+    @abstractmethod
+    async def check(self, key: str, byte_range: ByteRequest | None) -> None:
+        """Check that a key may be read. IrregularFileError: it may not."""
+
+    async def get(
+        self,
+        key: str,
+        prototype: BufferPrototype | None = None,
+        byte_range: ByteRequest | None = None,
+    ) -> Buffer | None:
+        """Return the bytes of a key, or None if it does not exist."""
+        await self.check(key, byte_range)
+        store: Any = super()
+        content: Buffer | None = await store.get(key, prototype, byte_range)
+        return content
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        """Return parts of keys."""
+        return await gather(*(self.get(key, prototype, extent) for key, extent in key_ranges))
+
+
+class FolderStore(CheckedReads, LocalStore):
+    """A Zarr store in a folder that reads only regular files of a plausible size."""
+
+    async def check(self, key: str, byte_range: ByteRequest | None) -> None:
+        """Check that a file is regular and not too large. IrregularFileError: it is not."""
+        try:
+            status = os.stat(self.root / key)  # follows links
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        if not stat.S_ISREG(status.st_mode):
+            raise IrregularFileError(f"{key} is not a regular file")
+        _check_size(key, status.st_size)
+
+
+class RemoteStore(CheckedReads, FsspecStore):
+    """A Zarr store at a URL that reads only objects of a plausible size."""
+
+    async def check(self, key: str, byte_range: ByteRequest | None) -> None:
+        """Check the length of a read, by a request if the whole object is meant."""
+        if isinstance(byte_range, RangeByteRequest):
+            _check_size(key, byte_range.end - byte_range.start)
+        elif isinstance(byte_range, SuffixByteRequest):
+            _check_size(key, byte_range.suffix)
+        else:
+            with suppress(OSError):  # the read itself will say what is wrong
+                # `getsize` would read the whole object if the server does not state its size.
+                size = (await self.fs._info(f"{self.path}/{key}")).get("size")
+                _check_size(key, size or 0)
+
+
+def _check_size(key: str, size: int) -> None:
+    limit = MAX_METADATA_BYTES if key.endswith(".json") else MAX_FILE_BYTES
+    if size > limit:
+        raise IrregularFileError(f"{key} has {size:,} bytes, more than the limit of {limit:,}")
+
+
+def make_store(url: str, read_only: bool) -> Store:
+    """Return the Zarr store of a folder or a URL."""
+    if is_remote(url):
+        options = S3_OPTIONS if url.startswith(S3) else None
+        return RemoteStore.from_url(url, storage_options=options, read_only=read_only)
+    return FolderStore(url, read_only=read_only)
 
 
 def open_group(url: str, mode: Mode) -> zarr.Group | None:
-    """Open the group of a cube; None if nothing is there yet.
-
-    InputError: something else is there, or it was not written by paradl.
-    """
+    """Open the group of a cube; None if nothing is there yet. InputError: it is no cube."""
     # Zarr would open a ZipStore, in which no file can be replaced.
     if url.endswith(".zip"):
         raise InputError(
@@ -71,14 +140,20 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         )
     _check_pipeline()
     try:
-        with translate_open_errors(url), _refuse_empty_chunks(url):
+        with translate_open_errors(url), warnings.catch_warnings():
+            # Zarr warns of chunks without items, and takes another size (3.4.2).
+            warnings.filterwarnings("error", ".*chunk shape", ZarrUserWarning)
             # Otherwise Zarr would also look for format 2.
             group = zarr.open_group(make_store(url, mode == "r"), mode=mode, zarr_format=3)
     except InputError:
         raise
+    except ZarrUserWarning:
+        raise _report_chunks(url, "an array") from None
     except FileNotFoundError:
-        # Zarr's GroupNotFoundError is one. `hold_store` creates an empty folder, which is free.
-        if _is_free(url):
+        # Zarr's GroupNotFoundError is one. `hold_store` creates an empty folder, which is free, and
+        # an object store has no folders to check.
+        path = Path(url)
+        if is_remote(url) or not path.exists() or (path.is_dir() and not any(path.iterdir())):
             return None
         _refuse_file(url)
         raise InputError(
@@ -95,8 +170,7 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
             where=url,
             advice=f"check the path; if it is a cube, bring its {METADATA} back from a copy",
         ) from None
-    # Every cube has one of these from its first write on, so that an interrupted creation is known
-    # as ours, and may be replaced.
+    # Every cube has one of these from its first write on: an interrupted creation is known as ours.
     if not {"paradl_format", "paradl_incomplete"} & set(group.attrs):
         raise InputError(
             "a Zarr group, but not written by paradl; left untouched",
@@ -106,21 +180,6 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         )
     _check_arrays(url, group)
     return group
-
-
-@contextmanager
-def _refuse_empty_chunks(url: str) -> Iterator[None]:
-    """Refuse chunks without items, of which Zarr warns, and takes another size (3.4.2)."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", ".*chunk shape", ZarrUserWarning)
-        try:
-            yield
-        except ZarrUserWarning:
-            raise InputError(
-                "damaged: an array has chunks of a size that paradl never uses",
-                where=url,
-                advice=ANEW,
-            ) from None
 
 
 def _refuse_file(url: str) -> None:
@@ -145,10 +204,7 @@ def is_unfinished(group: zarr.Group) -> bool:
 
 
 def read_grid(url: str, group: zarr.Group) -> Grid:
-    """Read the design space of a cube.
-
-    InputError: it has another format, its creation was interrupted, or it is damaged.
-    """
+    """Read a cube's design space. InputError: another format, interrupted creation, or damage."""
     if is_unfinished(group):
         raise InputError(
             "this cube was interrupted before its first block",
@@ -170,22 +226,23 @@ def read_grid(url: str, group: zarr.Group) -> Grid:
         raise InputError(f"the cube's spec cannot be read: {error}", where=url) from None
 
 
-def read_plan(url: str, group: zarr.Group, rank: int) -> StoredPlan:
-    """Read the plan that the store was created with. InputError: not of `rank` dimensions."""
+def read_plan(url: str, group: zarr.Group, rank: int) -> tuple[tuple[int, ...], int]:
+    """Read the shard and the layers of the plan that a cube of `rank` dimensions was created with.
+
+    InputError: the plan is damaged.
+    """
     # Without consolidated metadata, arrays would be opened by files with unchecked codecs.
     if group.metadata.consolidated_metadata is None:
         raise InputError(f"damaged: {METADATA} lists no arrays", where=url, advice=ANEW)
-    try:
-        plan = StoredPlan.model_validate(read_json(url, group, "paradl_plan"))
-    except ValidationError as error:
-        what = "; ".join(str(explain_error(error, "")).splitlines())
-        raise InputError(f"the cube's plan cannot be read: {what}", where=url) from None
-    if len(plan.shard) != rank:
+    plan = read_json(url, group, "paradl_plan")
+    shard, layers = plan.get("shard"), plan.get("layers")
+    sizes = [*shard, layers] if isinstance(shard, list) else []
+    if len(sizes) != rank + 1 or not all(type(size) is int and size > 0 for size in sizes):
         raise InputError("the cube's plan does not fit its axes", where=url, advice=ANEW)
-    return plan
+    return tuple(sizes[:-1]), sizes[-1]
 
 
-def read_json(url: str, group: zarr.Group, name: str) -> dict[str, Any]:
+def read_json(url: str, group: zarr.Group, name: str) -> dict[str, object]:
     """Read a root attribute that is a JSON mapping. InputError: it is missing or damaged."""
     try:
         value = json.loads(str(group.attrs[name]))
@@ -201,10 +258,7 @@ def read_json(url: str, group: zarr.Group, name: str) -> dict[str, Any]:
 
 
 def remove_partial(url: str) -> None:
-    """Remove incomplete files of killed runs; only with the store held and no worker alive.
-
-    Zarr writes a local file under such a name, and renames it when it is complete.
-    """
+    """Remove Zarr's incomplete files of killed runs, with the store held and no worker alive."""
     if not is_remote(url):
         for path in Path(url).rglob("*.partial"):
             path.unlink(missing_ok=True)
@@ -242,11 +296,12 @@ def _check_arrays(url: str, group: zarr.Group) -> None:
                     advice="do not trust this store",
                 )
         if not all(1 <= prod(sizes) <= MOST_ITEMS for sizes in chunks):
-            raise InputError(
-                f"damaged: {path} has chunks of a size that paradl never uses",
-                where=url,
-                advice=ANEW,
-            )
+            raise _report_chunks(url, path)
+
+
+def _report_chunks(url: str, path: str) -> InputError:
+    what = f"damaged: {path} has chunks of a size that paradl never uses"
+    return InputError(what, where=url, advice=ANEW)
 
 
 def _walk_codecs(codecs: tuple[Any, ...]) -> Iterator[object]:
@@ -255,12 +310,6 @@ def _walk_codecs(codecs: tuple[Any, ...]) -> Iterator[object]:
         yield codec
         if isinstance(codec, ShardingCodec):
             yield from _walk_codecs((*codec.codecs, *codec.index_codecs))
-
-
-def _is_free(url: str) -> bool:
-    """Return whether a new cube may be created; an object store has no folders to check."""
-    path = Path(url)
-    return is_remote(url) or not path.exists() or (path.is_dir() and not any(path.iterdir()))
 
 
 def name_writer(group: zarr.Group) -> str:

@@ -5,19 +5,17 @@ that a killed run loses no marked block. Every chunk has a checksum (`verificati
 all). Chunks of nothing but fill values are also written, since otherwise a lost file would read as
 an answer. The root attributes have the whole spec, so that any process that can reach the store can
 compute any of its blocks.
-
-Marks share files, so only the process that holds the store writes them, in batches, as blocks are
-reported to it.
 """
 
 import os
 from asyncio import gather
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from socket import gethostname
+from threading import Event, Lock, Thread
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,7 +26,7 @@ from zarr.core.sync import sync
 
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.cube.object_store import is_remote
+from paradl.sweep.cube.object_store import is_remote, translate_failures
 from paradl.sweep.cube.plan import (
     DONE,
     NOT_SERIAL,
@@ -39,6 +37,7 @@ from paradl.sweep.cube.plan import (
     Region,
     count_cell_bytes,
     find_part,
+    find_shape,
     lay_out,
     list_layered,
 )
@@ -88,7 +87,8 @@ class Cube:
     @property
     def versions(self) -> Mapping[str, str]:
         """Versions of paradl, its code and its libraries that made the cube."""
-        return read_json(self.url, self.group, "paradl_versions")
+        versions = read_json(self.url, self.group, "paradl_versions")
+        return {name: str(version) for name, version in versions.items()}
 
     def read_done(self) -> NDArray[np.bool_]:
         """Return which blocks are complete [blocks]."""
@@ -120,16 +120,12 @@ class Cube:
         )
 
     def write(self, block: int, arrays: Arrays) -> None:
-        """Write a block's variables and summary; the process that holds the store then marks it.
-
-        RunError: the store is no longer there.
-        """
+        """Write a block's variables and summary. RunError: the store is no longer there."""
         self.expect_in_place()
 
         async def write_all() -> None:
             writes = (self._write(name, block, values) for name, values in arrays.items())
-            # All at once on Zarr's event loop, so that one array is written while another is
-            # compressed. An error is raised after all have ended.
+            # All at once: one is written while another is compressed. Errors after all have ended.
             ends = await gather(*writes, return_exceptions=True)
             for error in filter(None, ends):
                 raise error
@@ -150,31 +146,23 @@ class Cube:
             await array.setitem(place, values)
 
     def mark(self, blocks: Sequence[int], done: bool = True) -> None:
-        """Mark blocks as complete or not; only one process may do so at a time.
-
-        RunError: the store is no longer there.
-        """
+        """Mark blocks as complete or not, from one process. RunError: the store is gone."""
         self.expect_in_place()
         if blocks:
-            # Zarr reads a file of marks, changes some and writes it: of two processes, one would
-            # undo the other's marks.
+            # Zarr reads a file of marks and writes it: two processes would undo each other's.
             place = np.unravel_index(np.asarray(blocks), self.plan.grid)
             self.arrays[DONE].set_coordinate_selection(place, np.uint8(done))
 
-    def find_position(self, block: int) -> tuple[int, ...]:
-        """Return a block's position among the blocks along each dimension."""
-        return tuple(map(int, np.unravel_index(block, self.plan.grid)))
-
     def fits(self, block: int) -> bool:
         """Return whether the block's data set fits its model; otherwise nothing is written."""
-        model, dataset, *_ = self.find_position(block)  # a block has one of each
+        model, dataset, *_ = self.plan.find_position(block)  # a block has one of each
         return self.grid.table(model, dataset) is not None
 
     def list_arrays(self, block: int) -> list[str]:
         """List the arrays that have a file of this block once it is done."""
         if not self.fits(block):
             return []
-        position = zip(self.plan.dims, self.find_position(block), strict=True)
+        position = zip(self.plan.dims, self.plan.find_position(block), strict=True)
         first = all(at == 0 for dim, at in position if dim in NOT_SERIAL)
         return [name for name in self.arrays if name != DONE and (first or name != SERIAL)]
 
@@ -185,6 +173,56 @@ class Cube:
     def name_file(self, name: str, block: int) -> str:
         """Return the store's file with this part; only files of marks are shared by blocks."""
         return name_file(self.arrays[name], self.find_place(name, block))
+
+
+# Marks are collected for this long. On an object store a file takes two requests of tens of
+# milliseconds; on the other hand, a kill loses blocks whose marks are not written yet.
+MARK_SECONDS = 0.2
+
+
+@contextmanager
+def collect_marks(cube: Cube) -> Iterator[Callable[[int], None]]:
+    """Yield a function that marks a block; all are written when the context ends, by an error, too.
+
+    OSError, RunError: writing failed, raised at the next mark or at the end.
+    """
+    waiting: list[int] = []
+    failures: list[Exception] = []
+    lock, ended = Lock(), Event()
+
+    def write_marks() -> None:
+        # Locked during the write, so that a block reported meanwhile is not cleared unwritten.
+        with lock, translate_failures(cube.url):
+            cube.mark(waiting)
+            # Cleared last: after a failure, they are tried again when the context ends.
+            waiting.clear()
+
+    def write_now_and_then() -> None:  # runs in a thread, whose exceptions would be lost
+        try:
+            while not ended.wait(MARK_SECONDS):
+                if waiting:
+                    write_marks()
+        except (OSError, RunError) as error:
+            failures.append(error)
+
+    def mark(block: int) -> None:
+        if failures:
+            raise failures[0]
+        with lock:
+            waiting.append(block)
+
+    # The process need not wait for it, since the last marks are written below.
+    Thread(target=write_now_and_then, daemon=True).start()
+    try:
+        yield mark
+    finally:
+        ended.set()
+        # Also after Ctrl-C or a failure: all reported blocks are in the store.
+        try:
+            write_marks()
+        finally:
+            # Lest the thread marks them yet: of a store that was moved, blocks may lack files.
+            waiting.clear()
 
 
 def list_labels(cube: Cube) -> Arrays:
@@ -214,13 +252,18 @@ def open_cube(url: str, mode: Mode = "r") -> Cube:
 def read_cube(url: str, group: zarr.Group) -> Cube:
     """Read the cube of an open group. InputError: it is damaged, or of another format."""
     grid = read_grid(url, group)
-    cut = read_plan(url, group, len(grid.dims))
+    shard, layers = read_plan(url, group, len(grid.dims))
     # Sizes as they were when the store was created, whatever they would be today.
     cell_bytes = count_cell_bytes(grid)
-    plan = Plan(grid.dims, grid.shape, cut.shard, cell_bytes, cut.layers, list_layered(grid))
+    plan = Plan(grid.dims, grid.shape, shard, cell_bytes, layers, list_layered(grid))
     members = _list_members(group)
-    statistics = _read_statistics(url, members)
-    _check_axes(url, members, grid)
+    # From an attribute, which the root's metadata have, instead of another file.
+    meanings = members[STATISTIC].attrs.get("meanings") if STATISTIC in members else None
+    statistics = tuple(map(str, meanings)) if isinstance(meanings, dict) else ()
+    sizes = dict(zip(grid.dims, grid.shape, strict=True)) | {STATISTIC: len(statistics)}
+    sizes |= {name: values.size for name, (_, values) in list_columns(grid).items()}
+    for name, size in sizes.items():  # a forged one may be huge
+        _expect_array(url, members, name, (size,))
     arrays = _open_arrays(url, members, grid, plan, len(statistics))
     folder = None if is_remote(url) else os.stat(url)
     return Cube(url, group, grid, plan, arrays, statistics, folder)
@@ -272,56 +315,31 @@ def _list_members(group: zarr.Group) -> dict[str, Array]:
         }
 
 
-def _read_statistics(url: str, members: dict[str, Array]) -> tuple[str, ...]:
-    """Return the names of the summary's statistics."""
-    # From an attribute, which the root's metadata have, instead of another file.
-    names = members.get(STATISTIC)
-    if names is not None:
-        meanings = names.attrs.get("meanings")
-        if isinstance(meanings, dict) and names.shape == (len(meanings),):
-            return tuple(map(str, meanings))
-    raise InputError(f"damaged: the array {STATISTIC!r} is missing", where=url, advice=ANEW)
-
-
-def _check_axes(url: str, members: dict[str, Array], grid: Grid) -> None:
-    """Refuse a coordinate whose length differs from the spec's axis: a forged one may be huge."""
-    sizes = dict(zip(grid.dims, grid.shape, strict=True))
-    sizes |= {name: values.size for name, (_, values) in list_columns(grid).items()}
-    for name, size in sizes.items():
-        member = members.get(name)
-        if member is None or member.shape != (size,):
-            raise InputError(
-                f"damaged: the array {name!r} differs in length from its axis",
-                where=url,
-                advice=ANEW,
-            )
-
-
 def _open_arrays(
     url: str, members: dict[str, Array], grid: Grid, plan: Plan, statistics: int
 ) -> dict[str, Array]:
-    """Return the arrays that blocks are written to, checked against the plan."""
+    """Return the arrays that blocks are written to, if no two blocks share a file."""
     arrays = {}
     for name in (*grid.spec.outputs, SERIAL, SUMMARY, DONE):
-        member = members.get(name)
-        if member is None:
-            raise InputError(f"damaged: the array {name!r} is missing", where=url, advice=ANEW)
-        if not _matches_plan(member, name, plan, statistics):
-            raise InputError(
-                f"damaged: the array {name!r} does not match the plan", where=url, advice=ANEW
-            )
-        arrays[name] = member
+        array = _expect_array(url, members, name, find_shape(name, plan, statistics))
+        shard = tuple(part for _, part in lay_out(name, plan, statistics).values())
+        # The number of marks per file may differ from today's, since it is read from the array.
+        if name != DONE and (array.shards or array.chunks) != shard:
+            raise _report_damage(url, name)
+        arrays[name] = array
     return arrays
 
 
-def _matches_plan(array: Array, name: str, plan: Plan, statistics: int) -> bool:
-    """Return whether an array is cut so that no two blocks share a file."""
-    dims = lay_out(name, plan, statistics).values()
-    if array.shape != tuple(size for size, _ in dims):
-        return False
-    shards = tuple(shard for _, shard in dims)
-    # The number of marks per file may differ from today's, since it is read from the array.
-    return name == DONE or (array.shards or array.chunks) == shards
+def _expect_array(url: str, members: dict[str, Array], name: str, shape: tuple[int, ...]) -> Array:
+    array = members.get(name)
+    if array is None or array.shape != shape:
+        raise _report_damage(url, name)
+    return array
+
+
+def _report_damage(url: str, name: str) -> InputError:
+    what = f"damaged: the array {name!r} is missing, or not as its spec and plan say"
+    return InputError(what, where=url, advice=ANEW)
 
 
 def get_array(group: zarr.Group, name: str) -> Array:

@@ -29,10 +29,10 @@ from paradl.kernels.names.statistics import BEST, COUNTS, STATISTICS
 
 if TYPE_CHECKING:
     import xarray as xr
+    from zarr.core.common import JSON
 
     from paradl.grids.grid import Grid
 
-Attributes = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 # By name: a dimension, and values along it.
 Columns = dict[str, tuple[str, NDArray[Any]]]
@@ -58,7 +58,7 @@ class Variable:
     fill_value: float = np.nan
 
     @property
-    def attributes(self) -> Attributes:
+    def attributes(self) -> "dict[str, JSON]":
         """CF attributes."""
         return {"long_name": self.long_name, "units": self.units}
 
@@ -72,7 +72,7 @@ class Flags(Variable):
     fill_value: float = int(Limit.INCOMPATIBLE)
 
     @property
-    def attributes(self) -> Attributes:
+    def attributes(self) -> "dict[str, JSON]":
         """CF attributes: masks and meanings in the order of `Limit`."""
         return {
             "long_name": self.long_name,
@@ -99,14 +99,12 @@ def join_limits(flags: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
     return [", ".join(name_limits(int(kind))) for kind in kinds], at
 
 
-def make_percentile(time: str, percent: int) -> Variable:
-    """Make the variable of a percentile of a time."""
+def _make_percentile(time: str, percent: int) -> Variable:
     of = _name_time(time)
     return Variable(f"median of {of}" if percent == 50 else f"{percent}th percentile of {of}", "s")
 
 
-def make_elasticity(target: str, parameter: str) -> Variable:
-    """Make the variable of the elasticity of a time or of memory in a parameter."""
+def _make_elasticity(target: str, parameter: str) -> Variable:
     of = _name_time(target)
     return Variable(f"elasticity d log y / d log x of {of} in {parameter}", "1")
 
@@ -127,8 +125,8 @@ VARIABLES: dict[str, Variable] = {
     "limit": Flags("what forbids the configuration"),
     "serial_time": Variable("time of an epoch on one PE", "s"),
     **{name: Variable(f"{term.meaning}, per epoch", "s") for name, term in EVERY_TERM.items()},
-    **{name: make_percentile(*of) for name, of in INTERVALS.items()},
-    **{name: make_elasticity(*of) for name, of in ELASTICITIES.items()},
+    **{name: _make_percentile(*of) for name, of in INTERVALS.items()},
+    **{name: _make_elasticity(*of) for name, of in ELASTICITIES.items()},
     "epochs": Variable("epochs to the target", "1"),
     "train_time": SUMS["train_time"],
     "replicas": Variable("replicas of the model (data-parallel groups), p1", "1"),
@@ -214,8 +212,7 @@ def type_statistics(values: NDArray[np.float64], names: Iterable[str] = STATISTI
 
     NaN marks a model and data set that do not fit each other.
     """
-    # Stored as float64, which is exact for whole numbers to 2**53; PE counts end at 2**40
-    # (`grids.entries.parameters`).
+    # Stored as float64, exact for whole numbers to 2**53; PE counts end at 2**40.
     rows = ((name, row) for name, row in zip(names, values, strict=True) if name in TABLE)
     return {
         name: np.where(np.isnan(row), TABLE[name].nothing, row).astype(TABLE[name].dtype)
@@ -246,7 +243,7 @@ def list_coordinates(grid: "Grid") -> Arrays:
 def list_columns(grid: "Grid", along: Arrays | None = None) -> Columns:
     """Return the dimension and values of each parameter along a zipped axis.
 
-    along: coordinates of a part of the cube; None: the whole cube.
+    along: coordinates of a part of the cube.
     """
     return {
         name: (dim, _type_values(PARAMETERS[name], values if along is None else values[along[dim]]))
@@ -266,7 +263,7 @@ def _type_values(parameter: Parameter, values: NDArray[Any]) -> NDArray[Any]:
     return values.astype("int64" if parameter.whole else "float64")
 
 
-def describe_coordinate(name: str, grid: "Grid") -> Attributes:
+def describe_coordinate(name: str, grid: "Grid") -> dict[str, str]:
     """Return CF attributes of a dimension, or of a parameter along a zipped axis."""
     if name in LABELLED:
         return {"long_name": LABELLED[name]}
@@ -278,7 +275,7 @@ def describe_coordinate(name: str, grid: "Grid") -> Attributes:
     return {"long_name": parameter.meaning, "units": CF_UNITS[parameter.unit]}
 
 
-def describe_statistics(table: Table = TABLE) -> Attributes:
+def describe_statistics(table: Table = TABLE) -> "dict[str, JSON]":
     """Return the attributes of the names of statistics, with their meanings in order."""
-    meanings = {name: row.meaning for name, row in table.items()}
+    meanings: dict[str, JSON] = {name: row.meaning for name, row in table.items()}
     return {"long_name": "statistic of a line of PE counts", "meanings": meanings}

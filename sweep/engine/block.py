@@ -17,12 +17,11 @@ from threading import Lock
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from numpy.typing import NDArray
 
-from paradl.grids.grid import LABELS, Grid, Index
+from paradl.grids.grid import LABELS, Grid
 from paradl.kernels.arrays import AnyArray
-from paradl.kernels.blocks.fill import SMALL_CELLS
+from paradl.kernels.blocks.fill import SMALL_CELLS, Buffers
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.statistics import STATISTICS
 from paradl.sweep.cube.object_store import translate_failures
@@ -31,8 +30,6 @@ from paradl.sweep.cube.store import Cube, open_shared_cube
 from paradl.sweep.cube.variables import VARIABLES, Arrays
 from paradl.sweep.engine.evaluation import SERIAL_TIMES, answer, compile_fill, fill, has_few_cells
 from paradl.sweep.engine.resources import blocks_at_once, cores, keep_programs
-
-Buffers = dict[str, Array]
 
 
 class Spare:
@@ -44,31 +41,28 @@ class Spare:
     """
 
     def __init__(self) -> None:
-        self._size: tuple[object, ...] = ()
-        self._free: list[Buffers] = []
+        self._free: dict[tuple[object, ...], list[Buffers]] = {}
         self._lock = Lock()
 
     def take(self, places: int, shape: tuple[int, ...], names: tuple[str, ...]) -> Buffers:
         """Arrays [places, cells]; what is in them means nothing."""
-        size = places, shape, frozenset(names)
+        size = (places, *shape), frozenset(names)
         with self._lock:
-            if self._size != size:
-                self._size, self._free = size, []
+            free = self._free.get(size, [])
+            self._free = {size: free}
             # Under the lock only what is quick: arrays are made outside of it.
-            if self._free:
-                return self._free.pop()
+            if free:
+                return free.pop()
         # JAX's own arrays: `kernels.blocks.fill` writes in them, donated, and gives them back,
         # which it cannot with numpy's. Zeros, as jnp.empty writes them, too (JAX 0.10.2).
         return {name: jnp.zeros((places, *shape), VARIABLES[name].dtype) for name in names}
 
     def give(self, buffers: Buffers) -> None:
         """Arrays that nobody reads any more."""
-        if not buffers:
-            return
-        places, *shape = next(iter(buffers.values())).shape
-        with self._lock:
-            if (places, tuple(shape), frozenset(buffers)) == self._size:
-                self._free.append(buffers)
+        if buffers:
+            size = tuple(next(iter(buffers.values())).shape), frozenset(buffers)
+            with self._lock:
+                self._free.get(size, []).append(buffers)
 
 
 # Of this process: a worker runs its blocks one after the other.
@@ -77,6 +71,7 @@ SPARE = Spare()
 
 # Runs blocks of a cube, and yields the number of each when it is done.
 Execute = Callable[[Cube, Iterable[int]], Iterator[int]]
+
 # Outputs [places, cells], the buffers that they lie in, and the table of each place.
 Filled = tuple[Mapping[str, AnyArray], Buffers, Sequence[AnyArray]]
 
@@ -103,10 +98,7 @@ def run_block(url: str, identity: str, block: int) -> int:
 
 
 def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
-    """Compute and write blocks in this process, each in a thread of its own, a few at a time.
-
-    Some are compressed and written while others are computed: neither waits for the other.
-    """
+    """Compute and write blocks in threads of this process, a few at a time, beside each other."""
     keep_programs()
     count = blocks_at_once(cube.grid, cube.plan)
     waiting, running = iter(blocks), set[Future[int]]()
@@ -166,8 +158,8 @@ def compute(grid: Grid, plan: Plan, region: Region) -> BlockArrays:
         axes = _cut_axes(grid, plan, region)
         # Every block needs it, for the efficiency in its summary; one of them also stores it.
         serial = SERIAL_TIMES.find(grid, plan, region, axes)
-        fill_block = _fill_few if has_few_cells(grid, plan) else _fill_many
-        filled, buffers, tables = fill_block(grid, region, axes, serial)
+        few = has_few_cells(grid, plan)
+        filled, buffers, tables = _fill_places(grid, region, axes, serial, few)
     places, shape = _split_sizes(region)
     summary = np.empty((*places, len(STATISTICS), 1, *shape[1:]))
     for index, table in zip(np.ndindex(*places), tables, strict=True):  # only now wait for them
@@ -180,48 +172,32 @@ def compute(grid: Grid, plan: Plan, region: Region) -> BlockArrays:
     return BlockArrays(arrays | {SUMMARY: summary}, buffers)
 
 
-def _fill_many(
-    grid: Grid, region: Region, axes: dict[str, Floats], serial: NDArray[np.float32]
+def _fill_places(
+    grid: Grid, region: Region, axes: dict[str, Floats], serial: NDArray[np.float32], few: bool
 ) -> Filled:
-    """Return the block's outputs in spare buffers, and its tables, by compiled programs."""
+    """Return the block's outputs and tables; few: by numpy, not by programs in spare buffers."""
     places, shape = _split_sizes(region)
-    buffers = SPARE.take(math.prod(places), shape, grid.spec.outputs)
-    tables = []
-    for place, index in enumerate(_list_indices(region)):
-        of_system = serial[index[2] - region[2].start]
-        buffers, table = fill(buffers, place, grid, index, axes, of_system)
-        tables.append(table)
-    return buffers, buffers, tables
-
-
-def _fill_few(
-    grid: Grid, region: Region, axes: dict[str, Floats], serial: NDArray[np.float32]
-) -> Filled:
-    """Return the block's outputs and tables, computed in numpy."""
-    places, shape = _split_sizes(region)
-    sizes = math.prod(places), *shape
-    arrays = {name: np.empty(sizes, VARIABLES[name].dtype) for name in grid.spec.outputs}
-    tables = []
-    for place, index in enumerate(_list_indices(region)):
-        outputs, table = answer(grid, index, axes, serial[index[2] - region[2].start])
-        for name, values in outputs.items():
-            arrays[name][place] = values
-        tables.append(table)
-    return arrays, {}, tables
-
-
-def _list_indices(region: Region) -> Iterator[Index]:
-    """Yield the position of each model, data set, system and strategy of a block, in order."""
+    sizes, names = (math.prod(places), *shape), grid.spec.outputs
+    buffers = {} if few else SPARE.take(sizes[0], shape, names)
+    arrays = {name: np.empty(sizes, VARIABLES[name].dtype) for name in names} if few else {}
+    tables: list[AnyArray] = []
     labels = product(*(range(part.start, part.stop) for part in region[: len(LABELS)]))
-    return ((model, dataset, system, strategy) for model, dataset, system, strategy in labels)
+    for place, (model, dataset, system, strategy) in enumerate(labels):
+        index, of_system = (model, dataset, system, strategy), serial[system - region[2].start]
+        if few:
+            answers, table = answer(grid, index, axes, of_system)
+            for name, values in answers.items():
+                arrays[name][place] = values
+            tables.append(table)
+        else:
+            buffers, compiled = fill(buffers, place, grid, index, axes, of_system)
+            tables.append(compiled)
+    return arrays or buffers, buffers, tables
 
 
 def _run_one(cube: Cube, block: int) -> int:
-    return store(cube, block, compute(cube.grid, cube.plan, cube.plan.find_region(block)))
-
-
-def store(cube: Cube, block: int, answers: BlockArrays) -> int:
-    """Write one block, and keep its memory for the next one."""
+    """Compute and write one block, and keep its memory for the next one."""
+    answers = compute(cube.grid, cube.plan, cube.plan.find_region(block))
     with translate_failures(cube.url):
         cube.write(block, answers.arrays)
     answers.arrays.clear()  # they are views of the buffers

@@ -10,10 +10,9 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from multiprocessing import resource_tracker
@@ -37,8 +36,7 @@ Block: TypeAlias = "Future[object]"
 
 # Blocks in flight for each worker thread: one at work, one waiting.
 AHEAD = 2
-# Until a scheduler must answer. Dask's own default, 30 s (comm.timeouts.connect), is long to wait
-# for the message that an address is wrong.
+# Until a scheduler must answer: Dask's 30 s are long to wait for a wrong address.
 CONNECT_SECONDS = 5
 # A worker that died takes 1 to 3 s to start again; one that has no memory for it never does.
 RESTART_SECONDS = 10
@@ -60,8 +58,7 @@ WORKER_ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     # XLA sizes the thread pool of its CPU client by it (DefaultThreadPoolSize, xla/pjrt/utils.cc).
     "NPROC": "1",
-    # On a machine with a GPU the first worker's JAX would take most of its memory, and the others
-    # fail.
+    # On a machine with a GPU the first worker's JAX would take most of its memory.
     "JAX_PLATFORMS": "cpu",
     "ZARR_THREADING__MAX_WORKERS": "1",
 }
@@ -86,15 +83,17 @@ def connect_cluster(workers: int, scheduler: str | None) -> Iterator[Execute]:
 
 
 def run_tasks(client: Client, task: Task, blocks: Iterable[int]) -> Iterator[int]:
-    """Each of `blocks` when its `task` has ended.
-
-    Workers may come and go meanwhile, and there may be none as yet.
-    """
-    waiting, threads = iter(blocks), Threads(client)
+    """Each of `blocks` when its `task` has ended; workers may come and go meanwhile."""
+    waiting = iter(blocks)
     running: dict[Block, int] = {}
     ended: SimpleQueue[Block] = SimpleQueue()
+    threads, answered = 0, -math.inf
     while True:
-        for block in islice(waiting, max(0, AHEAD * threads.now() - len(running))):
+        if time.monotonic() >= answered + CHECK_SECONDS:
+            threads = _count_threads(client)
+            # After the answer: a slow scheduler is not asked the more often.
+            answered = time.monotonic()
+        for block in islice(waiting, max(0, AHEAD * threads - len(running))):
             # pure=False: Dask takes tasks of equal arguments for one, and might hand out an earlier
             # result for a block that has lost its mark since.
             future = client.submit(task, block, pure=False)
@@ -108,24 +107,12 @@ def run_tasks(client: Client, task: Task, blocks: Iterable[int]) -> Iterator[int
             yield running.pop(future)
 
 
-@dataclass
-class Threads:
-    """Threads of all workers: asked of the scheduler now and then, not at every block."""
-
-    client: Client
-    answered: float = -math.inf
-    count: int = 0
-
-    def now(self) -> int:
-        """Count the workers; 1 if there are none, so that an adaptive cluster sees work."""
-        if time.monotonic() >= self.answered + CHECK_SECONDS:
-            try:
-                self.count = sum(self.client.nthreads().values())
-            except OSError as error:
-                raise RunError(AWAY) from error
-            # After the answer: a slow scheduler is not asked the more often.
-            self.answered = time.monotonic()
-        return max(1, self.count)
+def _count_threads(client: Client) -> int:
+    """Count the workers' threads; 1 if there are none, so that an adaptive cluster sees work."""
+    try:
+        return max(1, int(sum(client.nthreads().values())))
+    except OSError as error:
+        raise RunError(AWAY) from error
 
 
 def _check(future: Block) -> None:
@@ -159,7 +146,7 @@ def open_client(workers: int, scheduler: str | None) -> Iterator[Client]:
             yield client
         return
     with (
-        local_cluster(workers, make_local_environment()) as cluster,
+        local_cluster(workers) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         try:
@@ -204,27 +191,41 @@ def _check_address(scheduler: str) -> None:
 
 
 @contextmanager
-def local_cluster(workers: int, environment: Mapping[str, str]) -> Iterator[LocalCluster]:
+def local_cluster(workers: int) -> Iterator[LocalCluster]:
     """A cluster of this process' own: whoever has not its certificate is turned away.
 
     Its ports are open to all users of this machine, and who may speak to Dask may run code in it.
     """
     start_tracker()
     with dask.config.set(NO_PAGES):
-        with _keep_interrupts():
-            cluster = _start_cluster(workers, environment)
+        try:
+            with _keep_interrupts():
+                cluster = LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    # Processes of one thread: Python's part of a block is one thread's work.
+                    processes=True,
+                    # No other machine can reach it; other users are kept out by the certificate.
+                    host="127.0.0.1",
+                    security=Security.temporary(),
+                    dashboard_address="127.0.0.1:0",  # any port: other sweeps may run here
+                    scheduler_kwargs={"dashboard": False},
+                    env=make_local_environment(),
+                    silence_logs=logging.CRITICAL,  # what fails is said once, by this process
+                )
+        except (RuntimeError, OSError) as error:
+            raise RunError(
+                f"local workers did not start ({error}), most often for lack of memory: "
+                "use fewer workers"
+            ) from error
         with cluster:
             yield cluster
 
 
 def start_tracker() -> None:
-    """Start Python's tracker of semaphores, which workers share, silent.
-
-    It removes what a worker that was killed has left, and would warn of it: of no use to anyone.
-    """
+    """Start Python's tracker of semaphores, silent: it would warn of workers that were killed."""
     usual = os.environ.get("PYTHONWARNINGS")
-    # By the environment, as the tracker is a process of its own: filters of this one do not reach
-    # it.
+    # By the environment: the tracker is a process of its own.
     os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (usual, "ignore:resource_tracker")))
     try:
         resource_tracker.ensure_running()
@@ -232,29 +233,6 @@ def start_tracker() -> None:
         del os.environ["PYTHONWARNINGS"]
         if usual is not None:
             os.environ["PYTHONWARNINGS"] = usual
-
-
-def _start_cluster(workers: int, environment: Mapping[str, str]) -> LocalCluster:
-    try:
-        return LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            # Processes of one thread: Python's part of a block is one thread's work at a time.
-            processes=True,
-            # No address that another machine can reach; its other users are kept out by the
-            # certificate.
-            host="127.0.0.1",
-            security=Security.temporary(),
-            dashboard_address="127.0.0.1:0",  # any port: other sweeps may run on this machine
-            scheduler_kwargs={"dashboard": False},
-            env=dict(environment),
-            silence_logs=logging.CRITICAL,  # what fails is said once, by this process
-        )
-    except (RuntimeError, OSError) as error:
-        raise RunError(
-            f"local workers did not start ({error}), most often for lack of memory: "
-            "use fewer workers"
-        ) from error
 
 
 @contextmanager

@@ -54,10 +54,7 @@ def evaluate(
 
 
 def time_alone(grid: Grid, index: Index, axes: Mapping[str, Floats]) -> NDArray[Any]:
-    """Seconds of an epoch on one PE [numeric dims but pe] of an index, whatever its strategy.
-
-    The samples have to fit the model.
-    """
+    """Seconds of an epoch on one PE [numeric dims but pe] of an index, whatever its strategy."""
     one = {**axes, "pe": np.ones(1)}
     outputs = evaluate(grid, index, one, ("comp_time", "comm_time"), grid.find_alone(index))
     assert outputs is not None
@@ -78,7 +75,8 @@ def fill(
 
     serial_time [numeric dims but pe]: an epoch on one PE. The given buffers are used up.
     """
-    where, case, enough = _list_inputs(place, grid, index, axes, serial_time)
+    case, enough = _read_case(grid, index, axes, serial_time)
+    where = np.asarray(place)
     if case.in_numpy:
         outputs, table = answer_few(case, enough, names=tuple(buffers))
         return put_outputs(buffers, outputs, where), xp.asarray(table)
@@ -90,35 +88,29 @@ def compile_fill(
 ) -> None:
     """Compile in the pool what `fill` runs. buffers: `jax.ShapeDtypeStruct`s are enough."""
     shape = _find_shape(axes)
-    serial_time = np.ones(shape[1:], np.float32)
-    inputs = _list_inputs(0, grid, index, axes, serial_time)
-    if not inputs[1].in_numpy:
-        fill_buffers.compile_ahead(pool, buffers, *inputs, shape=shape)
+    case, enough = _read_case(grid, index, axes, np.ones(shape[1:], np.float32))
+    if not case.in_numpy:
+        fill_buffers.compile_ahead(pool, buffers, np.asarray(0), case, enough, shape=shape)
 
 
 def answer(
     grid: Grid, index: Index, axes: Mapping[str, Floats], serial_time: NDArray[np.float32]
 ) -> tuple[Arrays, NDArray[np.float64]]:
     """Return the outputs and statistics of `fill` for few cells, without its programs."""
-    case = grid.case(index, axes)
-    assert case is not None, index
-    enough = np.asarray(serial_time)[None] / EFFICIENCY
-    outputs, table = answer_few(case, enough, names=grid.spec.outputs)
+    outputs, table = answer_few(
+        *_read_case(grid, index, axes, serial_time), names=grid.spec.outputs
+    )
     return {name: np.asarray(values) for name, values in outputs.items()}, np.asarray(table)
 
 
-def _list_inputs(
-    place: int,
-    grid: Grid,
-    index: Index,
-    axes: Mapping[str, Floats],
-    serial_time: NDArray[np.float32],
-) -> tuple[NDArray[np.int64], Case, NDArray[np.float32]]:
-    """Return the place, the case, and PE seconds in which an epoch is still efficient."""
+def _read_case(
+    grid: Grid, index: Index, axes: Mapping[str, Floats], serial_time: NDArray[np.float32]
+) -> tuple[Case, NDArray[np.float32]]:
+    """Return the case, and PE seconds in which an epoch is still efficient."""
     case = grid.case(index, axes)
     assert case is not None, index  # a block has one model and data set, which fit
     # A PE count p is efficient while p times its time is at most this.
-    return np.asarray(place), case, np.asarray(serial_time)[None] / EFFICIENCY
+    return case, np.asarray(serial_time)[None] / EFFICIENCY
 
 
 def _find_shape(axes: Mapping[str, Floats]) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from threading import Event, Thread
@@ -43,12 +42,12 @@ class Remaining:
         size, width = plan.shape[self._axis], plan.shard[self._axis]
         positions = np.unravel_index(done, plan.grid)[self._axis]
         taken = np.bincount(positions, plan.count_cells(done), plan.grid[self._axis])
-        # Cells left by the first strategy of a block, and rates of its blocks.
-        self._left = {
-            first: plan.cells // size * min(width, size - first) - int(cells)
+        # Cells left and rates of blocks, by a block's position along the strategies.
+        self._left = [
+            plan.cells // size * min(width, size - first) - int(cells)
             for first, cells in zip(range(0, size, width), taken, strict=True)
-        }
-        self._rates: dict[int, list[tuple[float, int]]] = defaultdict(list)
+        ]
+        self._rates: list[list[tuple[float, int]]] = [[] for _ in self._left]
 
     @property
     def finished(self) -> int:
@@ -58,36 +57,30 @@ class Remaining:
     def advance(self, block: int) -> None:
         """Note the end of a block."""
         self._ends.append(self._clock())
-        first, cells = self._take(block)
+        at, cells = self._plan.find_position(block)[self._axis], int(self._plan.count_cells(block))
+        self._left[at] -= cells
         # The first block ends after everything has started. Two blocks at work end at about the
         # same time: the sum of such differences is right.
         if len(self._ends) > 1 and (taken := self._ends[-1] - self._ends[-2]) >= SKIPPED:
-            self._rates[first].append((taken / cells, cells))
+            self._rates[at].append((taken / cells, cells))
 
     def estimate(self) -> float | None:
         """Return the seconds left; None until two blocks of some strategies have been timed, and
         where a block takes longer than all that were left should have.
         """
+        known = [[*some] for some in self._rates]  # a copy: blocks end in another thread
         # The longest waits for programs to compile.
-        known = list(self._rates.items())  # a copy: blocks end in another thread
-        timed = {first: sorted(some)[:-1] for first, some in known if len(some) > 1}
+        timed = {at: sorted(some)[:-1] for at, some in enumerate(known) if len(some) > 1}
         if not timed:
             return None
-        rates = {first: _find_mean(some) for first, some in timed.items()}
+        rates = {at: _find_mean(some) for at, some in timed.items()}
         others = _find_mean([rate for some in timed.values() for rate in some])
-        seconds = sum(rates.get(first, others) * cells for first, cells in self._left.items())
+        seconds = sum(rates.get(at, others) * cells for at, cells in enumerate(self._left))
         if seconds == 0:
             return 0.0
-        fitting = sum(len(some) for _, some in known) / (len(self._ends) - 1)
+        fitting = sum(map(len, known)) / (len(self._ends) - 1)
         left = fitting * seconds - (self._clock() - self._ends[-1])
         return left if left > 0 else None
-
-    def _take(self, block: int) -> tuple[int, int]:
-        """Take a block from those left; return its first strategy, and its cells."""
-        first = self._plan.find_region(block)[self._axis].start
-        cells = int(self._plan.count_cells(block))
-        self._left[first] -= cells
-        return first, cells
 
 
 def _find_mean(rates: Rates) -> float:
@@ -112,10 +105,7 @@ PATIENCE, PERIOD = 3.0, 10.0
 
 @contextmanager
 def repeat_lines(describe: Callable[[float], str], first: float, period: float) -> Iterator[None]:
-    """Print a line to stderr `first` seconds after the beginning, then one every `period`.
-
-    describe: the line, by the seconds that have passed.
-    """
+    """Print a line, by the seconds passed, to stderr after `first` seconds, then every `period`."""
     done, start = Event(), time.monotonic()
 
     def run() -> None:
@@ -219,10 +209,7 @@ def bar(plan: "Plan", done: "Blocks", what: str = "sweep") -> Iterator[Advance]:
 
 
 def follow(plan: "Plan", done: "Blocks", what: str = "sweep") -> AbstractContextManager[Advance]:
-    """Show a bar where somebody sees it move, in a terminal or a notebook; else lines.
-
-    In a pipe, a bar would print a line per block.
-    """
+    """Show a bar where somebody sees it move, in a terminal or a notebook; else lines."""
     shown = bar if sys.stderr.isatty() or _is_notebook() else lines
     return shown(plan, done, what)
 

@@ -22,13 +22,13 @@ from paradl.grids.entries.parameters import DEGREES, LAYERED
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.inputs.case import count_layouts
-from paradl.grids.inputs.factors import divisors
 from paradl.grids.inputs.groups import SIZES
 from paradl.grids.inputs.runs import list_segments
 from paradl.grids.outputs import INTERVALS, list_sloped
 from paradl.grids.reading.errors import InputError, format_count
 from paradl.kernels.blocks.fill import SMALL_CELLS
 from paradl.kernels.blocks.tiles import TILE_CELLS
+from paradl.kernels.divisors import list_divisors
 from paradl.kernels.names.statistics import STATISTICS
 from paradl.sweep.cube.plan import Plan
 from paradl.sweep.engine.evaluation import has_few_cells
@@ -102,8 +102,7 @@ def estimate_memory(grid: Grid, plan: Plan) -> MemoryEstimate:
     variables = cells * plan.cell_bytes
     # Of a line of PE counts as many statistics, however few counts there are.
     summary = cells // _count_along(plan, ("pe",)) * len(STATISTICS) * FLOAT
-    reducing = _estimate_pipelines(grid, plan) + _estimate_own_parts(grid, plan)
-    passing = WRITING_COPIES * variables + REDUCING_COPIES * summary + reducing
+    passing = WRITING_COPIES * variables + REDUCING_COPIES * summary + _estimate_layers(grid, plan)
     block = BLOCK_COPIES * variables + SUMMARY_COPIES * summary
     # What a block's cells are answered from, at each of the choices.
     choices = max(count_choices(grid, strategy) for strategy in grid.resolved)
@@ -129,7 +128,7 @@ def _estimate_programs(grid: Grid, slopes: int) -> int:
 def count_choices(grid: Grid, strategy: Strategy) -> int:
     """Count the groups or degrees, times the segments, that each cell may choose from."""
     sizes = {*strategy.choices} - {"segments"}
-    most = max(len(divisors(count)) for count in grid.axes["pe"].astype(int).tolist())
+    most = max(len(list_divisors(count)) for count in grid.axes["pe"].astype(int).tolist())
     return int(most ** len(sizes)) * _count_segments(grid, strategy)
 
 
@@ -139,38 +138,28 @@ def _count_segments(grid: Grid, strategy: Strategy) -> int:
     return len(list_segments(strategy, float(grid.axes["batch"].max()))) if chosen else 1
 
 
-def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
-    """Bytes for the stages of pipelines: one reduction at a time, and partitions that are kept."""
+def _estimate_layers(grid: Grid, plan: Plan) -> int:
+    """Bytes to reduce layers: of one PE of each group size, and of the stages of pipelines.
+
+    As many sizes as are reduced at once; the stages of one reduction, and partitions that are kept.
+    """
+    # The most sizes of groups in a block.
+    sizes = math.prod(_count_distinct(grid, plan, dim, {*SIZED}) for dim in grid.axes)
+    own = 0.0
+    if grid.spec.oracle != "paper":
+        at_once = min(sizes, SIZES)
+        own = plan.layers * at_once * _count_other_layered(grid, plan, at_once) * FLOAT * OWN_COPIES
     pipelines = [one for one in grid.resolved if one.cut_by_axis and one.segmented]
     if not pipelines:
-        return 0
+        return math.ceil(own)
     segments = max(_count_segments(grid, strategy) for strategy in pipelines)
-    axes = [dim for dim in plan.layered if dim not in SIZED]
-    sizes = _count_sizes(grid, plan)
     if not any(strategy.several for strategy in pipelines):
         sizes = min(sizes, plan.layers + 1)
-    ends = plan.layers * sizes
-    partitions = len(pipelines) * len(grid.systems) * len(grid.fitting)
-    partitions *= math.prod(
-        size for dim, size in zip(plan.dims, plan.shape, strict=True) if dim in axes
-    )
-    others = _count_other_layered(grid, plan, sizes)
-    reduced = ends * segments * others * FLOAT * STAGE_COPIES
-    return math.ceil(reduced) + min(PARTITIONS, partitions) * ends * END_BYTES
-
-
-def _estimate_own_parts(grid: Grid, plan: Plan) -> int:
-    """Bytes for the layers of one PE of each group size: as many sizes as are reduced at once."""
-    if grid.spec.oracle == "paper":
-        return 0
-    sizes = min(_count_sizes(grid, plan), SIZES)
-    others = _count_other_layered(grid, plan, sizes)
-    return math.ceil(plan.layers * sizes * others * FLOAT * OWN_COPIES)
-
-
-def _count_sizes(grid: Grid, plan: Plan) -> int:
-    """The most sizes of groups in a block."""
-    return math.prod(_count_distinct(grid, plan, dim, {*SIZED}) for dim in grid.axes)
+    ends, partitions = plan.layers * sizes, len(pipelines) * len(grid.systems) * len(grid.fitting)
+    along = zip(plan.dims, plan.shape, strict=True)
+    partitions *= math.prod(n for dim, n in along if dim in plan.layered and dim not in SIZED)
+    stages = ends * segments * _count_other_layered(grid, plan, sizes) * FLOAT * STAGE_COPIES
+    return math.ceil(own) + math.ceil(stages) + min(PARTITIONS, partitions) * ends * END_BYTES
 
 
 def _count_other_layered(grid: Grid, plan: Plan, sizes: int) -> float:
@@ -198,8 +187,7 @@ def _count_distinct(grid: Grid, plan: Plan, dim: str, names: set[str]) -> int:
 
 def _count_along(plan: Plan, dims: tuple[str, ...]) -> int:
     """Cells of a block along some dimensions."""
-    sizes = zip(plan.dims, plan.shard, plan.shape, strict=True)
-    return math.prod(min(shard, size) for dim, shard, size in sizes if dim in dims)
+    return math.prod(n for dim, n in zip(plan.dims, plan.shard, strict=True) if dim in dims)
 
 
 # Python, JAX and the catalogue, at least and at most [s].
@@ -224,10 +212,8 @@ def estimate_duration(
 ) -> tuple[float, float]:
     """Return the shortest and the longest time [s] that a sweep should take.
 
-    cells: of the blocks to compute; None: of all blocks.
-
-    Shortest: compiled programs are on disk, and so many cores share the work. Longest: all programs
-    are compiled, and one core does the work.
+    Shortest: programs are on disk, and all cores share the work. Longest: all are compiled, and one
+    core does the work. cells: of the blocks to compute; None: of all blocks.
     """
     problems, strategies = len(grid.fitting) * len(grid.systems), grid.strategies
     drawn = any(name in INTERVALS for name in grid.spec.outputs)
@@ -250,7 +236,11 @@ def estimate_duration(
         loading, compiling = LOAD * weight, (COMPILE_SMALL if is_small else COMPILE_LARGE) * weight
     layouts = _count_mean_layouts(grid, plan) * (plan.cells if cells is None else cells)
     least += LAYOUT[0] * layouts
-    most += LAYOUT[1] * layouts + LISTING * _count_lists(grid)
+    # Batches of as many bits share a list of candidates.
+    bits = np.unique(np.frexp(grid.axes["batch"])[1]).size
+    searched = sum(strategy.searched for strategy in grid.resolved)
+    lists = problems * searched * grid.axes["pe"].size * bits
+    most += LAYOUT[1] * layouts + LISTING * lists
     placing = PLACING * problems * any(strategy.placed for strategy in strategies)
     return START[0] + (loading + least) / cores, START[1] + loading + compiling + most + placing
 
@@ -260,21 +250,18 @@ def _count_mean_layouts(grid: Grid, plan: Plan) -> float:
     if not any(grid.transformers):
         return 0.0
     if plan.cells <= COUNTED:
-        cells = [*np.ndindex(plan.shape)]
+        cells = np.argwhere(np.ones(plan.shape, bool))
     else:
-        draws = np.random.default_rng(0).integers(plan.shape, size=(COUNTED, len(plan.shape)))
-        cells = draws.tolist()
-    return sum(_count_of_cell(grid, tuple(cell)) for cell in cells) / len(cells)
+        cells = np.random.default_rng(0).integers(plan.shape, size=(COUNTED, len(plan.shape)))
+    return sum(_count_of_cell(grid, tuple(cell)) for cell in cells.tolist()) / len(cells)
 
 
 def _count_of_cell(grid: Grid, cell: tuple[int, ...]) -> float:
     """Count the layouts of a cell, with its share of those of one PE, which speedups divide by."""
     model, dataset, system, strategy, *places = cell
     index = model, dataset, system, strategy
-    axes = {
-        name: values[[place]]
-        for (name, values), place in zip(grid.axes.items(), places, strict=True)
-    }
+    pairs = zip(grid.axes.items(), places, strict=True)
+    axes = {name: values[[place]] for (name, values), place in pairs}
     one = {**axes, "pe": np.ones(1)}
     own = grid.build(count_layouts, index, axes, None) or 0
     alone = grid.build(count_layouts, index, one, grid.find_alone(index)) or 0
@@ -282,15 +269,7 @@ def _count_of_cell(grid: Grid, cell: tuple[int, ...]) -> float:
     return own + alone / (len(grid.strategies) * grid.axes["pe"].size)
 
 
-def _count_lists(grid: Grid) -> int:
-    """Count the lists of candidates, which batches of as many bits share."""
-    bits = np.unique(np.frexp(grid.axes["batch"])[1]).size
-    searched = sum(strategy.searched for strategy in grid.resolved)
-    return len(grid.fitting) * len(grid.systems) * searched * grid.axes["pe"].size * bits
-
-
-# A handful of blocks, however many cores there are. `python -m benchmarks memory` sets what they
-# take against what is promised.
+# A handful of blocks, however many cores there are.
 AT_ONCE = 4
 
 
@@ -333,8 +312,7 @@ def check_memory(grid: Grid, plan: Plan, workers: int) -> None:
 
 def machine_memory(limits: Iterable[int] | None = None) -> int:
     """Bytes of memory of this machine, or of the container or batch job that this process is in."""
-    # All of it, not what is free just now: that changes while a sweep runs, and much of what is
-    # taken is a cache that the system gives back.
+    # Not what is free just now: much of what is taken is a cache that the system gives back.
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([physical, *(memory_limits() if limits is None else limits)])
 
@@ -360,8 +338,7 @@ def memory_limits(membership: Path = MEMBERSHIP, mount: Path = MOUNT) -> list[in
         # The group, and its ancestors: in a container often the root alone is there.
         for group in (place, *place.parents):
             text = _read_text(root.joinpath(*group.parts[1:], name)).strip()
-            # "max" sets no limit. Version 1 says so by a number near 2**63, more than any machine
-            # has: as one of several whose least counts it does no harm.
+            # "max" sets no limit; version 1 has a number near 2**63 instead, and the least counts.
             if text.isdecimal():
                 limits.append(int(text))
     return limits

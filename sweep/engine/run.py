@@ -4,9 +4,8 @@
 Either way a block is the same function, so that the cube is the same bit for bit.
 """
 
-import errno
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,30 +19,25 @@ from paradl.sweep.cube.checked_store import check_reads
 from paradl.sweep.cube.creation import Extension, create_cube, extend_cube, plan_extension
 from paradl.sweep.cube.difference import describe_difference, describe_other_changes
 from paradl.sweep.cube.lock import hold_store
-from paradl.sweep.cube.marks import collect_marks
 from paradl.sweep.cube.object_store import locate_store
 from paradl.sweep.cube.plan import Plan, plan_cube
 from paradl.sweep.cube.provenance import check_code
 from paradl.sweep.cube.root import Mode, is_unfinished, open_group, remove_partial
-from paradl.sweep.cube.store import Cube, open_cube, read_cube
+from paradl.sweep.cube.store import Cube, collect_marks, open_cube, read_cube
 from paradl.sweep.cube.variables import index_rows
 from paradl.sweep.engine.block import Execute, run_blocks
 from paradl.sweep.engine.progress import Progress, follow, silent
 from paradl.sweep.engine.resources import check_memory
-from paradl.sweep.errors import RunError
+from paradl.sweep.errors import RunError, explain_failure
 
 if TYPE_CHECKING:
     import xarray as xr
-    import zarr
 
 
 def find_start(
     url: str, grid: Grid, mode: Mode, overwrite: bool, extend: bool
-) -> tuple[Cube | None, Extension | None]:
-    """The cube that a sweep resumes or extends, and its extension; None where there is none.
-
-    InputError: no sweep of the grid can be written at `url`.
-    """
+) -> tuple[Cube | None, Extension | None, Plan]:
+    """The cube and extension that a sweep begins from, and its plan. InputError: there is none."""
     if overwrite and extend:
         raise InputError(
             "expected one of the two, got both",
@@ -52,25 +46,14 @@ def find_start(
         )
     # To write ("r+") the caller holds the store: opened so, Zarr makes a folder that is not there.
     group = open_group(url, mode)
-    if extend:
-        cube = _read_finished(url, group)
-        return cube, _find_growth(cube, grid, url)
-    cube = None if overwrite else _read_finished(url, group)
-    if cube is not None:
+    cube = None if overwrite or group is None or is_unfinished(group) else read_cube(url, group)
+    growth = _find_growth(cube, grid, url) if extend else None
+    if cube is not None and not extend:
         _check_same(cube, grid)
-    return cube, None
-
-
-def choose_plan(grid: Grid, cube: Cube | None, extension: Extension | None) -> Plan:
-    """Return the plan of a sweep; a cube keeps its own, which an extension may have cut finer."""
-    if extension is not None:
-        return extension.plan
-    return plan_cube(grid) if cube is None else cube.plan
-
-
-def _read_finished(url: str, group: "zarr.Group | None") -> Cube | None:
-    """The cube of a group, None where its making was cut short."""
-    return None if group is None or is_unfinished(group) else read_cube(url, group)
+    if growth is not None:
+        return cube, growth, growth.plan
+    # A cube keeps its own plan, which an extension may have cut finer.
+    return cube, None, plan_cube(grid) if cube is None else cube.plan
 
 
 def _find_growth(cube: Cube | None, grid: Grid, url: str) -> Extension | None:
@@ -196,23 +179,17 @@ def open_dataset(store: str | Path) -> "xr.Dataset":
 
 
 def sweep(
-    grid: Grid,
-    url: str,
-    overwrite: bool,
-    where: Where,
-    progress: Progress,
-    extend: bool = False,
+    grid: Grid, url: str, overwrite: bool, where: Where, progress: Progress, extend: bool = False
 ) -> None:
     """Compute all blocks of the cube at `url` that are not done."""
     # Held before anybody looks: what is decided by is still so when it is written.
     with _translate_failures(url), hold_store(url):
-        cube, more = find_start(url, grid, "r+", overwrite, extend)
+        cube, more, plan = find_start(url, grid, "r+", overwrite, extend)
         if cube and not more:
             # Before workers start or anything is compiled: a finished cube answers at once.
             if cube.read_done().all():
                 return
             expect_same_code(cube)
-        plan = choose_plan(grid, cube, more)
         if where.scheduler is None:  # else blocks are computed elsewhere
             check_memory(grid, plan, where.workers)
         remove_partial(url)  # what a killed run left
@@ -231,24 +208,20 @@ def _fill(cube: Cube, execute: Execute, progress: Progress) -> None:
     """Compute what is missing."""
     done = cube.read_done()
     with progress(cube.plan, np.flatnonzero(done)) as advance, collect_marks(cube) as mark:
-        # The number of a block is given only when its data are in the store: the mark always comes
-        # second.
+        # A block is yielded only when its data are in the store: the mark always comes second.
         for block in execute(cube, map(int, np.flatnonzero(~done))):
             mark(block)
             advance(block)
 
 
-@contextmanager
-def _open_executor(where: Where) -> Iterator[Execute]:
+def _open_executor(where: Where) -> AbstractContextManager[Execute]:
     """The function that runs blocks, and yields the number of each when it is done."""
-    if where.workers or where.scheduler:
-        # Late: to import Dask takes time, and a sweep in this process has no use for it.
-        from paradl.sweep.engine.dask_executor import connect_cluster
+    if not where.workers and not where.scheduler:
+        return nullcontext(run_blocks)
+    # Late: to import Dask takes time, and a sweep in this process has no use for it.
+    from paradl.sweep.engine.dask_executor import connect_cluster
 
-        with connect_cluster(where.workers, where.scheduler) as execute:
-            yield execute
-    else:
-        yield run_blocks
+    return connect_cluster(where.workers, where.scheduler)
 
 
 @contextmanager
@@ -256,9 +229,7 @@ def _translate_failures(url: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        # A quota that is used up is a full disk, too.
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        what = "the disk is full" if full else f"writing failed ({error.strerror or error})"
         raise RunError(
-            f"{url}: {what}; finished blocks are kept: fix this and rerun the same command"
+            f"{url}: {explain_failure(error)}; finished blocks are kept: fix this and rerun the "
+            "same command"
         ) from error

@@ -6,16 +6,18 @@ Coordinates follow from the root's metadata: they are written anew at once.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 
 from paradl.grids.reading.errors import InputError, format_count
+from paradl.sweep.cube.checked_store import MISSING, read_chunk
 from paradl.sweep.cube.lock import hold_store
 from paradl.sweep.cube.object_store import translate_failures
 from paradl.sweep.cube.plan import DONE, NOT_SERIAL, SERIAL, Region
@@ -23,6 +25,7 @@ from paradl.sweep.cube.root import UNREADABLE
 from paradl.sweep.cube.store import Array, Cube, get_array, list_labels, name_file, open_cube
 from paradl.sweep.cube.variables import list_coordinates
 from paradl.sweep.engine.progress import Advance, Progress, silent
+from paradl.sweep.errors import explain_failure
 
 
 @dataclass(frozen=True)
@@ -36,10 +39,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Damage:
-    """A file that is not what was written.
-
-    cells: what it holds, by dimension. block: whose it is, None where it is no block's.
-    """
+    """A file that is not what was written, its cells by dimension, and its block, if any."""
 
     variable: str
     file: str
@@ -50,10 +50,7 @@ class Damage:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The damage of a store and its blocks that are done and whole.
-
-    left: why nothing was done about the damage, empty where something was.
-    """
+    """The damage of a store, its blocks that are whole, and why damage was left, if it was."""
 
     damaged: tuple[Damage, ...]
     whole: int
@@ -66,7 +63,12 @@ def verify(url: str, progress: Progress = silent) -> Verdict:
     A store that a run is at work on, or that may not be written, is left as it is.
     """
     open_cube(url)  # says what stands there instead, before it is locked
-    with _try_lock(url) as refused:
+    with ExitStack() as stack:
+        refused = ""
+        try:
+            stack.enter_context(hold_store(url))
+        except InputError as error:
+            refused = str(error)
         # Opened again under the lock: a run may have extended it meanwhile.
         cube = open_cube(url)
         with progress(cube.plan, np.arange(0)) as advance:
@@ -81,7 +83,7 @@ def verify(url: str, progress: Progress = silent) -> Verdict:
 def find_damages(cube: Cube, advance: Advance) -> Iterator[Damage]:
     """All damage, one after the other; `advance` is told of each block."""
     for dim, values in list_labels(cube).items():
-        yield from _check_coordinate(get_array(cube.group, dim), dim, values)
+        yield from _check_coordinate(cube, get_array(cube.group, dim), dim, values)
     done, unread = _read_marks(cube)
     yield from unread
     for block in range(cube.plan.blocks):
@@ -90,11 +92,13 @@ def find_damages(cube: Cube, advance: Advance) -> Iterator[Damage]:
         advance(block)
 
 
-def _check_coordinate(stored: Array, dim: str, values: NDArray[Any]) -> Iterator[Damage]:
+def _check_coordinate(
+    cube: Cube, stored: Array, dim: str, values: NDArray[Any]
+) -> Iterator[Damage]:
     """Chunks that do not hold the spec's values."""
     for place in _list_chunks(stored):
-        what = _find_reading_fault(stored, place)
-        if not what and not np.array_equal(stored[place], values[place]):
+        found, what = _read_part(cube, stored, place)
+        if found is not None and not np.array_equal(found, values[place]):
             what = "its values differ from the spec"
         if what:
             yield Damage(dim, name_file(stored, place), what, {dim: _describe_span(values[place])})
@@ -105,12 +109,12 @@ def _read_marks(cube: Cube) -> tuple[NDArray[np.bool_], list[Damage]]:
     marks, unread = cube.arrays[DONE], list[Damage]()
     done = np.zeros(marks.shape, bool)
     for place in _list_chunks(marks):
-        what = _find_decoding_fault(marks, place)
-        if what:
+        found, what = _read_part(cube, marks, place)
+        if found is not None:
+            done[place] = found.astype(bool)
+        elif what != MISSING:  # of blocks that are not done
             what += f"; unknown whether done: {format_count(done[place].size, 'block')}"
             unread.append(Damage(DONE, name_file(marks, place), what, {}))
-        else:
-            done[place] = np.asarray(marks[place], bool)
     return done.reshape(-1), unread
 
 
@@ -124,7 +128,7 @@ def _list_chunks(stored: Array) -> Iterator[Region]:
 def _check_block(cube: Cube, block: int) -> Iterator[Damage]:
     """Files of a block that is marked done."""
     for name in cube.list_arrays(block):
-        what = _find_reading_fault(cube.arrays[name], cube.find_place(name, block))
+        what = _find_fault(cube, cube.arrays[name], cube.find_place(name, block))
         if what:
             yield _describe_damage(cube, name, block, what)
 
@@ -143,38 +147,19 @@ def _describe_span(values: NDArray[Any]) -> Span:
     return Span(first, last, values.size)
 
 
-def _find_reading_fault(stored: Array, place: Region) -> str:
-    """The fault of a file that must be there; empty where it is whole."""
+def _find_fault(cube: Cube, stored: Array, place: Region) -> str:
+    """The fault of the file of a part of an array; empty where it is whole."""
+    store, file = stored.store_path.store, name_file(stored, place)
+    return sync(read_chunk(cube.url, store, file, default_buffer_prototype()))[1]
+
+
+def _read_part(cube: Cube, stored: Array, place: Region) -> tuple[NDArray[Any] | None, str]:
+    """A part of an array, or the fault of its file."""
+    what = _find_fault(cube, stored, place)
     try:
-        size = sync(stored.store_path.store.getsize(name_file(stored, place)))
-    except FileNotFoundError:
-        return "the file is missing"  # Zarr reads it as fill values
-    except OSError as error:
-        return f"it cannot be read ({error.strerror or error})"
-    # Zarr reads an empty file as fill values; of a pipe, which is no file, the size is 0, too.
-    return _find_decoding_fault(stored, place) or ("" if size else "the file is empty")
-
-
-def _find_decoding_fault(stored: Array, place: Region) -> str:
-    try:
-        stored[place]
-    except UNREADABLE as error:
-        # Zarr 3.1.6 raises a plain ValueError ("Stored and computed checksum do not match"): only
-        # its text tells it from others.
-        return "its checksum differs" if "checksum" in str(error) else f"unreadable ({error})"
-    return ""
-
-
-@contextmanager
-def _try_lock(url: str) -> Iterator[str]:
-    """Hold the store, if nobody does; yields why not."""
-    with ExitStack() as stack:
-        refused = ""
-        try:
-            stack.enter_context(hold_store(url))
-        except InputError as error:
-            refused = str(error)
-        yield refused
+        return None if what else np.asarray(stored[place]), what
+    except UNREADABLE as error:  # a forged file may have the right checksum
+        return None, f"unreadable ({error})"
 
 
 def _mend(url: str, damaged: Sequence[Damage]) -> str:
@@ -182,21 +167,17 @@ def _mend(url: str, damaged: Sequence[Damage]) -> str:
     cube = open_cube(url, "r+")
     try:
         with translate_failures(url):
-            # Marks first: a kill after this leaves blocks to compute anew, and none that is damaged
-            # and done.
+            # Marks first: a kill after this leaves no block that is damaged and done.
             blocks = {damage.block for damage in damaged if damage.block is not None}
             cube.mark(sorted(blocks), False)
             _restore(cube, [damage for damage in damaged if damage.block is None])
     except OSError as error:
-        return f"{url}: writing failed ({error.strerror or error})"
+        return f"{url}: {explain_failure(error)}"
     return ""
 
 
 def _restore(cube: Cube, damaged: Sequence[Damage]) -> None:
-    """Write coordinates as the root's metadata say that they are.
-
-    Marks that cannot be read are gone then: their blocks are computed anew.
-    """
+    """Write coordinates anew; marks that cannot be read go, so their blocks are computed anew."""
     for damage in damaged:
         # Deleted before anything is written: Zarr may read what it replaces, and fail at it.
         sync(cube.group.store.delete(damage.file))

@@ -15,8 +15,8 @@ from paradl.grids.models.layers import LayerTable
 from paradl.kernels.arrays import PerLayer, xp
 from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.case import Case
-from paradl.kernels.oracle.exchanges import count_sent
 from paradl.kernels.oracle.formulas import hold_layers, time_part
+from paradl.kernels.oracle.iteration import count_sent
 from paradl.kernels.parallelism.layout import count_steps, find_layout
 from paradl.kernels.work.division import Division, Placement
 from paradl.kernels.work.group import GroupWork, share

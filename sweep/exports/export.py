@@ -204,7 +204,10 @@ def _write_table(
     named = [*dims, *(name for name in columns if name not in dims)]
     schema = make_schema(named, names, reader.grid, marked=undefined)
     # The facts about columns are repeated for the table: not all readers show those of columns.
-    facts = {column.name: tables.read_texts(column.metadata) for column in schema}
+    facts = {
+        column.name: {key.decode(): text.decode() for key, text in column.metadata.items()}
+        for column in schema
+    }
     schema = schema.with_metadata(write_texts({**reader.attributes, "paradl_columns": facts}))
 
     def read(part: Selection, schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":

@@ -25,7 +25,6 @@ from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.csvfile import quote_formula
 from paradl.sweep.cells.parts import Part
 from paradl.sweep.cells.selection import Selection
-from paradl.sweep.cube.dimensions import AXES
 from paradl.sweep.cube.plan import SERIAL
 from paradl.sweep.cube.variables import (
     DERIVED,
@@ -79,8 +78,8 @@ def name_column(name: str) -> str:
 
 
 def name_axis(column: str) -> str:
-    """Return the axis that a column is named after; an axis' own name stays as it is."""
-    return {name_column(axis): axis for axis in AXES}.get(column, column)
+    """Return the axis or the variable that a column is named after."""
+    return {renamed: name for name, renamed in RENAMED.items()}.get(column, column)
 
 
 def describe_column(
@@ -110,7 +109,7 @@ Positions = tuple[NDArray[np.intp], ...]
 def make_batches(
     parts: Iterable[Part], schema: pa.Schema, columns: Columns
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of parts; cells that cannot exist are among them if the schema marks them.
+    """Yield the rows of parts, of cells that cannot exist if the schema marks them.
 
     columns: parameters along zipped axes.
     """
@@ -124,14 +123,13 @@ def make_batches(
 
 
 def _make_column(part: Part, column: pa.Field, positions: Positions, columns: Columns) -> pa.Array:
-    axis = name_axis(column.name)
-    if axis in columns:
-        dim, values = columns[axis]
-        numbers = part.coordinates[dim][positions[list(part.coordinates).index(dim)]]
-        return _take_values(axis, values, numbers, column)
-    if axis in part.coordinates:
-        values, position = part.coordinates[axis], positions[list(part.coordinates).index(axis)]
-        return _take_values(axis, values, position, column)
+    name = name_axis(column.name)
+    dim, values = columns.get(name, (name, part.coordinates.get(name)))
+    if values is not None:
+        numbers = positions[list(part.coordinates).index(dim)]
+        if name in columns:  # by the numbers of rows
+            numbers = part.coordinates[dim][numbers]
+        return _take_values(name, values, numbers, column)
     if column.name == LIMIT_NAMES:
         # Few combinations of flags occur: each is written once, and taken for its rows.
         texts, at = join_limits(_pick(part.arrays["limit"], positions))
@@ -139,9 +137,7 @@ def _make_column(part: Part, column: pa.Field, positions: Positions, columns: Co
     if column.name in (DEFINED, FEASIBLE, EPOCH_TIME):
         values = getattr(part, column.name)
     else:
-        values = next(
-            array for name, array in part.arrays.items() if name_column(name) == column.name
-        )
+        values = part.arrays[name]
     # NaN becomes null, since SQL would sort it as the largest number.
     return pa.array(_pick(values, positions), column.type, from_pandas=True)
 
@@ -202,8 +198,7 @@ class RowGroups:
 
 def write_parquet(path: Path, batches: Batches, schema: pa.Schema, group_rows: int = ROWS) -> int:
     """Write a single file and return its number of rows."""
-    # Labels, axes and the time on one PE repeat, so a dictionary pays. Other times hardly repeat:
-    # their bytes are split into streams, which compress better.
+    # Labels and axes repeat, so a dictionary pays; times hardly do, and compress better in streams.
     floats = {column.name for column in schema if pa.types.is_float32(column.type)}
     measured = [name for name in schema.names if name in floats - {SERIAL}]
     repeated = [name for name in schema.names if name not in measured]
@@ -220,10 +215,7 @@ def write_partitions(
     schema: pa.Schema,
     labels: Mapping[str, Sequence[str]],
 ) -> int:
-    """Write a file per combination of labels, in folders `column=label` as Hive does.
-
-    read: returns the rows of a selection. labels: by axis.
-    """
+    """Write a file per combination of labels by axis, in folders `column=label` as Hive does."""
     hidden = {name_column(axis) for axis in labels}
     visible = pa.schema([column for column in schema if column.name not in hidden], schema.metadata)
     path.mkdir()
@@ -272,13 +264,7 @@ def _write_text(array: pa.Array) -> pa.Array:
         return pa.DictionaryArray.from_arrays(array.indices, labels)
     if not pa.types.is_floating(array.type):
         return array
-    # 0 becomes 0.0: readers guess a column's type from its first rows, and Polars would then refuse
-    # the first number with a fraction.
+    # 0 becomes 0.0: Polars guesses a column's type from its first rows, and would refuse fractions.
     texts = array.cast(pa.string())
     whole = pa.compute.match_substring_regex(texts, r"^-?\d+$")
     return pa.compute.if_else(whole, pa.compute.binary_join_element_wise(texts, "0", "."), texts)
-
-
-def read_texts(metadata: Mapping[bytes, bytes]) -> dict[str, str]:
-    """Decode Arrow's metadata."""
-    return {key.decode(): value.decode() for key, value in metadata.items()}

@@ -1,6 +1,5 @@
 """The file or folder that an export writes: complete, or not there at all."""
 
-import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -9,7 +8,7 @@ from pathlib import Path
 
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cube.lock import lock_folder
-from paradl.sweep.errors import RunError
+from paradl.sweep.errors import RunError, explain_failure
 
 PART = "cells.parquet"  # the file in each folder of a partitioned table
 
@@ -29,10 +28,7 @@ def is_partitioned(folder: Path) -> bool:
 def check_target(
     target: Path, *, force: bool, is_ours: Callable[[Path], bool] = is_partitioned
 ) -> None:
-    """Check that the target can be written. InputError: no such folder, or data would be lost.
-
-    is_ours: says whether an existing folder holds only what this command writes.
-    """
+    """Raise InputError if the target cannot be written; is_ours: whether a folder may be lost."""
     if not target.parent.is_dir():
         raise InputError("no such folder", where=str(target.parent), advice="make it first")
     if not os.path.lexists(target):
@@ -72,9 +68,7 @@ def write_beside(
                 os.rename(target, folder / "before")
             os.replace(folder / target.name, target)
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        what = "the disk is full" if full else f"writing failed ({error.strerror or error})"
-        raise RunError(f"{target}: {what}; nothing was written") from error
+        raise RunError(f"{target}: {explain_failure(error)}; nothing was written") from error
 
 
 @contextmanager

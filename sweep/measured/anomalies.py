@@ -9,7 +9,7 @@ is only a first suspicion.
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict
 
 from paradl.grids.design_space import ONLY
 from paradl.kernels.names.layout_terms import EVERY_TERM
@@ -111,18 +111,15 @@ class Pattern:
             growing = f"; if a second run is as slow, what grows with PEs: {GROWING[part]}"
             return f"this run alone{usual}: {IN_ONE_RUN[part]}{growing if self.is_last else ''}"
         slow = "iterations" if part == "total" else WORDS[part]
+        off = [self.factors[p] for p in self.band]
+        first, last = f"{self.band[0]:,}", f"{self.band[-1]:,}"
+        is_open = self.is_last and self.near
+        where = f"from {first} PEs on" if is_open else f"on {_join_ends(first, last)} PEs"
         return (
-            f"{slow} slower than predicted in every run {self._describe_band()}{usual}: "
+            f"{slow} slower than predicted in every run {where}, "
+            f"{_join_ends(f'{min(off):.1f}', f'{max(off):.1f}')} times{usual}: "
             f"{self._suspect_scale()}"
         )
-
-    def _describe_band(self) -> str:
-        """Describe the PEs of the runs that are off, and by how much."""
-        off = [self.factors[p] for p in self.band]
-        times = f"{_join_ends(f'{min(off):.1f}', f'{max(off):.1f}')} times"
-        if self.is_last and self.near:
-            return f"from {self.band[0]:,} PEs on, {times}"
-        return f"on {_join_ends(f'{self.band[0]:,}', f'{self.band[-1]:,}')} PEs, {times}"
 
     def _suspect_scale(self) -> str:
         """Name what comes with more PEs."""
@@ -179,7 +176,17 @@ PREDICTED: dict[str, tuple[Part, ...]] = {
 }
 
 
-def find_anomalies(runs: Sequence[PredictedRun]) -> list[dict[str, Any] | None]:
+class Anomaly(TypedDict):
+    """How far a part of a run is off [measured over predicted], its largest term, and the cause."""
+
+    part: str
+    factor: float | None
+    term: str
+    what: str
+    cause: str
+
+
+def find_anomalies(runs: Sequence[PredictedRun]) -> list[Anomaly | None]:
     """Return the anomaly of each run among all; None where nothing stands out."""
     deviations = [find_deviation(run) for run in runs]
     # Collected once: to compare every run with all others took 4.4 s of CPU for 1,000 runs that all
@@ -191,9 +198,7 @@ def find_anomalies(runs: Sequence[PredictedRun]) -> list[dict[str, Any] | None]:
     ]
 
 
-def _describe_anomaly(
-    run: PredictedRun, deviation: Deviation, evidence: RunEvidence
-) -> dict[str, Any]:
+def _describe_anomaly(run: PredictedRun, deviation: Deviation, evidence: RunEvidence) -> Anomaly:
     term, share = _find_dominant_term(run, deviation.part)
     return {
         "part": WORDS[deviation.part],
@@ -209,23 +214,17 @@ def find_deviation(run: PredictedRun) -> Deviation | None:
     """Return the part that is off by most, or the total if no part was measured or is off."""
     # Parts first: the total hides a slow part behind a fast one.
     for parts in (("comp", "comm"), ("total",)):
-        off = [deviation for part in parts if (deviation := _find_far_part(run, part))]
+        off = [found for part in parts if (found := run.compare(part)) and _is_far(run, found)]
         if off:
             return max(off, key=lambda deviation: abs(deviation.measured - deviation.predicted))
     return None
 
 
-def _find_far_part(run: PredictedRun, part: str) -> Deviation | None:
-    deviation, total = run.compare(part), run.row.measured.total
-    if deviation is None or total is None:
-        return None
-    if abs(deviation.measured - deviation.predicted) < MATERIAL * total:
-        return None
-    return deviation if _is_far(run, deviation) else None
-
-
 def _is_far(run: PredictedRun, deviation: Deviation) -> bool:
     """Return whether a part is far outside its interval, or off by FACTOR if it has none."""
+    total = run.row.measured.total
+    if total is None or abs(deviation.measured - deviation.predicted) < MATERIAL * total:
+        return False
     if not deviation.measured or not deviation.predicted:
         return True
     if run.intervals is None:
@@ -238,7 +237,6 @@ def _is_far(run: PredictedRun, deviation: Deviation) -> bool:
 
 
 def _select_terms(run: PredictedRun, part: str) -> dict[str, float]:
-    """Return the terms [s per epoch] that make up a part."""
     return {
         name: value or 0.0
         for name, value in run.answer["terms"].items()
@@ -254,7 +252,6 @@ def _find_dominant_term(run: PredictedRun, part: str) -> tuple[str, float]:
 
 
 def _suspect_cause(run: PredictedRun, deviation: Deviation, evidence: RunEvidence) -> str:
-    """Describe the likeliest cause of a deviation."""
     # If another run of the configuration took the predicted time, no term is to blame.
     usual = evidence.usual.get(identify_case(run.row))
     if usual is not None:
@@ -262,7 +259,8 @@ def _suspect_cause(run: PredictedRun, deviation: Deviation, evidence: RunEvidenc
             f"runs vary: another run of this configuration took {usual:.3g} s, close to the "
             "prediction (other jobs, input loading)"
         )
-    outside = _find_time_outside(run)
+    total, *parts = (getattr(run.row.measured, part) for part in PARTS)
+    outside = 0.0 if None in (total, *parts) else float(total - sum(parts))
     if deviation.part == "total" and deviation.slower and outside >= MATERIAL * deviation.measured:
         return (
             f"neither compute nor communication: {outside:.3g} s are outside of both "
@@ -275,12 +273,6 @@ def _suspect_cause(run: PredictedRun, deviation: Deviation, evidence: RunEvidenc
     if suspect == "comp":
         return pattern.describe() if pattern else _suspect_compute(run, deviation)
     return _suspect_communication(run, deviation, pattern)
-
-
-def _find_time_outside(run: PredictedRun) -> float:
-    """Return the measured time [s] of neither compute nor communication; 0 if a part is unknown."""
-    total, *parts = (getattr(run.row.measured, part) for part in ("total", "comp", "comm"))
-    return 0.0 if None in (total, *parts) else float(total - sum(parts))
 
 
 def _find_suspect_part(run: PredictedRun, deviation: Deviation) -> str:

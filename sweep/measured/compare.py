@@ -7,13 +7,16 @@ section 5. It is stated for total, compute and communication, since errors can c
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, median
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from paradl.grids.notes import list_warnings
 from paradl.sweep.answers.mapping import AnswerMapping, Row
 from paradl.sweep.answers.types.runs import Comparison
 from paradl.sweep.measured.predicted_runs import Conditions, PredictedRun, predict_runs
 from paradl.sweep.measured.runs import PARTS, RunTimes, read_runs
+
+if TYPE_CHECKING:
+    from paradl.sweep.measured.anomalies import Anomaly
 
 QUANTILES = ("p10", "p50", "p90")
 RATED = (*PARTS, "memory")
@@ -57,7 +60,7 @@ def compare(
     return AnswerMapping(cast(Comparison, answer))
 
 
-def _make_row(run: PredictedRun, anomaly: Row | None) -> Row:
+def _make_row(run: PredictedRun, anomaly: "Anomaly | None") -> Row:
     row, predicted, reason, mfu = run.row, run.predicted, None, run.answer["mfu"]
     lasted = row.measured.total
     if predicted.total is None:
@@ -170,7 +173,6 @@ def average_rows(rows: Sequence[Row]) -> Row:
 
 
 def _average_values(values: Iterable[float | None]) -> dict[str, float | int | None]:
-    """Return number, mean and median of the known values; None if there are none."""
     numbers = [value for value in values if value is not None]
     return {
         "n": len(numbers),

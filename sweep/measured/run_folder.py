@@ -1,17 +1,8 @@
 """A folder of measured runs in other programs' words, with a mapping of their words to ours.
 
-    # mapping.yaml
-    files: "*.csv"                    # which files of the folder; all but hidden ones by default
-    columns: {p: world_size, total_s: step_time, global_batch: batch_size}   # ours: theirs
-    units: {total_s: ms}              # of theirs, where they are not SI
-    values: {model: resnet50, dataset: imagenet, strategy: data, replicas: 64}   # same in all files
-    per_file: {small.csv: {p: 8, replicas: 8}}                                   # in one file
-    skip: 5                           # first steps of each configuration: they warm up
-    tokens_per_pe: 8192               # tokens of one PE per step, for torchtitan's rates
-
-Files are tables (CSV, as Weights & Biases or MLflow export them; MLflow's long form has `key` and
-`value`), traces (.json, .json.gz) or logs. Steps of one configuration make one run, of the median
-of their times.
+docs/your-runs.md has the mapping file. Files are tables (CSV, as Weights & Biases or MLflow export
+them; MLflow's long form has `key` and `value`), traces (.json, .json.gz) or logs. Steps of one
+configuration make one run, of the median of their times.
 """
 
 from collections.abc import Iterator
@@ -63,11 +54,8 @@ def read_folder(folder: Path) -> Iterator[tuple[str, Row]]:
     mapping = _read_mapping(folder / NAME)
     paths = _find_files(folder, mapping.files)
     if not paths or len(paths) > MOST_FILES:
-        raise InputError(
-            f"expected 1 to {MOST_FILES} files {shorten(mapping.files)}, got {len(paths)}",
-            where=str(folder),
-            advice=f"write a pattern of their names as 'files' of {NAME}",
-        )
+        what = f"expected 1 to {MOST_FILES} files {shorten(mapping.files)}, got {len(paths)}"
+        raise InputError(what, where=str(folder), advice=f"see 'files' of {NAME}")
     names = {path.name for path in paths}
     for name in mapping.per_file:
         # `files` may leave a file out for a while.
@@ -99,27 +87,18 @@ def _find_files(folder: Path, pattern: str) -> list[Path]:
 
 def _read_mapping(path: Path) -> RunMapping:
     if not path.is_file():
-        raise InputError(
-            f"a folder of runs needs a file {NAME}",
-            where=str(path.parent),
-            advice="docs/your-runs.md has one to copy",
-        )
+        what, advice = f"a folder of runs needs a file {NAME}", "docs/your-runs.md has one to copy"
+        raise InputError(what, where=str(path.parent), advice=advice)
     document = load(path)
     mapping = validate(RunMapping, document.data, document)
     named = [*mapping.columns, *mapping.units, *mapping.values]
     for name in (*named, *(name for values in mapping.per_file.values() for name in values)):
         if name not in COLUMNS:
-            raise InputError(
-                f"unknown column {shorten(name)}",
-                where=str(path),
-                advice=suggest_name(name, COLUMNS),
-            )
+            raise InputError.unknown("column", name, COLUMNS, where=str(path))
     for name, unit in mapping.units.items():
         if name not in MEASURED:
             raise InputError(
-                f"units: {name} has no unit",
-                where=str(path),
-                advice=f"units are of {', '.join(MEASURED)}",
+                f"units: {name} has no unit; {', '.join(MEASURED)} have", where=str(path)
             )
         parse_quantity(f"1 {unit}", MEASURED[name], f"{path}: units: {name}")
     return mapping
@@ -130,7 +109,13 @@ def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Row]]:
     stated = {**mapping.values, **mapping.per_file.get(path.name, {})}
     fixed = {name: str(value) for name, value in stated.items()}
     runs: dict[tuple[str, ...], list[Step]] = {}
-    for number, step in _read_steps(path, mapping):
+    if path.name.endswith(TRACES):
+        steps_read = read_trace(path)
+    elif path.suffix == ".csv":
+        steps_read = _read_table(path, mapping)
+    else:
+        steps_read = read_log(path, mapping.tokens_per_pe)
+    for number, step in steps_read:
         row = _complete({**fixed, **step}, f"{path}:{number}")
         # A restarted run may go on with another batch or number of PEs.
         key = tuple(row.get(name, "") for name in IDENTITY)
@@ -141,11 +126,8 @@ def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Row]]:
     # A batch that ramps up has short-lived configurations, which end before they are warm.
     long = [steps for steps in runs.values() if len(steps) > mapping.skip]
     if not long:
-        raise InputError(
-            f"every step is skipped: no configuration has more than {mapping.skip}",
-            where=str(path),
-            advice="lower 'skip'",
-        )
+        what = f"no configuration has more steps than the {mapping.skip} of 'skip'"
+        raise InputError(what, where=str(path))
     for steps in long:
         warm = steps[mapping.skip :]
         medians = _find_medians(warm, path)
@@ -156,37 +138,22 @@ def _find_medians(steps: list[Step], path: Path) -> Row:
     """Return the median of each measured column, of the memory the maximum, in SI units."""
     # The median: first steps compile and load, some wait for checkpoints.
     columns = Row()
-    for name in MEASURED:
-        numbers = [
-            _read_measured(row[name], name, f"{path}:{number}: {name}")
-            for number, row in steps
-            if name in row
-        ]
+    for name, unit in MEASURED.items():
+        numbers: list[float] = []
+        for number, row in steps:
+            if name in row:
+                where = f"{path}:{number}: {name}"
+                numbers.append(parse_quantity(row[name], unit, where))
+                # Trackers write -1 for what is missing; the median of all would hide it.
+                if numbers[-1] < 0:
+                    raise InputError(
+                        f"expected at least 0, got {shorten(row[name])}",
+                        where=where,
+                        advice="leave the field empty where nothing was measured",
+                    )
         if numbers:
             columns[name] = repr(max(numbers) if name == "memory" else median(numbers))
     return columns
-
-
-def _read_measured(text: str, name: str, where: str) -> float:
-    number = parse_quantity(text, MEASURED[name], where)
-    # Trackers write -1 for what is missing; the median of all steps would hide it.
-    if number < 0:
-        raise InputError(
-            f"expected at least 0, got {shorten(text)}",
-            where=where,
-            advice="leave the field empty where nothing was measured",
-        )
-    return number
-
-
-def _read_steps(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
-    """Yield the steps of a file in our columns, each with its line number."""
-    if path.name.endswith(TRACES):
-        yield from read_trace(path)
-    elif path.suffix == ".csv":
-        yield from _read_table(path, mapping)
-    else:
-        yield from read_log(path, mapping.tokens_per_pe)
 
 
 def _read_table(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
@@ -202,11 +169,8 @@ def _read_table(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
             run = record.get("run_id", "")
             first_run = run if first_run is None else first_run
             if run != first_run:
-                raise InputError(
-                    f"expected one run, got {shorten(first_run)} and {shorten(run)}",
-                    where=where,
-                    advice="write a file for each run",
-                )
+                what = f"expected one run, got {shorten(first_run)} and {shorten(run)}"
+                raise InputError(what, where=where, advice="write a file for each run")
             yield number, {"total_s": _convert(record["value"], "total_s", mapping, where)}
             continue
         row = Row()
@@ -247,8 +211,15 @@ def _convert(text: str, name: str, mapping: RunMapping, where: str) -> str:
 
 def _complete(row: Row, where: str) -> Row:
     """Return the row with samples per replica, if need be from global batch and replicas."""
-    if {"global_batch", "replicas"} <= row.keys():
-        samples = _divide_batch(row, where)
+    if "global_batch" in row and ("replicas" in row or "samples_per_replica" not in row):
+        batch, replicas = (
+            parse_quantity(row.get(name, ""), "1", f"{where}: {name}")
+            for name in ("global_batch", "replicas")
+        )
+        if replicas < 1 or batch % replicas:
+            what = f"a global batch of {batch:g} is not divisible by {replicas:g} replicas"
+            raise InputError(what, where=where)
+        samples = f"{batch / replicas:.0f}"
         stated = row.setdefault("samples_per_replica", samples)
         if parse_quantity(stated, "1", f"{where}: samples_per_replica") != float(samples):
             raise InputError(
@@ -257,12 +228,6 @@ def _complete(row: Row, where: str) -> Row:
                 where=where,
                 advice="leave one of the three out of the mapping file",
             )
-    elif "global_batch" in row and "samples_per_replica" not in row:
-        raise InputError(
-            "a global batch needs 'replicas' to become samples per replica",
-            where=where,
-            advice="write it, or 'samples_per_replica', into the mapping file",
-        )
     missing = [n for n in IDENTITY if n not in row and n != "system"]  # which --system gives
     if missing:
         raise InputError(
@@ -271,17 +236,3 @@ def _complete(row: Row, where: str) -> Row:
             advice="write it under 'values', or its column under 'columns'",
         )
     return {name: value for name, value in row.items() if name not in ("global_batch", "replicas")}
-
-
-def _divide_batch(row: Row, where: str) -> str:
-    """Return the global batch over the replicas, as text."""
-    batch, replicas = (
-        parse_quantity(row[name], "1", f"{where}: {name}") for name in ("global_batch", "replicas")
-    )
-    if replicas < 1 or batch % replicas:
-        raise InputError(
-            f"a global batch of {batch:g} is not divisible by {replicas:g} replicas",
-            where=where,
-            advice="replicas are the copies of the model: the PEs, over those of a group",
-        )
-    return f"{batch / replicas:.0f}"

@@ -16,7 +16,6 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -102,11 +101,8 @@ def _read_step(line: str, where: str, tokens: float | None) -> Row:
 def _find_seconds(rate: str, where: str, tokens: float | None) -> float:
     """Return seconds per step from tokens per second of one PE."""
     if tokens is None:
-        raise InputError(
-            "a rate of tokens needs 'tokens_per_pe' to become seconds",
-            where=where,
-            advice="write the tokens of one PE per step into the mapping file",
-        )
+        what = f"a rate of tokens needs 'tokens_per_pe' of {'mapping.yaml'!r} to become seconds"
+        raise InputError(what, where=where)
     per_second = float(rate.replace(",", ""))
     if per_second <= 0:
         raise InputError("expected tokens per second above 0", where=where)
@@ -118,7 +114,7 @@ MOST_TRACE = 2**29  # [B]
 MOST_RATIO, SMALL = 64, 2**22
 MOST_TIME = 1e18  # [us] 30,000 years
 
-Event = dict[str, Any]
+Event = dict[str, object]
 
 
 def read_trace(path: Path) -> Iterator[tuple[int, Row]]:
@@ -172,7 +168,7 @@ def _measure_within(steps: Floats, spans: Floats) -> Floats:
     return within
 
 
-def _read_span(event: dict[str, Any]) -> tuple[str, float, float, str] | None:
+def _read_span(event: Event) -> tuple[str, float, float, str] | None:
     """Return name, start and end [us], and category of an event with a duration; else None."""
     start, lasts = event.get("ts"), event.get("dur")
     if not isinstance(start, int | float) or not isinstance(lasts, int | float):
@@ -195,11 +191,8 @@ def _parse_trace(path: Path, keep: Callable[[Event], bool]) -> None:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
     if len(text) > most:
-        raise InputError(
-            f"{'unpacks to ' if is_packed else ''}more than {most:,} bytes",
-            where=str(path),
-            advice="is it the right file?",
-        )
+        what = f"{'unpacks to ' if is_packed else ''}more than {most:,} bytes"
+        raise InputError(what, where=str(path))
     try:
         # Objects become flags as they are read: events with their arguments take ten times the
         # room of their text.

@@ -11,7 +11,7 @@ from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.quantity import SECONDS
 from paradl.grids.reading.csvfile import Record, read_records
 from paradl.grids.reading.errors import InputError, shorten
-from paradl.grids.reading.units import has_unit, parse_quantity
+from paradl.grids.reading.units import parse_quantity
 from paradl.sweep.measured.run_folder import read_folder
 
 REQUIRED = ("model", "dataset", "strategy", "p", "samples_per_replica", "total_s")
@@ -91,12 +91,10 @@ def _parse_name(record: Record, column: str, where: str) -> str:
 
 
 def _parse_count(record: Record, column: str, parameter: str, where: str) -> int:
-    """Parse a whole number within the bounds of a parameter."""
     return int(PARAMETERS[parameter].read(record[column], f"{where}: {column}"))
 
 
 def _parse_times(record: Record, prefix: str, where: str) -> RunTimes:
-    """Parse the columns total_s, comp_s and comm_s with a prefix; total_s is required."""
     total, comp, comm = (
         _parse_seconds(record.get(column, ""), f"{where}: {column}", required=column in REQUIRED)
         for column in (f"{prefix}{part}_s" for part in PARTS)
@@ -120,15 +118,8 @@ def _expect_parts(times: RunTimes, where: str) -> RunTimes:
 def _parse_seconds(text: str, where: str, *, required: bool) -> float | None:
     if not text and not required:
         return None
-    # `200ms` in a column of seconds may mean 0.2 or 200.
-    if has_unit(text):
-        number = parse_quantity(text, "s", where)
-        raise InputError(
-            f"expected seconds as a number alone, got {shorten(text)}",
-            where=where,
-            advice=f"write {number:.10g}",
-        )
-    seconds = parse_quantity(text, "1", where)
+    # As a number alone: `200ms` in a column of seconds may mean 0.2 or 200.
+    seconds = parse_quantity(text, "1", where, example="0.2")
     if seconds < 0 or (required and seconds == 0):
         least = "more than 0 s" if required else "at least 0 s"
         raise InputError(f"expected {least}, got {shorten(text)}", where=where)

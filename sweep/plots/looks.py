@@ -35,33 +35,21 @@ from paradl.kernels.names.terms import TERMS
 
 Size = Literal["paper", "page", "slide"]
 
-
-def _set_size(
-    size: tuple[float, float], small: float, normal: float, line: float, marker: float, dots: int
-) -> dict[str, object]:
-    """Set width and height [inch]; text, lines and markers [pt]; dots per inch of a PNG."""
-    return {
-        "figure.figsize": size,
-        "figure.dpi": dots,
-        "figure.titlesize": normal,
-        "figure.labelsize": small,
-        "font.size": small,
-        "axes.titlesize": small,
-        "axes.labelsize": small,
-        "legend.fontsize": small,
-        "lines.linewidth": line,
-        "lines.markersize": marker,
-    }
-
-
-# A column of a two-column paper; the width of a page; a slide that the last row can read.
+# A column of a two-column paper; the width of a page; a slide that the last row can read. Width and
+# height [inch]; dots per inch of a PNG; text, title, lines and markers [pt].
+SCALED = (
+    *("figure.figsize", "figure.dpi", "font.size", "figure.titlesize"),
+    *("lines.linewidth", "lines.markersize"),
+)
 SCALES: dict[str, dict[str, object]] = {
-    "paper": _set_size((3.3, 2.5), 6, 7, 1.0, 2.6, 300),
-    "page": _set_size((6.6, 4.2), 8, 9, 1.4, 4.0, 150),
-    "slide": _set_size((10.0, 5.6), 13, 15, 2.2, 7.0, 150),
+    "paper": dict(zip(SCALED, ((3.3, 2.5), 300, 6, 7, 1.0, 2.6), strict=True)),
+    "page": dict(zip(SCALED, ((6.6, 4.2), 150, 8, 9, 1.4, 4.0), strict=True)),
+    "slide": dict(zip(SCALED, ((10.0, 5.6), 150, 13, 15, 2.2, 7.0), strict=True)),
 }
 STYLE: dict[str, object] = {
     "figure.constrained_layout.use": True,
+    "figure.labelsize": "medium",
+    "axes.titlesize": "medium",
     "axes.labelpad": 2,
     "axes.linewidth": 0.6,
     "axes.spines.top": False,

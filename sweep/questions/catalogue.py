@@ -9,7 +9,7 @@ from paradl.grids.entries.datasets import Dataset
 from paradl.grids.entries.names import Kind, list_names
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.strategies import parse_strategy
-from paradl.grids.entries.strategy_names import LIMIT, MEANING
+from paradl.grids.entries.strategy_words import LIMIT, MEANING
 from paradl.grids.entries.systems import System
 from paradl.grids.library import EXAMPLES, find
 from paradl.grids.models.architecture import Architecture

@@ -5,8 +5,7 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from paradl.grids.entries.systems import System
-from paradl.grids.grid import LABELS, Grid
+from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import Goal, Price
@@ -216,13 +215,19 @@ def _describe_basis(reader: "Reader", space: Space) -> dict[str, str]:
     training = [f"optimizer {spec.optimizer}"] if None in grid.blocks else []
     training += ["the forward pass is run again"] if spec.recompute == "full" else []
     fixed = (f"{name} = {write_value(name, value)}" for name, value in spec.parameters.items())
+    fits = {system.name: grid.calibrations.get(system.name) for system in space.systems}
+    calibration = ", ".join(
+        f"{name}: '{fit.name}', fitted to {len(fit.series)} series of runs"
+        if fit
+        else f"{name}: none, so intervals are those of any machine"
+        for name, fit in fits.items()
+        if spec.oracle == "machine"
+    )
     basis = {
         "oracle": "ParaDL's Table III, without intervals"
         if spec.oracle == "paper"
         else "machine (docs/machine.md); intervals hold 80 % of its draws",
-        "calibration": ", ".join(_describe_calibration(grid, system) for system in space.systems)
-        if spec.oracle == "machine"
-        else "",
+        "calibration": calibration,
         "machines": systems,
         "batch": batch[spec.scaling],
         "training": ", ".join(training),
@@ -230,16 +235,6 @@ def _describe_basis(reader: "Reader", space: Space) -> dict[str, str]:
         "versions": versions,
     }
     return {name: text for name, text in basis.items() if text}
-
-
-def _describe_calibration(grid: Grid, system: System) -> str:
-    """Name the calibration of a system."""
-    calibration = grid.calibrations.get(system.name)
-    if calibration is None:
-        return f"{system.name}: none, so intervals are those of any machine"
-    return (
-        f"{system.name}: '{calibration.name}', fitted to {len(calibration.series)} series of runs"
-    )
 
 
 def find_limits(
@@ -266,8 +261,7 @@ def locate_line(space: Space, row: Row) -> tuple[Any, ...]:
 
 def _select_cell(space: Space, row: Row) -> dict[str, list[Any]]:
     """Select the one cell of a ranked strategy."""
-    names = (*LABELS, *space.axes)
-    return {name: [row[name]] for name in names if row.get(name) is not None}
+    return {name: [value] for name, value in _keep(space, row).items() if value is not None}
 
 
 def list_parts(space: Space, rows: Iterable[Row]) -> Iterator[Row]:

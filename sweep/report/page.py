@@ -14,8 +14,8 @@ from jinja2 import Environment
 from platformdirs import user_cache_path
 
 from paradl.grids.grid import LABELS
-from paradl.grids.reading.plainyaml import write_plain
 from paradl.grids.reading.textfile import write_text
+from paradl.grids.reading.yamlfile import write_plain
 from paradl.kernels.cache_files import read_file, write_file
 from paradl.sweep.answers.mapping import Row
 from paradl.sweep.cells.selection import write_value

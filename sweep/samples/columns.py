@@ -65,17 +65,24 @@ ANSWERS = (
         for name in ("replicas", "group_size", "segment_count", "global_batch")
     ),
 )
-MARKS = (
-    SampleColumn("near_kink", "mark", "", KINK_MEANING, "bool"),
-    SampleColumn("origin", "mark", "", "drawn freely, or moved to a limit or crossover", "string"),
-)
+NEAR_KINK = SampleColumn("near_kink", "mark", "", KINK_MEANING, "bool")
 
 
 def list_columns(
     inputs: Iterable[str], splits: Iterable[str], outputs: Iterable[str] = ()
 ) -> tuple[SampleColumn, ...]:
     """List all columns in order. inputs: parameters with slopes. outputs: requested variables."""
-    slopes = [(target, parameter) for target in LEARNT for parameter in inputs]
+    slopes = [
+        SampleColumn(
+            name_slope(target, parameter),
+            "gradient",
+            "1",
+            f"d log {target} / d log {parameter}",
+            "float32",
+        )
+        for target in LEARNT
+        for parameter in inputs
+    ]
     return (
         *LABELS,
         *(
@@ -84,8 +91,8 @@ def list_columns(
         ),
         *map(_describe_output, (*LEARNT, *outputs)),
         *ANSWERS,
-        *(_describe_slope(target, parameter) for target, parameter in slopes),
-        *MARKS,
+        *slopes,
+        NEAR_KINK,
         *(
             SampleColumn(name_split(name), "split", "", f"train or test, {SPLITS[name]}", "string")
             for name in splits
@@ -96,8 +103,3 @@ def list_columns(
 def name_slope(target: str, parameter: str) -> str:
     """Name the column of d log target / d log parameter."""
     return f"elasticity_{target}_{parameter}"
-
-
-def _describe_slope(target: str, parameter: str) -> SampleColumn:
-    meaning = f"d log {target} / d log {parameter}"
-    return SampleColumn(name_slope(target, parameter), "gradient", "1", meaning, "float32")

@@ -19,9 +19,9 @@ import numpy as np
 
 from paradl.grids.axes import Range
 from paradl.grids.grid import Grid, Index
-from paradl.grids.inputs.case import Divided, divide_rows
+from paradl.grids.inputs.case import divide_rows
 from paradl.grids.inputs.divisions import take_at_cells
-from paradl.kernels.configuration.case import Case, Points
+from paradl.kernels.configuration.case import Points
 from paradl.kernels.configuration.places import PLACES
 from paradl.kernels.names.arrays import Floats, Integers
 from paradl.sweep.samples.space import Problem, SampleSpace
@@ -45,11 +45,6 @@ def build_table(grid: Grid, index: Index, axes: Mapping[str, Floats], *, layered
         return Points(case)
     divided = grid.build(divide_rows, index, axes, None)
     assert divided is not None
-    return _add_layers(case, divided, shape)
-
-
-def _add_layers(case: Case, divided: Divided, shape: tuple[int, ...]) -> Points:
-    """Return the points of a flat case with its layers in their groups."""
     choices, groups = len(case.choices), divided.groups
     # These lie along the distinct divisions; a case has the degrees of all cells.
     by_division = groups.place()[0], groups.segments
@@ -101,8 +96,7 @@ def _flatten(tree: Tree, shape: tuple[int, ...], choices: int) -> Tree:
     return flat
 
 
-# Machines shared by the rows of a problem (`SampleSpace.shares_machines`): cutting ResNet-50 into
-# pipeline stages takes 30 ms per machine.
+# Machines shared by a problem's rows: cutting ResNet-50 into pipeline stages takes 30 ms on each.
 MACHINES = 32
 
 
@@ -179,10 +173,7 @@ def read_quantiles(law: Range | Floats, fractions: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """Slices of one problem.
-
-    positions: along the tables' machines and axes [axis, slice]. values: drawn parameters [slice].
-    """
+    """Slices: positions along tables' machines and axes [axis, slice], drawn parameters [slice]."""
 
     tables: Tables
     positions: Integers
@@ -197,10 +188,10 @@ class Draw:
         return np.asarray(np.ravel_multi_index(tuple(self.positions), self.tables.shape))
 
     @property
-    def columns(self) -> dict[str, Floats]:
-        """Values of all axes and drawn parameters [slice], by name."""
-        along = zip(self.tables.axes.items(), self.positions[1:], strict=True)
-        return {name: values[at] for (name, values), at in along} | dict(self.values)
+    def pes(self) -> Floats:
+        """PE count of each slice [slice]."""
+        axes = self.tables.axes
+        return np.asarray(axes["pe"][self.positions[1 + list(axes).index("pe")]])
 
 
 def draw_slices(

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from paradl.sweep.samples.draw import Draw
     from paradl.sweep.samples.space import Problem
 
-# Levels of the network beyond the first two, which are parameters: `intra_` and `inter_`. The
-# kernels pad every network to at least four levels.
+# Levels of the network beyond `intra_` and `inter_`; the kernels pad networks to four levels.
 OUTER = (2, 3)
 
 
@@ -113,20 +112,11 @@ INPUTS: dict[str, Feature] = {
 FEATURES: dict[str, Feature] = {**FACTS, **INPUTS, **STRATEGY, **OUTER_LINKS, **SYSTEM, **MODEL}
 
 
-def describe_rows(grid: Grid, problem: "Problem", strategy: int, draw: "Draw") -> dict[str, Floats]:
-    """Return all features [slice] under one strategy, by name."""
-    varying = describe_slices(grid, strategy, draw)
-    constant = {
-        name: np.full(len(draw), value) for name, value in describe_problem(grid, problem).items()
-    }
-    return {name: constant[name] if name in constant else varying[name] for name in FEATURES}
-
-
 def describe_slices(grid: Grid, strategy: int, draw: "Draw") -> dict[str, Floats]:
     """Return the features [slice] that differ within a problem, under one strategy."""
     case = draw.tables.points[strategy].case
     return {
-        "pe": draw.columns["pe"],
+        "pe": draw.pes,
         **_describe_inputs(case, draw),
         **_describe_strategy(grid.strategies[strategy], case, draw),
     }

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from paradl.grids.reading.errors import InputError
+from paradl.sweep.answers.types.learning import LeakageRow
 from paradl.sweep.samples.columns import Columns
-from paradl.sweep.samples.read import Samples, expect_readable, open_samples
+from paradl.sweep.samples.read import expect_readable, open_samples
 from paradl.sweep.samples.splits import (
     AXES,
     HASHED,
@@ -34,19 +35,18 @@ SHOWN = 5
 class Sides:
     """Distinct values and row counts by side of a split. misplaced: rows in a wrong folder."""
 
-    values: dict[str, Any] = field(default_factory=lambda: {TRAIN: np.empty(0), TEST: np.empty(0)})
+    values: dict[str, NDArray[Any]] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=lambda: {TRAIN: 0, TEST: 0})
     misplaced: str = ""
 
     def add(self, split: str, rows: Columns, file: Path) -> None:
         """Add rows of a file."""
         sides = rows[name_split(split)]
-        if split == "random":
-            values: Any = hash_problems(rows, SEED)
-        else:
-            values = rows[AXES.get(split, name_label(split))]
-        for side, known in self.values.items():
+        hashed = split == "random"
+        values = hash_problems(rows, SEED) if hashed else rows[AXES.get(split, name_label(split))]
+        for side in self.rows:
             new = np.unique(values[sides == side])
+            known = self.values.get(side, new)
             self.values[side] = np.union1d(known, new) if known.size else new
             self.rows[side] += int((sides == side).sum())
         folder = file.parent.name.split(",")
@@ -55,9 +55,10 @@ class Sides:
 
     def find_leak(self, split: str) -> str:
         """Describe the leak; empty if there is none."""
+        for side, what in ((TRAIN, "train on"), (TEST, "test")):
+            if not self.rows[side]:
+                return f"no rows to {what}"
         train, test = self.values[TRAIN], self.values[TEST]
-        if not train.size or not test.size:
-            return f"no rows to {'train on' if not train.size else 'test'}"
         if split in AXES:
             low, high = test.min(), train.max()
             overlap = f"test values from {low:g}, training values up to {high:g}"
@@ -70,7 +71,7 @@ class Sides:
         return f"on both sides: {', '.join(map(str, both[:SHOWN]))}"
 
 
-def check_leakage(path: str | Path) -> list[dict[str, Any]]:
+def check_leakage(path: str | Path) -> list[LeakageRow]:
     """Return a row per split: rows to train on and to test, whether it leaks, and what.
 
     InputError: no data set. Distinct values of each side are held in memory; for `random` eight
@@ -78,22 +79,9 @@ def check_leakage(path: str | Path) -> list[dict[str, Any]]:
     """
     samples = open_samples(path)
     seen = {split: Sides() for split in samples.splits}
-    _read_all(samples, seen)
-    leaks = {split: sides.find_leak(split) for split, sides in seen.items()}
-    return [
-        {"split": split, **seen[split].rows, "leaks": bool(leak), "what": leak}
-        for split, leak in leaks.items()
-    ]
-
-
-def _read_all(samples: Samples, seen: dict[str, Sides]) -> None:
-    """Add the rows of all files to the sides of each split."""
     labels = map(name_label, ("model", "system", "strategy"))
-    needed = {*HASHED, *AXES.values(), *labels}
-    known = {column["name"] for column in samples.facts["columns"]}
-    if not needed <= known:
-        raise InputError(f"columns are missing: {', '.join(sorted(needed - known))}")
-    columns = [*sorted(needed), *map(name_split, samples.splits)]
+    columns = [*{*HASHED, *AXES.values(), *labels}, *map(name_split, samples.splits)]
+    samples.expect_columns(columns)
     for part in samples.open_files().get_fragments():
         file = Path(part.path)
         with expect_readable(file):
@@ -101,3 +89,14 @@ def _read_all(samples: Samples, seen: dict[str, Sides]) -> None:
                 rows = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in columns}
                 for split, sides in seen.items():
                     sides.add(split, rows, file)
+    leaks = {split: sides.find_leak(split) for split, sides in seen.items()}
+    return [
+        {
+            "split": split,
+            "train": seen[split].rows[TRAIN],
+            "test": seen[split].rows[TEST],
+            "leaks": bool(leak),
+            "what": leak,
+        }
+        for split, leak in leaks.items()
+    ]

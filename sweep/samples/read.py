@@ -26,8 +26,6 @@ RESAMPLE = "sample it again with 'paradl sample'"
 class _Column(BaseModel):
     name: str
     role: Role
-    units: str
-    meaning: str
 
 
 class _Facts(BaseModel):
@@ -37,9 +35,9 @@ class _Facts(BaseModel):
     name: str
     rows: int
     seed: int
-    splits: dict[str, dict[str, Any]]
-    missing_splits: dict[str, Any]
-    versions: dict[str, Any]
+    splits: dict[str, dict[str, object]]
+    missing_splits: dict[str, str]
+    versions: dict[str, str]
     columns: list[_Column]
     inputs: list[str]
     constants: list[str]
@@ -105,6 +103,12 @@ class Samples:
                     where="splits",
                     advice=suggest_name(split, self.splits),
                 )
+
+    def expect_columns(self, columns: Iterable[str]) -> None:
+        """Raise InputError if the data set lacks one of these columns."""
+        missing = {*columns} - {column["name"] for column in self.facts["columns"]}
+        if missing:
+            raise InputError(f"columns are missing: {', '.join(sorted(missing))}")
 
     def open_files(self) -> "pads.Dataset":
         """Open all files as a pyarrow data set. InputError: one is missing, damaged or foreign."""

@@ -2,10 +2,11 @@
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
+from math import ceil
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,128 @@ from typing import Any
 import numpy as np
 
 from paradl.grids.reading.errors import InputError, shorten
-from paradl.grids.reading.units import parse_count, parse_quantity
+from paradl.grids.reading.units import parse_count
+from paradl.kernels.blocks.labels import label_points
+from paradl.kernels.compiled import fetch
+from paradl.kernels.names.stored import EPOCH
 from paradl.sweep.cube.provenance import list_versions
-from paradl.sweep.engine.resources import keep_programs
+from paradl.sweep.cube.variables import find_allowed, join_limits
+from paradl.sweep.engine.resources import cores, keep_programs
 from paradl.sweep.exports.export import expect_arrow, write_texts
 from paradl.sweep.exports.target import write_beside
-from paradl.sweep.samples.columns import FACTS, FORMAT, Columns, list_columns
-from paradl.sweep.samples.edges import Shares
-from paradl.sweep.samples.rows import Chunk, Request, list_chunks, make_rows
-from paradl.sweep.samples.space import SampleSpace, Source, read_space
-from paradl.sweep.samples.splits import Splits, choose_splits
+from paradl.sweep.samples.columns import FACTS, FORMAT, Columns, list_columns, name_slope
+from paradl.sweep.samples.draw import Draw, draw_slices, make_tables
+from paradl.sweep.samples.features import describe_problem, describe_slices
+from paradl.sweep.samples.space import Problem, SampleSpace, Source, read_space
+from paradl.sweep.samples.splits import Splits, choose_splits, name_label
+
+# Chunks of a problem share its tables.
+_keep_tables = lru_cache(maxsize=2)(make_tables)
+# Slices evaluated at once: larger programs are no faster.
+CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class Request:
+    """Rows to draw. gradients: compute slopes, and mark rows near a kink."""
+
+    rows: int
+    seed: int = 0
+    gradients: bool = True
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Slices `first` to `first + count` of a problem whose first slice has the number `number`.
+
+    size: number of slices to evaluate; those beyond `count` are dropped.
+    """
+
+    problem: Problem
+    number: int
+    first: int
+    count: int
+    size: int
+
+
+def list_chunks(space: SampleSpace, rows: int) -> list[Chunk]:
+    """Divide rows into chunks; problems have equal numbers of slices, give or take one."""
+    slices, problems = ceil(rows / len(space.grid.strategies)), space.problems
+    # Chunks of one size share a compiled program.
+    size = min(CHUNK, 1 << (ceil(slices / len(problems)) - 1).bit_length())
+    chunks, number = [], 0
+    for position, problem in enumerate(problems):
+        share = slices // len(problems) + (position < slices % len(problems))
+        for first in range(0, share, size):
+            chunks.append(Chunk(problem, number, first, min(size, share - first), size))
+        number += share
+    return chunks
+
+
+def make_rows(space: SampleSpace, request: Request, chunk: Chunk) -> Columns:
+    """Make all columns of a chunk's rows, ordered by slice, then by strategy."""
+    problem, seed = chunk.problem, request.seed
+    tables = _keep_tables(space, problem, seed)
+    draw = draw_slices(space, tables, problem, seed, chunk.first, chunk.size)
+    strategies = len(space.grid.strategies)
+    # In threads, so that their programs compile at the same time.
+    with ThreadPoolExecutor(cores(), "paradl-labels") as pool:
+        label = partial(_label_strategy, space, request, draw)
+        parts = list(pool.map(label, range(strategies)))
+    slices = np.arange(chunk.count)
+    numbers = np.repeat(chunk.number + chunk.first + slices, strategies)
+    # In the very last slice some strategies may exceed the requested number of rows.
+    count = min(numbers.size, request.rows - int(numbers[0]) * strategies)
+    columns = {name: np.stack([part[name] for part in parts], 1) for name in parts[0]}
+    # More than half of the columns: made once per problem, not under every strategy.
+    labels = zip(space.grid.labels.items(), problem, strict=False)
+    constant: dict[str, str | float] = {
+        **{name_label(dim): names[index] for (dim, names), index in labels},
+        **describe_problem(space.grid, problem),
+    }
+    return {
+        "slice": numbers[:count],
+        **{name: column.ravel()[:count] for name, column in columns.items()},
+        **{name: np.full(count, value) for name, value in constant.items()},
+    }
+
+
+def _label_strategy(space: SampleSpace, request: Request, draw: Draw, strategy: int) -> Columns:
+    """Make the columns of all slices under one strategy that differ within the problem."""
+    labels = label_points(
+        draw.tables.points[strategy],
+        draw.rows,
+        dict(draw.values),
+        parameters=space.inputs if request.gradients else (),
+        outputs=space.outputs,
+        marked=request.gradients,
+    )
+    answers, slopes, kinks = fetch(labels)
+    return {
+        "strategy": np.full(len(draw), space.grid.labels["strategy"][strategy]),
+        **describe_slices(space.grid, strategy, draw),
+        **_read_answers(answers),
+        **{
+            name_slope(target, parameter): np.asarray(slope, np.float32)
+            for target, by_parameter in slopes.items()
+            for parameter, slope in by_parameter.items()
+        },
+        "near_kink": np.asarray(kinks),
+    }
+
+
+def _read_answers(fetched: Mapping[str, Any]) -> Columns:
+    """Return targets, limits, and the degrees that the oracle chose."""
+    answers = {name: np.asarray(answer) for name, answer in fetched.items()}
+    flags = answers.pop("limit")
+    texts, indices = join_limits(flags)
+    return {
+        "feasible": find_allowed(flags),
+        "defined": np.isfinite(answers[EPOCH]) & np.isfinite(answers["memory"]),
+        "limit_names": np.array(texts)[indices],
+        **{name: answer.astype(np.float32) for name, answer in answers.items()},
+    }
+
 
 # Rows that `leave_out` drops.
 LEAVE_OUT: dict[str, Callable[[Columns], Any]] = {
@@ -57,8 +170,6 @@ def sample(
     rows: int | str,
     *,
     seed: int = 0,
-    near_limits: float | str = 0.0,
-    near_crossovers: float | str = 0.0,
     gradients: Sequence[str] | None = (),
     splits: Sequence[str] = (),
     leave_out: Sequence[str] = (),
@@ -69,10 +180,9 @@ def sample(
     """Draw rows over the space of a spec or a cube and write them into the folder `path`.
 
     It gets Parquet files, a data card (README.md) and facts (dataset.json): docs/surrogates.md.
-    The same seed gives the same rows with any number of workers (0: this process). near_limits,
-    near_crossovers: shares of the slices to move there. gradients: inputs with slopes, besides
-    the ranges and the batch; None: no slopes. splits: required splits; by default all possible
-    ones. leave_out: kinds of rows (`LEAVE_OUT`). force: replace a data set.
+    The same seed gives the same rows with any number of workers (0: this process). gradients:
+    inputs with slopes, besides the ranges and the batch; None: no slopes. splits: required splits;
+    by default all possible ones. leave_out: kinds of rows (`LEAVE_OUT`). force: replace a data set.
 
     InputError: a bad spec, no continuous axis, a split that leaves nothing to test, `path` exists.
     RunError: pyarrow is missing, the disk is full; then nothing was written.
@@ -85,22 +195,17 @@ def sample(
     (200, ['model', 'system', 'strategy', 'scale'])
     """
     rows = parse_count(rows, "rows", "amount")
-    shares = Shares(
-        parse_quantity(near_limits, "1", "near_limits", "20%"),
-        parse_quantity(near_crossovers, "1", "near_crossovers", "20%"),
-    )
     _check(rows, seed, leave_out)
     expect_arrow()
     space = read_space(spec, tuple(gradients or ()))
-    request = Request(rows, seed, shares, gradients is not None)
+    request = Request(rows, seed, gradients is not None)
     chosen = choose_splits(space, seed, splits)
     chunks = _make_chunks(space, request, workers, advance)
     target = Path(path)
     with write_beside(target, force=force, is_ours=is_dataset) as folder:
         (folder / target.name).mkdir()
-        facts = _write(folder / target.name, chunks, space, request, chosen, leave_out)
-    missing = dict(chosen.missing)
-    return Sampled(target, facts["rows"], rows, tuple(facts["constants"]), missing, space.notes)
+        kept, constants = _write(folder / target.name, chunks, space, request, chosen, leave_out)
+    return Sampled(target, kept, rows, constants, dict(chosen.missing), space.notes)
 
 
 def is_dataset(folder: Path) -> bool:
@@ -110,7 +215,6 @@ def is_dataset(folder: Path) -> bool:
 
 
 def _check(rows: int, seed: int, leave_out: Sequence[str]) -> None:
-    """Raise InputError if an option is out of range."""
     if not 1 <= rows <= MOST_ROWS:
         raise InputError(f"expected 1 to {MOST_ROWS:,} rows, got {shorten(rows)}", where="rows")
     if not isinstance(seed, int) or not 0 <= seed < 2**63:
@@ -127,40 +231,20 @@ def _write(
     request: Request,
     splits: Splits,
     leave_out: Sequence[str],
-) -> dict[str, Any]:
-    """Write the files of a data set into a folder; return its facts."""
+) -> tuple[int, tuple[str, ...]]:
+    """Write the files of a data set; return its rows, and the columns with one value."""
     from paradl.sweep.samples.write import write_card, write_rows  # late: pyarrow is optional
 
-    facts = _describe(space, request, splits, leave_out)
-    columns = list_columns(facts["inputs"], splits.names, space.outputs)
+    inputs = space.inputs if request.gradients else ()
+    columns = list_columns(inputs, splits.names, space.outputs)
     listed = [column.facts for column in columns]
-    texts = write_texts({f"paradl_{key}": fact for key, fact in facts.items()})
-    texts["paradl_columns"] = json.dumps(listed)
-    kept = (_leave_rows_out(rows, leave_out) for rows in chunks)
-    divided = (rows | splits.divide(rows) for rows in kept)
-    summary = write_rows(folder / "data", divided, columns, texts, splits.names)
-    if not summary.rows:
-        raise InputError("no rows are left", where="leave_out", advice="leave fewer rows out")
-    constants = summary.list_constants(columns)
-    facts |= {"rows": summary.rows, "constants": constants, "columns": listed}
-    facts |= {"sides": summary.sides, "ranges": summary.ends}
-    (folder / FACTS).write_text(json.dumps(facts, indent=1))
-    write_card(folder / "README.md", facts, columns)
-    return facts
-
-
-def _describe(
-    space: SampleSpace, request: Request, splits: Splits, leave_out: Sequence[str]
-) -> dict[str, Any]:
-    """Return everything that determines the rows, as plain data."""
-    return {
+    # Everything that determines the rows.
+    facts: dict[str, object] = {
         "format": FORMAT,
         "name": space.grid.spec.name,
         "drawn": request.rows,
         "seed": request.seed,
-        "near_limits": request.shares.limits,
-        "near_crossovers": request.shares.crossovers,
-        "inputs": list(space.inputs if request.gradients else ()),
+        "inputs": list(inputs),
         "leave_out": list(leave_out),
         "splits": {
             name: {
@@ -174,6 +258,19 @@ def _describe(
         "versions": list_versions(),
         "spec": space.describe(),
     }
+    texts = write_texts({f"paradl_{key}": fact for key, fact in facts.items()})
+    texts["paradl_columns"] = json.dumps(listed)
+    kept = (_leave_rows_out(rows, leave_out) for rows in chunks)
+    divided = (rows | splits.divide(rows) for rows in kept)
+    written = write_rows(folder / "data", divided, columns, texts, splits.names)
+    if not written.rows:
+        raise InputError("no rows are left", where="leave_out", advice="leave fewer rows out")
+    constants = written.list_constants(columns)
+    facts |= {"rows": written.rows, "constants": constants}
+    facts |= {"columns": listed, "sides": written.sides, "ranges": written.ends}
+    (folder / FACTS).write_text(json.dumps(facts, indent=1))
+    write_card(folder / "README.md", facts, columns)
+    return written.rows, tuple(constants)
 
 
 def _leave_rows_out(rows: Columns, kinds: Sequence[str]) -> Columns:

@@ -128,20 +128,13 @@ def read_space(source: Source, inputs: tuple[str, ...] = ()) -> SampleSpace:
 def _make_space(
     spec: Spec, inputs: tuple[str, ...], name: str, base: Path, where: Where
 ) -> SampleSpace:
-    for axis in spec.axes.rows:
-        raise InputError(
-            f"{axis}: parameters that change together cannot be sampled",
-            where=where(("axes", axis)),
-            advice="write each parameter as an axis of its own",
-        )
     ranges = spec.axes.ranges
-    for axis in ranges:
-        if axis not in PLACES:
-            raise InputError(
-                f"{axis!r} cannot be a range, since it is not continuous",
-                where=where(("axes", axis)),
-                advice="list its values",
-            )
+    for axis in (*spec.axes.rows, *(axis for axis in ranges if axis not in PLACES)):
+        raise InputError(
+            f"{axis!r} cannot be sampled: a range is of one continuous parameter",
+            where=where(("axes", axis)),
+            advice="list the values of each parameter",
+        )
     if not ranges:
         raise InputError(
             "no axis is a range: rows would repeat the cells of a grid",
@@ -170,18 +163,18 @@ def _make_space(
 
 
 def _list_missing(spec: Spec, inputs: tuple[str, ...]) -> list[str]:
-    """List a reason for each output of a spec that rows lack, such as terms."""
-    missing = []
-    for name in spec.outputs:
-        if name in ELASTICITIES:
-            target, parameter = ELASTICITIES[name]
-            if target not in (EPOCH, *TARGETS):
-                missing.append(f"rows have no slopes of {target}")
-            elif parameter not in inputs:
-                missing.append(f"rows have no slopes in {parameter}; add it to the gradients")
-        elif name not in (*SAMPLED, *INTERVALS, *TRAINING):
-            missing.append(f"rows have no {name}, only total times, memory and limits")
-    return missing
+    """List what rows lack of a spec's outputs, such as terms."""
+    slopes = {
+        name
+        for name, (target, parameter) in ELASTICITIES.items()
+        if target in (EPOCH, *TARGETS) and parameter in inputs
+    }
+    known = {*SAMPLED, *INTERVALS, *TRAINING, *slopes}
+    return [
+        f"rows have no {name}, only total times, memory, limits, and slopes in their gradients"
+        for name in spec.outputs
+        if name not in known
+    ]
 
 
 def _open_ranges(spec: Spec) -> Spec:

@@ -21,11 +21,11 @@ from paradl.kernels.compiled import fetch, put_on_device
 from paradl.kernels.configuration.case import Points
 from paradl.kernels.configuration.places import ENDLESS
 from paradl.kernels.names.arrays import Floats
-from paradl.kernels.names.stored import EPOCH, TARGETS
 from paradl.sweep.cube.variables import find_allowed
 from paradl.sweep.engine.resources import cores, keep_programs
+from paradl.sweep.samples.columns import LEARNT
 from paradl.sweep.samples.draw import Draw, Tables, make_tables, read_quantiles
-from paradl.sweep.samples.features import FEATURES, OUTER_LINKS, describe_rows
+from paradl.sweep.samples.features import FEATURES, OUTER_LINKS, describe_problem, describe_slices
 from paradl.sweep.samples.space import Problem, SampleSpace, Source, read_space
 
 Singles = NDArray[np.float32]
@@ -58,8 +58,6 @@ TOGETHER = 64
 # Rows whose features one thread looks up at a time.
 DESCRIBED = 2**12
 MOST_ROWS = 2**26
-# Targets with slopes.
-SLOPED = (EPOCH, *TARGETS)
 
 
 class Batch(NamedTuple):
@@ -85,17 +83,6 @@ class ProblemTable(NamedTuple):
     size: int
 
 
-class EvaluatedRows(NamedTuple):
-    """Evaluated rows without features.
-
-    places [...]: index into the feature table. numbers [..., column]: drawn values, targets,
-    gradients.
-    """
-
-    places: NDArray[np.int64]
-    numbers: Singles
-
-
 class Stream(Iterator[Batch]):
     """Endless iterator of batches; `features`, `targets` and `inputs` name their columns.
 
@@ -107,7 +94,7 @@ class Stream(Iterator[Batch]):
 
     def __init__(self, space: SampleSpace, batch_size: int, key: Array, *, gradients: bool) -> None:
         self._space, self._batch_size = space, batch_size
-        self.targets = (*SLOPED, *space.outputs, "feasible")
+        self.targets = (*LEARNT, *space.outputs, "feasible")
         self.inputs = space.inputs if gradients else ()
         self.notes = space.notes
         self._drawn = tuple(space.drawn)
@@ -120,12 +107,15 @@ class Stream(Iterator[Batch]):
         self._table: Singles = np.empty((0, len(self.features)), np.float32)
         self._placed = 0  # rows in use; the array may be longer
         self._pool = ThreadPoolExecutor(cores(), "paradl-stream")
-        stripe = _size_stripe(space, gradients)
+        stripe = HEAVY_STRIPE if gradients or space.layered or space.outputs else STRIPE
+        if any(strategy.choices for strategy in space.grid.strategies):
+            stripe = CHOSEN_STRIPE
         shape = (STRIPES, stripe // TOGETHER, TOGETHER)
-        columns = len(self._drawn) + len(self.targets) + len(self.inputs) * len(SLOPED)
-        self._rows = EvaluatedRows(
-            np.empty(shape, np.int64), np.empty((*shape, columns), np.float32)
-        )
+        columns = len(self._drawn) + len(self.targets) + len(self.inputs) * len(LEARNT)
+        # Rows without features [stripe, point, row]: their places in the feature table, and their
+        # drawn values, targets and gradients [..., column].
+        self._places: NDArray[np.int64] = np.empty(shape, np.int64)
+        self._numbers: Singles = np.empty((*shape, columns), np.float32)
         # A row of each stripe in turn; rows that share a point are far apart.
         self._order = np.arange(math.prod(shape)).reshape(shape).T.ravel()
         self._used = len(self._order)  # rows already handed out
@@ -134,7 +124,7 @@ class Stream(Iterator[Batch]):
 
     def __next__(self) -> Batch:
         size = self._batch_size
-        shapes = (len(self.features),), (len(self.targets),), (len(SLOPED), len(self.inputs))
+        shapes = (len(self.features),), (len(self.targets),), (len(LEARNT), len(self.inputs))
         batch = [make_array((size, *shape)) for shape in shapes]
         filled = 0
         while filled < size:
@@ -151,26 +141,26 @@ class Stream(Iterator[Batch]):
         self._made += 1
         seed = [*self._seed, self._made]
         chosen = np.random.default_rng(seed).integers(len(self._names), size=STRIPES).tolist()
-        stripes = list(map(EvaluatedRows, *self._rows))
         # Drawn once each before the threads start, which would otherwise compile programs twice.
         for number in sorted(set(chosen) - set(self._kinds)):
             self._kinds[number] = self._prepare(*self._names[number])
-            self._draw(self._kinds[number], seed, stripes[0])
+            self._draw(self._kinds[number], seed, self._places[0], self._numbers[0])
         kinds = [self._kinds[number] for number in chosen]
         seeds = [[*seed, stripe] for stripe in range(1, STRIPES + 1)]
-        for _ in self._pool.map(self._draw, kinds, seeds, stripes):
+        for _ in self._pool.map(self._draw, kinds, seeds, self._places, self._numbers):
             pass
         self._used = 0
 
-    def _draw(self, kind: ProblemTable, seed: list[int], stripe: EvaluatedRows) -> None:
+    def _draw(
+        self, kind: ProblemTable, seed: list[int], places: NDArray[np.int64], numbers: Singles
+    ) -> None:
         """Draw and evaluate the rows of a stripe [point, row]."""
         rng = np.random.default_rng(seed)
-        shape = stripe.places.shape
-        rows = rng.integers(kind.size, size=(shape[0], 1))
+        rows = rng.integers(kind.size, size=(len(places), 1))
         values = {
             name: kind.machines[name][rows // (kind.size // kind.machines[name].size)]
             if name in kind.machines
-            else read_quantiles(law, rng.random(shape))
+            else read_quantiles(law, rng.random(places.shape))
             for name, law in self._space.drawn.items()
         }
         labels = label_points(
@@ -186,19 +176,19 @@ class Stream(Iterator[Batch]):
             *(np.where(values[name] >= ENDLESS, 0.0, values[name]) for name in self._drawn),
             *(answers[name] for name in self.targets[:-1]),
             find_allowed(np.asarray(answers["limit"])),
-            *(slopes[name][parameter] for name in SLOPED for parameter in self.inputs),
+            *(slopes[name][parameter] for name in LEARNT for parameter in self.inputs),
         ]
-        stripe.places[:] = kind.first + rows
+        places[:] = kind.first + rows
         for number, column in enumerate(columns):
-            stripe.numbers[..., number] = column
+            numbers[..., number] = column
 
     def _describe(
         self, rows: NDArray[np.int64], features: Singles, targets: Singles, gradients: Singles
     ) -> None:
         """Fill arrays of a batch with these of the evaluated rows."""
         first, last = len(self._drawn), len(self._drawn) + len(self.targets)
-        places, numbers = self._rows.places.ravel(), self._rows.numbers
-        numbers = numbers.reshape(len(places), -1)
+        places = self._places.ravel()
+        numbers = self._numbers.reshape(len(places), -1)
 
         def describe(start: int) -> None:
             part = slice(start, start + DESCRIBED)
@@ -219,7 +209,9 @@ class Stream(Iterator[Batch]):
         tables = self._tables[problem]
         positions = np.stack(np.unravel_index(np.arange(np.prod(tables.shape)), tables.shape))
         ones = {name: np.ones(positions.shape[1]) for name in self._drawn}
-        rows = describe_rows(self._space.grid, problem, strategy, Draw(tables, positions, ones))
+        grid = self._space.grid
+        rows = describe_slices(grid, strategy, Draw(tables, positions, ones))
+        features: dict[str, Floats | float] = {**rows, **describe_problem(grid, problem)}
         first, self._placed = self._placed, self._placed + positions.shape[1]
         if self._placed > len(self._table):
             # At least doubled, so that adding kinds does not copy it each time.
@@ -227,7 +219,7 @@ class Stream(Iterator[Batch]):
             grown[:first] = self._table[:first]
             self._table = grown
         for number, name in enumerate(self.features):
-            self._table[first : self._placed, number] = rows[name]
+            self._table[first : self._placed, number] = features[name]
         points = tables.points[strategy]
         points = points if points.case.in_numpy else put_on_device(points)
         return ProblemTable(points, tables.machines, first, positions.shape[1])
@@ -259,13 +251,6 @@ def batches(
     keep_programs()
     start = jax.random.key(key) if isinstance(key, int) else key
     return Stream(read_space(spec), batch_size, start, gradients=gradients)
-
-
-def _size_stripe(space: SampleSpace, gradients: bool) -> int:
-    """Return the rows per stripe: fewer if rows are expensive."""
-    if any(strategy.choices for strategy in space.grid.strategies):
-        return CHOSEN_STRIPE
-    return HEAVY_STRIPE if gradients or space.layered or space.outputs else STRIPE
 
 
 def _list_varying(drawn: tuple[str, ...]) -> list[tuple[int, int]]:

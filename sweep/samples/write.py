@@ -73,8 +73,7 @@ def write_rows(
     summary = WrittenRows({split: {TRAIN: 0, TEST: 0} for split in splits})
     texts = [column.name for column in schema if pa.types.is_string(column.type)]
     path.mkdir()
-    # Not pyarrow's `write_dataset`: its threads would iterate over the chunks, and with worker
-    # processes they waited forever.
+    # Not pyarrow's `write_dataset`, whose threads waited forever for worker processes.
     files: dict[str, RowGroups] = {}
     with ExitStack() as stack:
         for rows in chunks:
@@ -151,7 +150,7 @@ def write_card(path: Path, facts: Mapping[str, Any], columns: Sequence[SampleCol
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
-def _make_header(facts: Mapping[str, Any]) -> dict[str, Any]:
+def _make_header(facts: Mapping[str, Any]) -> dict[str, object]:
     """YAML header for `datasets`: one configuration per split, whose two sides are folders."""
     whole = {"config_name": "default", "data_files": "data/*/*.parquet", "default": True}
     splits = [
@@ -183,8 +182,7 @@ def _write_origin(facts: Mapping[str, Any]) -> str:
 
 {facts["rows"]:,} of {facts["drawn"]:,} rows drawn (seed {facts["seed"]}){left_out}, by paradl
 {facts["versions"]["paradl"]}. These are predictions of an analytical model of training time and
-memory, not measurements. A slice is one point under every strategy. Shares of the slices: near
-limits {facts["near_limits"]:g}, near crossovers of strategies {facts["near_crossovers"]:g}.
+memory, not measurements. A slice is one point under every strategy.
 
 Infeasible rows are kept: see `feasible` and `limit_names`. Rows whose configuration cannot exist
 (`defined` is false) have null targets. Gradients in: {inputs}; null where the target is 0 or

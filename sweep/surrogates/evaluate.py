@@ -119,10 +119,7 @@ KEPT, AT_ONCE = 50_000, 2_000
 
 
 class Neighbours:
-    """Training rows by strategy.
-
-    Whole slices are kept, so that all strategies of a slice are answered from the same point.
-    """
+    """Training rows by strategy, in whole slices: a slice is answered from the same point."""
 
     def __init__(self, encoding: Encoding, rows: SampleRows) -> None:
         slices = rows.frame["slice"].to_numpy()
@@ -189,7 +186,7 @@ def evaluate_surrogate(
     splits: Sequence[str] = (),
     baselines: bool = True,
     report: Report = lambda split, method: None,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Return a row per split and method: R2 of log time, relative errors, F1 of feasibility,
     Kendall's tau and regret of strategies, or a `note` on why there are no scores.
 
@@ -213,7 +210,7 @@ def evaluate_surrogate(
     trained = [str(name) for name in surrogate.facts["splits"]]
     rows = read_rows(samples, [*trained, *splits])
     methods = _list_methods(surrogate, rows.take(rows.is_train(trained)) if baselines else None)
-    scores: list[dict[str, Any]] = []
+    scores: list[dict[str, object]] = []
     for split in splits or [name for name in SPLITS if name in samples.splits]:
         note, tested = f"trained on its test rows; to test it, train with --split {split}", None
         # Rows that the surrogate has learnt from test nothing.
@@ -247,7 +244,7 @@ def _list_methods(
     return methods | {"neighbour": neighbours.answer, HABIT: Habit(train).answer}
 
 
-def _score(rows: SampleRows, answers: Answers, *, timed: bool) -> dict[str, Any]:
+def _score(rows: SampleRows, answers: Answers, *, timed: bool) -> dict[str, object]:
     """Score a method's answers; row scores are None unless its answers are times (`timed`)."""
     frame = rows.frame
     truth = Answers(frame[EPOCH].to_numpy(np.float64), frame["feasible"].to_numpy(bool))

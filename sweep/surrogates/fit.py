@@ -99,10 +99,7 @@ def make_network(
 
 
 def fit_lines(network: SurrogateNetwork, features: Floats, targets: Floats) -> SurrogateNetwork:
-    """Set the network's lines to the least-squares fit of the targets.
-
-    features: encoded [row, feature]. targets: logarithms [row, target].
-    """
+    """Fit the lines to logarithms of targets [row, target] by least squares."""
     mean = targets.mean(axis=0)
     squares = features.T @ features + RIDGE * len(features) * np.eye(features.shape[1])
     slopes = np.linalg.solve(squares, features.T @ (targets - mean)).T
@@ -149,28 +146,18 @@ class TrainingRecipe:
     seed: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class Examples:
-    """Rows as arrays by name.
+# Rows as arrays by name.
+Examples = dict[str, Singles]
+
+
+def make_examples(rows: SampleRows, encoding: Encoding, *, gradients: bool) -> Examples:
+    """Encode rows; with their slopes if `gradients`.
 
     features: encoded [row, feature]. kinds [row, parallelism]. room [row]. targets [row, target].
     feasible [row]. With slopes also: slopes [row, 1 + target, input]; columns [row, column], the
     features that depend on some input; rates [row, column], their derivatives; masks [row, input,
     column], which of them depend on which input.
     """
-
-    arrays: dict[str, Singles]
-
-    def __len__(self) -> int:
-        return len(self.arrays["features"])
-
-    def take(self, at: Any) -> dict[str, Singles]:
-        """Return the arrays of some rows."""
-        return {name: array[at] for name, array in self.arrays.items()}
-
-
-def make_examples(rows: SampleRows, encoding: Encoding, *, gradients: bool) -> Examples:
-    """Encode rows; with their slopes if `gradients`."""
     frame = rows.frame
     values = read_values(frame, encoding.names)
     arrays = {
@@ -194,16 +181,13 @@ def make_examples(rows: SampleRows, encoding: Encoding, *, gradients: bool) -> E
         masks = np.stack(followers)[:, columns]
         arrays["masks"] = np.broadcast_to(masks, (len(frame), *masks.shape))
         arrays["columns"] = np.broadcast_to(columns.astype(np.int32), (len(frame), len(columns)))
-    return Examples(arrays)
+    return arrays
 
 
 def fit_network(
     train: Examples, valid: Examples, recipe: TrainingRecipe, report: Report = lambda *_: None
 ) -> tuple[SurrogateNetwork, float]:
-    """Train a network; return the one with the least validation error, and that error.
-
-    The error is the root mean square of the logarithm of an epoch's time.
-    """
+    """Train a network; return the one with the least validation error, and that error."""
     best, least, since = None, np.inf, 0
     with jax.numpy_dtype_promotion("standard"):  # as Optax expects it
         for epoch, network in enumerate(_train_epochs(train, recipe)):
@@ -222,18 +206,20 @@ def fit_network(
 
 def _train_epochs(train: Examples, recipe: TrainingRecipe) -> Iterator[SurrogateNetwork]:
     """Yield the network after each epoch."""
-    size = min(BATCH, max(len(train) // LEAST_STEPS, 1))
-    steps = len(train) // size
+    count = len(train["features"])
+    size = min(BATCH, max(count // LEAST_STEPS, 1))
+    steps = count // size
     optimiser, step = _make_step(steps, recipe.epochs, recipe.gradients)
     rng = np.random.default_rng(recipe.seed)
     network = _begin(rng, recipe, train)
     state = optimiser.init(eqx.filter(network, eqx.is_array))
     for _ in range(recipe.epochs):
-        order = rng.permutation(len(train))
+        order = rng.permutation(count)
         # More than there are inputs: the draws do not depend on their number.
         signs = rng.choice(np.array([-1.0, 1.0], np.float32), (steps, 64))
         for number in range(steps):
-            batch = train.take(order[number * size : (number + 1) * size])
+            chosen = order[number * size : (number + 1) * size]
+            batch = {name: array[chosen] for name, array in train.items()}
             network, state = step(batch, network, state, signs[number])
         yield network
 
@@ -257,10 +243,8 @@ def _make_step(
 
 def measure_error(network: SurrogateNetwork, examples: Examples) -> float:
     """Return the root mean square error of the logarithm of an epoch's time."""
-    outputs = apply_member(network, examples.arrays)
-    guess, known = (
-        np.logaddexp(logs[:, 0], logs[:, 1]) for logs in (outputs, examples.arrays["targets"])
-    )
+    outputs = apply_member(network, examples)
+    guess, known = (np.logaddexp(logs[:, 0], logs[:, 1]) for logs in (outputs, examples["targets"]))
     return float(np.sqrt(np.nanmean((guess - known) ** 2)))
 
 
@@ -285,11 +269,11 @@ def _apply(member: Any, *inputs: Singles) -> Array:
 
 def _begin(rng: np.random.Generator, recipe: TrainingRecipe, train: Examples) -> SurrogateNetwork:
     """Make the network before the first step."""
-    features, kinds = (train.arrays[name].shape[1] for name in ("features", "kinds"))
+    features, kinds = (train[name].shape[1] for name in ("features", "kinds"))
     network = make_network(rng, features, kinds, recipe.width)
-    targets = train.arrays["targets"][:LINE_ROWS]
+    targets = train["targets"][:LINE_ROWS]
     known = np.isfinite(targets).all(axis=1)
-    inputs = train.arrays["features"][:LINE_ROWS][known]
+    inputs = train["features"][:LINE_ROWS][known]
     return fit_lines(network, inputs.astype(np.float64), targets[known].astype(np.float64))
 
 
@@ -322,8 +306,7 @@ def _measure_loss(
         optax.losses.sigmoid_binary_cross_entropy(outputs[:, -1], batch["feasible"])
     )
     if gradients:
-        # One random direction per step: a derivative along it costs one pass, all of them one per
-        # input.
+        # One random direction per step: a derivative along it costs one pass.
         direction = signs[: batch["slopes"].shape[2]]
         along = jnp.einsum("rif,i,rf->rf", batch["masks"], direction, batch["rates"])
         tangents = jnp.zeros_like(features).at[:, batch["columns"][0]].set(along)

@@ -1,7 +1,4 @@
-"""Rows of a data set for learners: features, logarithms of targets, slopes, sides.
-
-Features are encoded as logarithms of mean 0 and variance 1.
-"""
+"""Rows of a data set for learners: encoded features, logarithms of targets, slopes, sides."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -80,8 +77,7 @@ def fit_encoding(frame: "pd.DataFrame", names: Sequence[str]) -> Encoding:
         raise InputError("every feature is constant in the training rows: nothing can be learned")
     kept = values[:, varying]
     smallest = np.where(kept > 0, kept, np.inf).min(axis=0)
-    # Features that may be 0 are shifted by their smallest other value, which keeps logarithms
-    # finite.
+    # Features that may be 0 are shifted by their smallest other value: logarithms stay finite.
     offset = np.where(low[varying] > 0, 0.0, smallest)
     logs = np.log(kept + offset)
     constants = zip(np.array(names)[~varying].tolist(), low[~varying].tolist(), strict=True)

@@ -42,8 +42,8 @@ MOST_MEMBERS, MOST_WIDTH = 100, 4096
 LARGEST = 2**30
 # [logarithm] Outputs are clipped here, so that extrapolations stay finite.
 FAR = 80.0
-NUMBERS = ("offset", "mean", "scale", "low", "high")
 NEEDED = ("equinox", "optax", "pyarrow")
+NUMBERS = ("offset", "mean", "scale", "low", "high")
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ class Facts(BaseModel, extra="allow"):
     features: list[str] = Field(min_length=1)
     constants: dict[str, FiniteFloat]
     splits: list[str]
-    splits_of_data: dict[str, dict[str, Any]]
+    splits_of_data: dict[str, dict[str, object]]
     data_seed: int
 
 
@@ -174,6 +174,8 @@ def _read(path: Path) -> Surrogate:
     import equinox as eqx
     import jax
 
+    from paradl.sweep.surrogates.fit import make_network
+
     if path.stat().st_size > LARGEST:
         raise ValueError("too large")
     digest, _, data = path.read_bytes().partition(b"\n")
@@ -185,7 +187,9 @@ def _read(path: Path) -> Surrogate:
     count = len(facts.features)
     if not {*facts.features, *facts.constants} <= set(FEATURES):
         raise ValueError("unknown features")
-    like = (dict.fromkeys(NUMBERS, np.empty(count)), _make_networks(facts, count))
+    # Networks whose arrays have the shapes of those in the file.
+    network = make_network(np.random.default_rng(0), count, len(DEGREES), facts.width)
+    like = (dict.fromkeys(NUMBERS, np.empty(count)), (network,) * facts.members)
     numbers, members = eqx.tree_deserialise_leaves(BytesIO(arrays), like)
     # A NaN in one weight would make every answer NaN, without a message.
     if not all(np.isfinite(array).all() for array in jax.tree.leaves((numbers, members))):
@@ -194,14 +198,6 @@ def _read(path: Path) -> Surrogate:
         raise ValueError("a scale of 0, or an unknown split")
     encoding = Encoding(tuple(facts.features), facts.constants, **numbers)
     return Surrogate(encoding, members, facts.model_dump())
-
-
-def _make_networks(facts: Facts, features: int) -> tuple[Any, ...]:
-    """Make networks whose arrays have the shapes of those in a file."""
-    from paradl.sweep.surrogates.fit import make_network
-
-    network = make_network(np.random.default_rng(0), features, len(DEGREES), facts.width)
-    return (network,) * facts.members
 
 
 def expect_extra() -> None:
@@ -259,12 +255,11 @@ def predict_surrogate(
 def name_outside(surrogate: Surrogate, frame: "pd.DataFrame") -> list[str]:
     """Name the features outside the training range [row], separated by ', '."""
     names = np.array(surrogate.encoding.watched)
-    named = []
-    for row in surrogate.encoding.find_outside(frame):
-        outside = names[row]
-        rest = [f"{len(outside) - SHOWN} more"] if len(outside) > SHOWN else []
-        named.append(", ".join([*outside[:SHOWN], *rest]))
-    return named
+    rows = [names[row].tolist() for row in surrogate.encoding.find_outside(frame)]
+    return [
+        ", ".join(row if len(row) <= SHOWN else [*row[:SHOWN], f"{len(row) - SHOWN} more"])
+        for row in rows
+    ]
 
 
 def read_table(path: Path) -> "pd.DataFrame":

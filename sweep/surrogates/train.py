@@ -31,10 +31,9 @@ Report = Callable[[int, int, int, float], None]
 
 @dataclass(frozen=True)
 class Trained:
-    """Summary of a training.
+    """Summary of a training, by its training rows.
 
-    rows: number of training rows. dropped: constant features. error: of validation, the root mean
-    square of the logarithm of time. bytes: size of the file.
+    dropped: constant features. error: root mean square of the logarithm of time, in validation.
     """
 
     path: Path

@@ -1,8 +1,8 @@
 """The catalogue as a table, and what importers understood of an entry."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
@@ -13,6 +13,7 @@ from paradl.sweep.text.tables import print_table, show, show_one, show_sections
 from paradl.sweep.text.visible import tell
 
 if TYPE_CHECKING:
+    from paradl.sweep.importing.machines.fit import RatedRun
     from paradl.sweep.importing.machines.machine import ImportedMachine
     from paradl.sweep.importing.networks.graph import ImportedNetwork
 
@@ -80,7 +81,7 @@ def show_machine(imported: "ImportedMachine", form: Format) -> None:
     }
     # For the picture: hundreds of numbers have no room in a cell.
     series = ("sizes", "measured", "predicted")
-    plain = [{key: row[key] for key in row if key not in series} for row in rows]
+    plain = [{k: value for k, value in row.items() if k not in series} for row in rows]
     show_sections(answer, plain, form, lambda: print_table([*map(_describe, rows)]))
     if form == "table":
         for note in imported.notes:
@@ -90,7 +91,7 @@ def show_machine(imported: "ImportedMachine", form: Format) -> None:
                 tell(f"paradl: {key}: {tag}")
 
 
-def _describe(row: Mapping[str, Any]) -> dict[str, str | int]:
+def _describe(row: "RatedRun") -> dict[str, str | int]:
     """Return a row as people read it."""
     return {
         "collective": row["collective"],

@@ -5,10 +5,10 @@ from functools import partial
 
 from paradl.grids.entries.layout_words import is_layout
 from paradl.grids.entries.strategies import parse_strategy
-from paradl.grids.entries.strategy_names import LIMIT
+from paradl.grids.entries.strategy_words import LIMIT
 from paradl.grids.grid import LABELS
-from paradl.grids.inputs.factors import divisors
 from paradl.grids.reading.errors import format_count
+from paradl.kernels.divisors import list_divisors
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.sweep.answers.reasons import keep_reasons
 from paradl.sweep.answers.types.prediction import (
@@ -254,7 +254,7 @@ def _fit_memory(answer: Prediction) -> list[str]:
 def _list_group_sizes(answer: Prediction) -> list[str]:
     pe, group = answer["pe"], answer["group"]
     # Without 1: a group of one PE is plain data parallelism.
-    sizes = divisors(pe)[1:]
+    sizes = list_divisors(pe)[1:]
     listed = ", ".join(map(str, sizes[:MOST_GROUPS])) + " ..." * (len(sizes) > MOST_GROUPS)
     return [f"{group} does not divide {pe:,} PEs; sizes that do: {listed or 'none'}"]
 

@@ -16,7 +16,7 @@ from paradl.sweep.cube.creation import find_missing_blocks
 from paradl.sweep.cube.plan import Plan
 from paradl.sweep.engine.progress import Advance, Progress
 from paradl.sweep.engine.resources import blocks_at_once, estimate_duration, needed_memory
-from paradl.sweep.engine.run import choose_plan, find_start
+from paradl.sweep.engine.run import find_start
 from paradl.sweep.text.columns import format_cell
 from paradl.sweep.text.visible import tell
 
@@ -87,8 +87,7 @@ def _describe_workers(grid: Grid, plan: Plan, workers: int) -> str:
 
 def preview_sweep(url: str, grid: Grid, workers: int, overwrite: bool, extend: bool) -> str:
     """Describe a sweep into the store at `url`, without writing. InputError: as for the sweep."""
-    cube, extension = find_start(url, grid, "r", overwrite, extend)
-    plan = choose_plan(grid, cube, extension)
+    cube, extension, plan = find_start(url, grid, "r", overwrite, extend)
     if cube is None:
         return outline_plan(grid, plan, workers)
     if extension is None:

@@ -42,7 +42,7 @@ def test_a_fit_finds_the_rates_that_made_the_rows() -> None:
     """Of rows whose times are predictions themselves."""
     runs = layouts.choose_rows(layouts.select_timed())[:60:4]
     prior = layouts.DENSE
-    rates = {**prior.centres, "expert_wait": 0.0}
+    rates = {name: centre for name, (centre, _) in prior.items()} | {"expert_wait": 0.0}
     made = [replace(run, seconds=layout_runs.predict_seconds(run, rates)) for run in runs]
     assert layouts.fit_values(made, prior, {"expert_wait": 0.0}) == pytest.approx(rates, rel=0.01)
 

@@ -1,7 +1,6 @@
 """Priors of a PE: shipped rows, the scalar form, and the goal for one V100."""
 
 from dataclasses import replace
-from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -12,12 +11,15 @@ from benchmarks.priors import PARAMETERS
 from paradl.grids.entries.names import list_names
 from paradl.grids.entries.parameters import PARAMETERS as SHIPPED
 
-BY_NETWORK = attrgetter("model")
-
 
 @pytest.fixture(scope="module")
 def made():
     return priors.study(priors.read_runs())
+
+
+def without_layout(made):
+    """Errors of networks left out, as if no row stated its layout."""
+    return priors.leave_out(made.runs, priors.find_network, stated=False)
 
 
 def test_the_shipped_rows_read():
@@ -62,18 +64,18 @@ def test_layouts_earn_their_parameter(made):
         nchw, nhwc = sorted((r for r in stated if r.model == model), key=lambda run: run.layout)
         slow, fast = priors.predict([nchw, nhwc], made.values)
         assert fast / slow == pytest.approx(nhwc.images_per_s / nchw.images_per_s, rel=0.12)
-    assert priors.mean_error(made.without_network) < priors.mean_error(made.without_layout)
+    assert priors.mean_error(made.without_network) < priors.mean_error(without_layout(made))
 
 
 def test_intervals_have_their_coverage(made):
-    assert priors.LEAST_INSIDE <= priors.share_inside(made.without_layout) <= priors.MOST_INSIDE
+    assert priors.LEAST_INSIDE <= priors.share_inside(without_layout(made)) <= priors.MOST_INSIDE
 
 
 def test_spreads_cover_rows_that_no_fit_has_seen(made):
-    runs, spread = [*made.runs, *made.checks], priors.spreads(made)
+    runs = [*made.runs, *made.checks]
     parts = [
-        priors.sensitivities(runs, made.values, name) * spread[name]
-        for name in (parameter.name for parameter in PARAMETERS)
+        made.find_shares(runs, parameter.name) * made.find_spread(parameter)
+        for parameter in PARAMETERS
     ]
     errors = np.concatenate([made.without_network, made.checked])
     sizes = np.abs(errors) / np.sqrt(np.square(parts).sum(axis=0))
@@ -97,7 +99,7 @@ def test_a_left_out_row_does_not_affect_its_prediction():
     wrong = [replace(run, images_per_s=9.0) if run.model == "vgg16" else run for run in runs]
     at = next(number for number, run in enumerate(runs) if run.model == "vgg16")
     right, shifted = (
-        priors.left_out_errors(rows, BY_NETWORK)[at] + np.log(rows[at].images_per_s)
+        priors.leave_out(rows, priors.find_network)[at] + np.log(rows[at].images_per_s)
         for rows in (runs, wrong)
     )
     assert right == pytest.approx(shifted)

@@ -14,8 +14,8 @@ from paradl.grids.grid import Grid, Index
 from paradl.grids.reading.errors import InputError
 from paradl.grids.spec import Spec
 from paradl.kernels.configuration.answers import Answer
+from paradl.kernels.configuration.run import Terms
 from paradl.kernels.names.arrays import Floats
-from paradl.kernels.names.terms import Terms
 from paradl.kernels.options import Options
 from paradl.kernels.oracle.answer import answer_case
 

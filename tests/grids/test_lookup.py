@@ -82,8 +82,8 @@ def test_a_definition_names_no_file_and_no_catalogue() -> None:
         (["abci", "dgx-h100"], [define_calibration(), define_calibration(**AMP)], "'mixed' calibr"),
         ("abci", [define_calibration(), "abci"], "'mine' and 'abci' calibrate the same machine"),
         ("abci", "abcj", "unknown calibration 'abcj'; did you mean 'abci'?"),
-        ("abci", ["auto", "abci"], "expected auto, none, or calibrations, got several"),
-        ("abci", ["none", define_calibration()], "expected auto, none, or calibrations"),
+        ("abci", ["auto", "abci"], "expected auto, none, or files, got several"),
+        ("abci", ["none", define_calibration()], "expected auto, none, or files"),
         ("abci", [], "expected at least one entry"),
     ],
 )

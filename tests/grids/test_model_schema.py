@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from paradl.grids.entries.names import CATALOGUE
 from paradl.grids.models.architecture import Architecture, describe_model_file
 from paradl.grids.models.kinds import KIND_OF_STEP
-from paradl.grids.reading.plainyaml import read_nodes
+from paradl.grids.reading.yamlfile import read_nodes
 
 SCHEMA: dict[str, Any] = describe_model_file()
 VALIDATOR = Draft202012Validator(SCHEMA)

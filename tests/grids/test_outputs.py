@@ -27,10 +27,13 @@ def test_every_answer_has_one_in_every_parameter() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("elasticity_epoch_time_inter_bandwith", "did you mean 'inter_bandwidth'"),
-        ("elasticity_epoch_time_delta", "elasticities are in continuous parameters"),
-        ("elasticity_memory_pe", "elasticities are in continuous parameters"),
-        ("elasticity_memory_inter_bandwith", "did you mean 'inter_bandwidth'?"),
+        (
+            "elasticity_epoch_time_inter_bandwith",
+            "did you mean 'elasticity_epoch_time_inter_bandwidth'",
+        ),
+        ("elasticity_epoch_time_delta", "in continuous parameters"),
+        ("elasticity_memory_pe", "in continuous parameters"),
+        ("elasticity_memory_inter_bandwith", "did you mean 'elasticity_memory_inter_bandwidth'?"),
         ("elasticity_epoch_time_pe", "unknown output 'elasticity_epoch_time_pe'"),
         ("elasticity_epoc_time_batch", "did you mean 'elasticity_epoch_time_batch'"),
         ("elasticity_limit_batch", "elasticities are of epoch_time, comp_time, comm_time, memory"),

@@ -5,13 +5,12 @@ from typing import get_args
 
 import pytest
 
-from paradl.grids.entries.choices import Choices
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.quantity import Parameter
-from paradl.grids.entries.strategy_names import TABLE_III
+from paradl.grids.entries.strategy_words import TABLE_III
 from paradl.grids.outputs import MAIN_OUTPUTS
 from paradl.grids.reading.errors import InputError
-from paradl.grids.spec import Spec, read_spec, validate_spec
+from paradl.grids.spec import Choices, Spec, read_spec, validate_spec
 
 SPEC = """\
 name: interconnect study

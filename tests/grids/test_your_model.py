@@ -9,7 +9,7 @@ import pytest
 from paradl.grids.models.architecture import Architecture, read_architecture
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.models.steps.step import Step
-from paradl.grids.reading.plainyaml import read_nodes
+from paradl.grids.reading.yamlfile import read_nodes
 
 PAGE = (Path(__file__).parents[2] / "docs" / "your-model.md").read_text()
 EXAMPLES: list[Any] = [

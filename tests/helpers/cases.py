@@ -14,8 +14,7 @@ from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import Contention, Level, ProcessingElement, System
 from paradl.grids.inputs.values import Settings
 from paradl.grids.inputs.workload import Workload
-from paradl.grids.models.flow import SAMPLE
-from paradl.grids.models.layers import Layer, LayerTable
+from paradl.grids.models.layers import SAMPLE, Layer, LayerTable
 from paradl.grids.placing.group import PlacedGroup, PlacedGroups
 
 KINDS = (

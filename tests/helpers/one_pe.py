@@ -11,9 +11,9 @@ from benchmarks import priors
 LAYOUTS = {"NCHW": 1.0, "NHWC": 0.0}  # share of the conversions that a row pays on tensor cores
 
 
-def time_run(run: priors.Run, values: Mapping[str, float], window_fetch: float = math.inf) -> float:
+def time_run(run: priors.Run, values: Mapping[str, float]) -> float:
     """Compute seconds of an iteration layer by layer. Chainer's has no update, and no Winograd."""
-    table, *_ = priors.find_layers(run.model, run.dataset)
+    table = priors.find_table(run.model, run.dataset)
     peaks, bandwidth = priors.DEVICES[run.device]
     is_plain, is_single = run.note.startswith("Chainer"), run.precision == "fp32"
     converted = 0.0 if is_single else LAYOUTS.get(run.note[:4], 0.25)
@@ -28,7 +28,7 @@ def time_run(run: priors.Run, values: Mapping[str, float], window_fetch: float =
         half_channels=values["half_channels"],
         tile_filters=128,
         kernel_overlap=0.0,
-        window_fetch=window_fetch,
+        window_fetch=values.get("window_fetch", math.inf),
         layout_passes=converted * values["layout_passes"],
         winograd=values["winograd"] if is_single and not is_plain else 1.0,
         elementwise_passes=values["elementwise_passes"],

@@ -17,7 +17,6 @@ SPACE: dict[str, Any] = {
     },
 }
 ROWS = 752  # the last slice lacks a strategy
-SHARES: dict[str, Any] = {"near_limits": 0.2, "near_crossovers": 0.2}
 
 # Quick to sample, for tests of learners: strategies and systems share one compiled program.
 FEW: dict[str, Any] = {

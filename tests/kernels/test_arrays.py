@@ -9,8 +9,7 @@ from shapes import ARE_CHECKED
 from toys import LAYERS
 
 from paradl.kernels.arrays import xp
-from paradl.kernels.paper.collectives import point_to_point
-from paradl.kernels.paper.network import TablePath
+from paradl.kernels.paper.network import TablePath, point_to_point
 from paradl.kernels.work.group import share
 
 where_checked = pytest.mark.skipif(not ARE_CHECKED, reason="PARADL_CHECK_SHAPES is not set")

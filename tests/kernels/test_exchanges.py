@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from paradl.kernels.oracle.exchanges import find_slowest
+from paradl.kernels.configuration.hosts import find_slowest
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

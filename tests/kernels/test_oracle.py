@@ -10,8 +10,8 @@ from toys import LAYERS, NETWORK, PROCESSOR, bounds, divide, placement, run
 
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.run import Terms
 from paradl.kernels.names.flags import FORBIDS, Limit
-from paradl.kernels.names.terms import Terms
 from paradl.kernels.oracle.answer import choose_answer, evaluate
 from paradl.kernels.oracle.formulas import reduce_layers
 

@@ -25,7 +25,6 @@ Names = Mapping[str, object]
 
 
 def _divide(left: Any, right: Any) -> Any:
-    """The quotient, a whole number where there is no remainder."""
     # By 0, the division below says so; a remainder would blame a modulo that nobody wrote.
     are_whole = isinstance(left, int) and isinstance(right, int) and right != 0
     return left // right if are_whole and left % right == 0 else left / right
@@ -108,8 +107,12 @@ def _evaluate(node: ast.expr, names: Names) -> Any:
     match node:
         case ast.Constant(value=bool() | int() | float() | str() | None as value):
             return value
+        case ast.Name(id=name) if name in _WORDS:
+            return _WORDS[name]
         case ast.Name(id=name):
-            return _look_up(name, names)
+            if name not in names:
+                raise InputError.unknown("name", name, names)
+            return names[name]
         case ast.BinOp(left, operation, right) if type(operation) in _OPERATORS:
             return _compute(operation, _evaluate(left, names), _evaluate(right, names))
         case ast.UnaryOp(ast.USub(), operand):
@@ -125,8 +128,11 @@ def _evaluate(node: ast.expr, names: Names) -> Any:
             return _evaluate(body if _decide(test, names) else orelse, names)
         case ast.Subscript(value, index):
             return _evaluate(value, names)[_evaluate(index, names)]
-        case ast.Attribute(value, attr):
-            return _take_key(_evaluate(value, names), attr)
+        case ast.Attribute(value, key):  # of a mapping: `stage.filters`
+            whole = _evaluate(value, names)
+            if not isinstance(whole, dict) or key not in whole:
+                raise ValueError(f"{shorten(whole)} has no {key}")
+            return whole[key]
         case ast.Call(ast.Name(id=function), arguments, []) if function in _FUNCTIONS:
             return _FUNCTIONS[function](*(_evaluate(argument, names) for argument in arguments))
     raise ValueError(f"{type(node).__name__} is no arithmetic of numbers")
@@ -140,14 +146,6 @@ def _decide(node: ast.expr, names: Names) -> bool:
     return value
 
 
-def _look_up(name: str, names: Names) -> object:
-    if name in _WORDS:
-        return _WORDS[name]
-    if name not in names:
-        raise InputError.unknown("name", name, names)
-    return names[name]
-
-
 def _compute(operation: ast.operator, left: object, right: object) -> int | float:
     """The result of two numbers, of a size that counts exactly."""
     # Texts and lists have products, too, which could fill any memory.
@@ -159,10 +157,3 @@ def _compute(operation: ast.operator, left: object, right: object) -> int | floa
     if not abs(result) <= MOST_NUMBER:
         raise ValueError("a number beyond 2^53")
     return result
-
-
-def _take_key(value: object, key: str) -> object:
-    """The value of a mapping's key: `stage.filters`."""
-    if not isinstance(value, dict) or key not in value:
-        raise ValueError(f"{shorten(value)} has no {key}")
-    return value[key]

@@ -19,7 +19,7 @@ from paradl.grids.models.steps.settings import describe_heads
 from paradl.grids.reading.errors import InputError, add_place, format_count, shorten
 from paradl.grids.reading.yamlfile import load
 
-Config = Mapping[str, Any]
+Config = Mapping[str, Any]  # what `load` gives
 MOST_SIZE = 2**31
 # Names of the number of experts: that of a type, and of others and other versions of Transformers.
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
@@ -85,15 +85,10 @@ def _read_layer_types(types: object, blocks: int, window: int | None) -> list[in
         raise InputError(f"layer_types: expected a list of {format_count(blocks, 'kind')}")
     for number, name in enumerate(types):
         if not isinstance(name, str) or name not in windows:
-            raise InputError(
-                f"layer_types.{number}: {shorten(name)} is not modelled",
-                advice=f"known: {', '.join(windows)}",
-            )
+            what = f"layer_types.{number}: {shorten(name)} is not modelled"
+            raise InputError(what, advice=f"known: {', '.join(windows)}")
         if name == "sliding_attention" and window is None:
-            raise InputError(
-                f"layer_types.{number}: 'sliding_attention' needs a sliding_window",
-                advice="state it, and for a Qwen 'use_sliding_window': true",
-            )
+            raise InputError(f"layer_types.{number}: 'sliding_attention' needs a sliding_window")
     return [windows[name] for name in types]
 
 
@@ -111,47 +106,35 @@ class ModelType:
     """A `model_type`.
 
     sizes: the keys of settings that are whole numbers, each required. optional: those that may be
-    left out or null; the family then has a default. derive: settings that follow from several keys.
-    values: what keys may say, if they are there; no other value is modelled. derived: keys of
-    experts that only `derive` reads.
+    left out or null; the family then has a default. fixed: settings that its code fixes. derive:
+    those that follow from several keys. values: what keys may say, if they are there; no other
+    value is modelled. derived: keys of experts that only `derive` reads.
     """
 
     family: str
     sizes: Mapping[str, str]
     optional: Mapping[str, str] = field(default_factory=dict)
-    derive: Callable[[Config], dict[str, Any]] = lambda config: {}
+    derive: Callable[[Config], dict[str, object]] = lambda config: {}
     values: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    fixed: Mapping[str, object] = field(default_factory=dict)
     derived: Collection[str] = ()
 
 
-def _read_llama(config: Config) -> dict[str, Any]:
+def _read_llama(config: Config) -> dict[str, object]:
     bias = read_flag(config, "attention_bias", False)
     return {"bias": bias, "output_bias": bias, **_read_attention(config)}
 
 
-def _read_qwen2(config: Config) -> dict[str, Any]:
-    # Fixed in the model's code: its config.json has no key for biases.
-    return {"bias": True, "output_bias": False, **_read_attention(config)}
-
-
-def _read_qwen3(config: Config) -> dict[str, Any]:
-    return {**_read_llama(config), "normalise_heads": True}
-
-
-def _read_attention(config: Config) -> dict[str, Any]:
+def _read_attention(config: Config) -> dict[str, object]:
     """The windows of blocks, and whether the table of words is the last matrix, too."""
-    tied = read_flag(config, "tie_word_embeddings", False)
-    windows = list_windows(config)
+    tied, windows = read_flag(config, "tie_word_embeddings", False), list_windows(config)
     # Most networks have one for all blocks.
-    alike = {"window": windows[0]} if len({*windows}) == 1 else {"windows": windows}
-    return {**alike, "tied": tied}
+    if len({*windows}) == 1:
+        return {"window": windows[0], "tied": tied}
+    return {"windows": windows, "tied": tied}
 
 
-def _read_qwen3_moe(config: Config) -> dict[str, Any]:
-    return {**_read_attention(config), "normalise_heads": True}
-
-
-def _read_deepseek(config: Config) -> dict[str, Any]:
+def _read_deepseek(config: Config) -> dict[str, object]:
     ranks = {
         "rank": "kv_lora_rank",
         "content": "qk_nope_head_dim",
@@ -171,7 +154,7 @@ def _read_deepseek(config: Config) -> dict[str, Any]:
     }
 
 
-def _read_t5(config: Config) -> dict[str, Any]:
+def _read_t5(config: Config) -> dict[str, object]:
     # A file leaves out what its class has by default: tied tables here and in gpt2, not in llama.
     activation = str(config.get("feed_forward_proj", "relu"))
     tied = read_flag(config, "tie_word_embeddings", True)
@@ -213,8 +196,15 @@ TYPES = {
         "llama", DECODER | DENSE, KEYS_AND_VALUES, _read_llama, GATED | {"mlp_bias": (False,)}
     ),
     "mistral": ModelType("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_llama, GATED),
-    "qwen2": ModelType("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_qwen2, GATED),
-    "qwen3": ModelType("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_qwen3, GATED),
+    # Its config.json has no key for biases.
+    "qwen2": ModelType(
+        *("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_attention, GATED),
+        fixed={"bias": True, "output_bias": False},
+    ),
+    "qwen3": ModelType(
+        *("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_llama, GATED),
+        fixed={"normalise_heads": True},
+    ),
     "mixtral": ModelType(
         "moe",
         _with_experts("num_local_experts", "intermediate_size"),
@@ -226,8 +216,9 @@ TYPES = {
         "moe",
         DENSE | _with_experts("num_experts", "moe_intermediate_size"),
         KEYS_AND_VALUES | {"every": "decoder_sparse_step"},
-        _read_qwen3_moe,
+        _read_attention,
         GATED | {"mlp_only_layers": ([], None), "attention_bias": (False,)},
+        fixed={"normalise_heads": True},
     ),
     "deepseek_v3": ModelType(
         "moe",
@@ -253,15 +244,16 @@ TYPES = {
 }
 
 
-def read_config(path: Path) -> dict[str, Any]:
+def read_config(path: Path) -> dict[str, object]:
     """The definition of the network that a config.json describes, as a model file has it.
 
     InputError: what is not known or not modelled.
     """
     where, config = str(path), load(path).data
-    form = _find_type(config, where)
+    form, key = _find_type(config, where), "max_position_embeddings"
     with add_place(where):
-        settings, longest = _read_settings(config, form), _read_longest(config)
+        settings = _read_settings(config, form)
+        longest = None if config.get(key) is None else read_size(config, key)
     # All checkpoints have a config.json: the folder says of which model it is.
     name = (path.resolve().parent.name if path.name == "config.json" else path.stem) or "config"
     return {
@@ -287,31 +279,16 @@ def _describe_source(config: Config) -> str:
 
 def _find_type(config: Config, where: str) -> ModelType:
     name = config.get("model_type")
-    if name is None:
-        raise InputError(
-            "model_type: this key is missing",
-            where=where,
-            advice="expected a config.json of Hugging Face",
-        )
-    if not isinstance(name, str) or name not in TYPES:
-        # Close names are other networks: llama4 is no llama.
-        alike = [known for known in TYPES if _fold(known) == _fold(str(name))]
-        hint = f"did you mean {shorten(alike[0])}? " if alike else ""
-        raise InputError(
-            f"unknown model_type {shorten(name)}",
-            where=where,
-            advice=f"{hint}known: {', '.join(sorted(TYPES))}; write other networks as YAML "
-            "(docs/your-model.md)",
-        )
+    if not isinstance(name, str):
+        raise InputError("no config.json of Hugging Face: model_type is missing", where=where)
+    if name not in TYPES:
+        # Without a hint: close names are other networks, as llama4 is no llama.
+        advice = f"known: {', '.join(sorted(TYPES))}; write others as YAML (docs/your-model.md)"
+        raise InputError(f"unknown model_type {shorten(name)}", where=where, advice=advice)
     return TYPES[name]
 
 
-def _fold(name: str) -> str:
-    """A name without case and punctuation."""
-    return re.sub(r"[\W_]", "", name.casefold())
-
-
-def _read_settings(config: Config, form: ModelType) -> dict[str, Any]:
+def _read_settings(config: Config, form: ModelType) -> dict[str, object]:
     """The settings of the family. InputError: a key that is missing, wrong or not modelled."""
     for key, values in form.values.items():
         if key in config and config[key] not in values:
@@ -321,23 +298,23 @@ def _read_settings(config: Config, form: ModelType) -> dict[str, Any]:
             )
     _refuse_experts(config, form)
     _refuse_quantised(config)
-    settings = {setting: read_size(config, key) for setting, key in form.sizes.items()}
+    sizes = {setting: read_size(config, key) for setting, key in form.sizes.items()}
     for setting, key in form.optional.items():
         if config.get(key) is not None:
-            settings[setting] = read_size(config, key)
-    settings |= form.derive(config)
-    features, heads = settings["features"], settings["heads"]
-    if not {"head_features", "latent"} & set(settings) and features % heads:
+            sizes[setting] = read_size(config, key)
+    settings = {**sizes, **form.fixed, **form.derive(config)}
+    features, heads, blocks = sizes["features"], sizes["heads"], sizes["blocks"]
+    if not {"head_features", "latent"} & {*settings} and features % heads:
         raise InputError(f"{form.sizes['heads']}: {describe_heads(features, heads)}")
-    if settings["heads"] % settings.get("kv_heads", 1):
-        raise InputError(f"{form.optional['kv_heads']}: expected a divisor of {settings['heads']}")
-    if "experts" in settings:
-        _expect_experts(settings)
+    if heads % sizes.get("kv_heads", 1):
+        raise InputError(f"{form.optional['kv_heads']}: expected a divisor of {heads}")
+    if "experts" in sizes:
+        _expect_experts(config, sizes)
     stacks = config.get("num_decoder_layers")
-    if stacks not in (None, settings["blocks"]):
+    if stacks not in (None, blocks):
         raise InputError(
             f"num_decoder_layers: {shorten(stacks)} is not modelled, other than "
-            f"the {settings['blocks']} of the encoder"
+            f"the {blocks} of the encoder"
         )
     return settings
 
@@ -361,10 +338,10 @@ def _refuse_experts(config: Config, form: ModelType) -> None:
             )
 
 
-def _expect_experts(settings: Mapping[str, Any]) -> None:
+def _expect_experts(config: Config, sizes: Mapping[str, int]) -> None:
     """Raise InputError if no block has experts, or a token is sent to more than there are."""
-    blocks, experts, active = (settings[name] for name in ("blocks", "experts", "active"))
-    dense, every = settings.get("dense_blocks", 0), settings.get("every", 1)
+    blocks, experts, active = (sizes[name] for name in ("blocks", "experts", "active"))
+    dense, every = read_count(config, "first_k_dense_replace"), sizes.get("every", 1)
     if dense + every > blocks:
         key = "first_k_dense_replace" if dense else "decoder_sparse_step"
         raise InputError(f"{key}: {dense or every} leaves none of {blocks} blocks with experts")
@@ -381,9 +358,3 @@ def _refuse_quantised(config: Config) -> None:
             f"quantization_config: {shorten(method or stated)} is not modelled",
             advice="remove this key to train all weights in the precision of the question",
         )
-
-
-def _read_longest(config: Config) -> int | None:
-    """Tokens of the longest sequence that it was trained for, where the file says so."""
-    key = "max_position_embeddings"
-    return None if config.get(key) is None else read_size(config, key)

@@ -24,23 +24,45 @@ Any text below `layers` may contain expressions (grids/models/files/expressions.
 file's settings and its own; `set` lasts until the end of the file, or of its word. Without `index`
 a repetition stays one plain step, which names its layers itself. A default may be an expression of
 earlier settings; a list of one mapping with a required key is the form of each item of a list.
+
+A family is such a file, in the catalogue or of the user's own: `{name: resnet, stages: [3, 4, 6]}`.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import cache, lru_cache
+from typing import Any, NamedTuple, Self
 
-from pydantic import Field
+from pydantic import (
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from paradl.grids.entries.entry import Record
+from paradl.grids.entries.names import CATALOGUE
 from paradl.grids.models.files.expressions import fill_in
+from paradl.grids.models.steps.step import Steps
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
-from paradl.grids.reading.plainyaml import DEEPEST
-from paradl.grids.reading.yamlfile import KeyPath, Where
+from paradl.grids.reading.yamlfile import (
+    DEEPEST,
+    KeyLocation,
+    KeyPath,
+    Where,
+    explain_error,
+    join_keys,
+    load,
+)
 
 REQUIRED = "required"
 
-Form = dict[str, Any]
+Form = dict[str, object]
 Names = Mapping[str, object]
 
 
@@ -59,20 +81,16 @@ def fill_settings(form: Form, given: object, names: Names, where: Where) -> dict
     refuse_unknown(given, form, where)
     filled: dict[str, object] = {}
     for key, default in form.items():
-        filled[key] = _fill_one(key, default, given, {**names, **filled}, where)
+        if key not in given and is_required(default):
+            raise InputError("this key is missing", where=where((key,)), page="wrong-key")
+        if key in given and isinstance(default, list):
+            filled[key] = _fill_items(default, given[key], go_below(where, key))
+        elif key in given:
+            filled[key] = given[key]
+        else:
+            known = {**names, **filled}
+            filled[key] = fill_in(default, known) if isinstance(default, str) else default
     return filled
-
-
-def _fill_one(
-    key: str, form: Any, given: Mapping[str, object], names: Names, where: Where
-) -> object:
-    """Return one setting, given or by default."""
-    if key in given:
-        items = isinstance(form, list)
-        return _fill_items(form, given[key], go_below(where, key)) if items else given[key]
-    if is_required(form):
-        raise InputError("this key is missing", where=where((key,)), page="wrong-key")
-    return fill_in(form, names) if isinstance(form, str) else form
 
 
 def _fill_items(form: list[Any], given: object, where: Where) -> object:
@@ -209,23 +227,18 @@ class _Writer:
                     written.append(self._write(item, step))
 
     def _choose(self, written: list[object], choice: Mapping[str, object], spot: _Spot) -> None:
-        """Expand the steps of `then` or of `else`."""
         refuse_unknown(
             choice, {"if": None, "then": None, "else": None}, go_below(self.where, *spot.source)
         )
         holds = self._write(choice["if"], spot.read("if"))
         # Numbers and lists are refused: as conditions they are probably mistakes.
         if not isinstance(holds, bool):
-            raise InputError(
-                f"expected true or false, got {shorten(holds)}",
-                where=self.where(spot.read("if").source),
-                advice="compare, such as $(stage > 0)",
-            )
+            what = f"expected true or false, as of $(stage > 0), got {shorten(holds)}"
+            raise InputError(what, where=self.where(spot.read("if").source))
         branch = "then" if holds else "else"
         self._extend_from(written, choice.get(branch, []), spot.read(branch))
 
     def _repeat(self, written: list[object], given: Mapping[str, object], spot: _Spot) -> None:
-        """Repeat layers, with the number of the repetition as a name."""
         form: Form = {"times": "required", "layers": "required", "index": "required"}
         repeat = fill_settings(form, given, {}, go_below(self.where, *spot.source))
         times = self._write(repeat["times"], spot.read("times"))
@@ -242,7 +255,6 @@ class _Writer:
             self._extend_from(written, repeat["layers"], spot.read("layers"))
 
     def _expand(self, written: list[object], word: str, given: object, spot: _Spot) -> None:
-        """Expand a word of the file."""
         form, layers = self.words[word].settings, self.words[word].layers
         filled = self._write(given, spot)
         if not isinstance(filled, Mapping):  # a bare value is the first setting
@@ -281,7 +293,6 @@ class _Writer:
             raise InputError(str(error), where=self.where(spot.source)) from None
 
     def _copy(self, value: object, spot: _Spot) -> object:
-        """Copy an expression's value, counting its parts."""
         self._count(spot)
         if isinstance(value, dict):
             return {key: self._copy(part, spot) for key, part in value.items()}
@@ -294,3 +305,81 @@ class _Writer:
             raise InputError(f"more than {MOST_VALUES:,} values", where=self.where(spot.source[:1]))
         if len(spot.target) > DEEPEST:
             raise InputError(f"nested deeper than {DEEPEST} levels", where=self.where(spot.source))
+
+
+FAMILIES = CATALOGUE / "families"
+_STEPS: TypeAdapter[Steps] = TypeAdapter(Steps)
+
+
+@cache
+def list_families() -> tuple[str, ...]:
+    """Names of the families in the catalogue."""
+    return tuple(sorted(path.stem for path in FAMILIES.glob("*.yaml")))
+
+
+@cache
+def load_family(name: str) -> Template:
+    """Load a family of the catalogue."""
+    return Template.model_validate(load(FAMILIES / f"{name}.yaml").data)
+
+
+class Family(Record):
+    """A family of the catalogue with its settings."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+            return value
+        name = value["name"]
+        given = {key: setting for key, setting in value.items() if key != "name"}
+        if name not in list_families():
+            raise InputError.unknown("family", name, list_families())
+        return {"name": name} | fill_settings(load_family(name).settings, given, {}, join_keys)
+
+    @model_validator(mode="after")
+    def _check_steps(self) -> Self:
+        self.write_steps()
+        return self
+
+    def __hash__(self) -> int:
+        # As text: settings may be lists, which have no hash.
+        return hash(self.model_dump_json())
+
+    def write_steps(self) -> Steps:
+        """Return the network's steps; ValueError for a wrong setting."""
+        # As JSON, since lists and mappings cannot be keys of a cache.
+        return _write_once(self.name, json.dumps(self.__pydantic_extra__))
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Return the schema: catalogued families with their settings, files with any settings."""
+        forms: list[JsonSchemaValue] = [
+            {
+                "properties": {"name": {"const": name}} | {key: {} for key in settings},
+                "required": [key for key, form in settings.items() if is_required(form)],
+                "additionalProperties": False,
+            }
+            for name in list_families()
+            for settings in [load_family(name).settings]
+        ]
+        file = {"properties": {"name": {"type": "string", "pattern": r"/|\.ya?ml$"}}}
+        return {"type": "object", "required": ["name"], "anyOf": [*forms, file]}
+
+
+@lru_cache(maxsize=256)  # steps are read for every sample shape
+def _write_once(name: str, settings: str) -> Steps:
+    written = load_family(name).write(json.loads(settings), join_keys)
+    try:
+        return _STEPS.validate_python(written.layers)
+    except ValidationError as error:
+        origin = written.find_origin
+        raise explain_error(
+            error, lambda path: KeyLocation("", origin(("layers", *path)))
+        ) from None

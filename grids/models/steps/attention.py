@@ -1,13 +1,5 @@
 """Attention: each position reads all positions of a sequence, weighted by how they match.
 
-    layers:
-      - attention: {heads: 12}                       # self-attention
-      - attention: {heads: 8, keys: encoder}         # cross-attention to an earlier step's output
-      - attention: {heads: 32, kv_heads: 8, head_features: 128, rotary: true, bias: false}
-      - attention: {score: additive, keys: encoder, normalise: true}
-      - matmul: {by: keys, transpose: true, heads: 8}  # just a product of two tensors
-      - latent_attention:
-          {heads: 128, query_rank: 1536, rank: 512, content: 128, rotary: 64, value: 128}
 
 Dot-product attention is Vaswani et al. 2017, equation 1: softmax(Q K^T / sqrt(d)) V, with
 projections of Q, K, V and of the result. Additive attention is Bahdanau et al. 2015,
@@ -40,7 +32,7 @@ from paradl.grids.models.steps.settings import (
     split_heads,
     weigh,
 )
-from paradl.grids.models.tensors import Counts, LayerOutput, Passage, Reading, Role
+from paradl.grids.models.tensors import LayerOutput, Passage, Reading, Role
 from paradl.grids.reading.errors import format_count
 
 
@@ -107,7 +99,6 @@ class Attention(BuildingSettings):
 
     @model_validator(mode="after")
     def _check_score(self) -> Self:
-        """Check that the settings fit the kind of score."""
         if self.score == "dot" and self.heads is None:
             raise ValueError("heads: expected the number of heads; 1 for a single one")
         if self.score == "dot" and self.normalise:
@@ -155,9 +146,8 @@ class Attention(BuildingSettings):
         return project(site, f"{name}.output", context, features, role, bias=bias)
 
     def _rotate(self, site: Site, name: str, x: LayerOutput, depth: int) -> LayerOutput:
-        """Normalise and rotate queries or keys, if the settings say so."""
         if self.normalise_heads:  # all heads share its weights
-            passage = Passage(x.tensor, x.tensor, counts=Counts(weights=depth, biases=0))
+            passage = Passage(x.tensor, x.tensor, weights=depth, biases=0)
             x = site.add(f"{name}.norm", "rmsnorm", passage, x)
         return site.add(f"{name}.rotary", "rotary", keep_sizes(x), x) if self.rotary else x
 
@@ -166,7 +156,7 @@ class Attention(BuildingSettings):
         assert self.heads is not None
         assert self.distances is not None
         weights = self.distances * self.heads if self.learns_distances else 0
-        passage = Passage(scores.tensor, scores.tensor, counts=Counts(weights=weights))
+        passage = Passage(scores.tensor, scores.tensor, weights=weights)
         return site.add(f"{name}.distances", "positions", passage, scores)
 
     def _build_additive(
@@ -178,18 +168,18 @@ class Attention(BuildingSettings):
         queries, keys = x.tensor.extents[0], memory.tensor.extents[0]
         # Each query is added to every key, so that a position has the sums of all its pairs.
         pairs = make_sequence(queries, keys * width)
-        counts = Counts(biases=width if self.normalise else 0, besides=key.tensor.items)
-        total = site.add(
-            f"{name}.sum", "add", Passage(query.tensor, pairs, counts=counts), query, key
-        )
+        biases = width if self.normalise else 0
+        passage = Passage(query.tensor, pairs, biases=biases, besides=key.tensor.items)
+        total = site.add(f"{name}.sum", "add", passage, query, key)
         hidden = site.add(f"{name}.tanh", "tanh", keep_sizes(total), total)
-        counts = Counts(
+        passage = Passage(
+            pairs,
+            make_sequence(queries, keys),
             weights=width,
             biases=int(self.normalise),  # the length of v
             flops=2 * pairs.items,
             width=(width, 1),
         )
-        passage = Passage(pairs, make_sequence(queries, keys), counts=counts)
         scores = site.add(f"{name}.scores", "matmul", passage, hidden)
         weights = site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
         return collect(site, f"{name}.context", weights, memory, Reading(1, 1))
@@ -240,7 +230,6 @@ class LatentAttention(BuildingSettings):
         return project(site, f"{name}.output", context, features, role, bias=False)
 
     def _build_queries(self, name: str, x: LayerOutput, depth: int, site: Site) -> LayerOutput:
-        """Build the rotated queries of all heads."""
         if self.query_rank is not None:
             x = project(site, f"{name}.query_latent", x, self.query_rank, bias=False)
             x = site.add(f"{name}.query_norm", "rmsnorm", replace(keep_sizes(x), role=UP), x)

@@ -1,18 +1,7 @@
 """Steps of sequences: samples of positions with features.
 
-    layers:
-      - to_sequence                 # pixels of an image become positions; a view
-      - class_token                 # a learned position in front
-      - positions                   # adds a learned vector to each position
-      - linear: 768                 # a matrix for the features of each position
-      - gated: {hidden: 14336, bias: false}  # two, one times the other's activation, and one back
-      - layernorm                   # and the other element-wise words
-      - lstm: {hidden: 8192, projection: 1024, layers: 2, biases: 1, bidirectional: true}
-      - first_token                 # the first position alone, for classifiers; a view
-
 A data set of sequences has the shape [C, length]: C features per position, such as the one number
-of a word. Steps that read several positions: attention.py, and `Lstm`; look-up of
-words: vocabularies.py.
+of a word. Steps that read several positions: attention.py; look-up of words: vocabularies.py.
 """
 
 from dataclasses import replace
@@ -30,7 +19,7 @@ from paradl.grids.models.steps.settings import (
     make_sequence,
     project,
 )
-from paradl.grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Role, Shape
+from paradl.grids.models.tensors import NO_ROLE, LayerOutput, Passage, Role, Shape
 from paradl.grids.reading.errors import ShapeError
 
 
@@ -60,7 +49,7 @@ class ClassToken(LayerSettings):
 
     def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         positions, features = expect_sequence(layer, x)
-        return Passage(x, make_sequence(positions + 1, features), counts=Counts(weights=features))
+        return Passage(x, make_sequence(positions + 1, features), weights=features)
 
 
 class Positions(LayerSettings):
@@ -75,7 +64,7 @@ class Positions(LayerSettings):
             raise ShapeError(
                 f"{layer}: has vectors for {length:,} positions, got a sequence of {positions:,}"
             )
-        return Passage(x, x, counts=Counts(weights=length * features))
+        return Passage(x, x, weights=length * features)
 
 
 class ToSequence(BuildingSettings):
@@ -146,16 +135,14 @@ class Lstm(BuildingSettings):
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         expect_sequence(name, x.tensor)
         for number in range(1, self.layers + 1):
-            x = self._build_layer(name if self.layers == 1 else f"{name}.{number}", x, site)
+            layer = name if self.layers == 1 else f"{name}.{number}"
+            if not self.bidirectional:
+                x = self._build_direction(layer, x, site)
+                continue
+            ways = [self._build_direction(f"{layer}.{w}", x, site) for w in ("forward", "backward")]
+            y = make_sequence(x.tensor.extents[0], 2 * ways[0].tensor.channels)
+            x = site.add(f"{layer}.concat", "concat", Passage(y, y), *ways)
         return x
-
-    def _build_layer(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
-        """Build one direction, or both side by side."""
-        if not self.bidirectional:
-            return self._build_direction(name, x, site)
-        ways = [self._build_direction(f"{name}.{way}", x, site) for way in ("forward", "backward")]
-        y = make_sequence(x.tensor.extents[0], 2 * ways[0].tensor.channels)
-        return site.add(f"{name}.concat", "concat", Passage(y, y), *ways)
 
     def _build_direction(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         length, sums, units = x.tensor.extents[0], GATES * self.hidden, self.hidden
@@ -164,23 +151,23 @@ class Lstm(BuildingSettings):
         passage = Passage(x.tensor, gates, bias=self.biases > 0)
         y = site.add(f"{name}.input", "linear", passage, x)
         biases = sums if self.biases == 2 else 0
-        counts = _step_through(length, (fed_back, sums), biases)
         # Its products are added to the sums, so it makes no tensor of another size.
-        y = site.add(f"{name}.recurrent", "recurrent", Passage(gates, gates, counts=counts), y)
+        passage = _step_through(gates, gates, (fed_back, sums), biases)
+        y = site.add(f"{name}.recurrent", "recurrent", passage, y)
         cell = make_sequence(length, units)
-        passage = Passage(gates, cell, counts=Counts(steps=length))
-        y = site.add(f"{name}.gates", "gates", passage, y)
+        y = site.add(f"{name}.gates", "gates", Passage(gates, cell, steps=length), y)
         if self.projection is None:
             return y
-        counts = _step_through(length, (units, fed_back), biases=0)
-        passage = Passage(cell, make_sequence(length, fed_back), counts=counts)
+        passage = _step_through(cell, make_sequence(length, fed_back), (units, fed_back), biases=0)
         return site.add(f"{name}.projection", "recurrent", passage, y)
 
 
-def _step_through(length: int, width: tuple[int, int], biases: int) -> Counts:
-    """Return the counts of a matrix that multiplies one position after another."""
-    weights = width[0] * width[1]
-    return Counts(
+def _step_through(x: Shape, y: Shape, width: tuple[int, int], biases: int) -> Passage:
+    """Return the passage through a matrix that multiplies one position after another."""
+    (length,), weights = x.extents, width[0] * width[1]
+    return Passage(
+        x,
+        y,
         weights=weights,
         biases=biases,
         flops=2 * weights * length,

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
 
 from pydantic import (
     BeforeValidator,
@@ -16,16 +16,12 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from paradl.grids.entries.entry import Count, Name, Record, refuse_bool
-from paradl.grids.models.tensors import NO_ROLE, Counts, LayerOutput, Passage, Reading, Role, Shape
+from paradl.grids.entries.entry import Count, Name, Record, list_one, refuse_bool
+from paradl.grids.models.tensors import NO_ROLE, LayerOutput, Passage, Reading, Role, Shape
 from paradl.grids.reading.errors import InputError, ShapeError, format_count
 
-MOST_APART = 1000  # heads of a number that is wrong and of one that fits, to name it
-
-
-def _list_one(value: object) -> object:
-    """Return a single size as a tuple of one."""
-    return (value,) if isinstance(value, int) else value
+if TYPE_CHECKING:
+    from paradl.grids.models.steps.step import Steps
 
 
 def _describe(least: int) -> WithJsonSchema:
@@ -39,18 +35,17 @@ def _describe(least: int) -> WithJsonSchema:
 # Whether the number of sizes fits is checked with a sample (`tensors.size_dimensions`).
 A_DIMENSION_EACH = Field(min_length=1, max_length=3)
 Sizes = Annotated[
-    tuple[Count, ...], A_DIMENSION_EACH, BeforeValidator(_list_one), _describe(least=1)
+    tuple[Count, ...], A_DIMENSION_EACH, BeforeValidator(list_one), _describe(least=1)
 ]
 Paddings = Annotated[
     tuple[Annotated[int, BeforeValidator(refuse_bool), Field(ge=0, le=2**53)], ...],
     A_DIMENSION_EACH,
-    BeforeValidator(_list_one),
+    BeforeValidator(list_one),
     _describe(least=0),
 ]
 
 
 def _name_form(value: object) -> str:
-    """Return the form of a value: a word, a list or a number."""
     if isinstance(value, str):
         return WORD
     return LIST if isinstance(value, list | tuple) else NUMBER
@@ -121,6 +116,14 @@ class Site(Protocol):
     def add(self, name: str, kind: str, passage: Passage, *inputs: LayerOutput) -> LayerOutput:
         """Add a layer of a kind that reads `inputs`, and return its output."""
 
+    def follow(
+        self, scope: str, steps: "Steps", x: LayerOutput, *, experts: int = 0, active: int = 0
+    ) -> LayerOutput:
+        """Return the output of a sequence of steps, whose names begin with the scope.
+
+        experts: networks that it stands for, of which `active` take each position.
+        """
+
     def look_up(self, name: str, reference: str) -> LayerOutput:
         """Return the output of an earlier step that `name` refers to; InputError if none has it."""
 
@@ -139,11 +142,8 @@ class BuildingSettings(StepSettings):
 def expect_sequence(name: str, x: Shape) -> tuple[int, int]:
     """Return positions and features of a sequence; InputError for an image."""
     if not x.is_sequence:
-        raise InputError(
-            f"expected a sequence, got an image of {x}",
-            where=f"layer {name}",
-            advice="write 'to_sequence' before it, which turns pixels into positions",
-        )
+        what = f"expected a sequence, got an image of {x}; write 'to_sequence' before it"
+        raise InputError(what, where=f"layer {name}")
     return x.extents[0], x.channels
 
 
@@ -185,11 +185,15 @@ def compare(
     if features * reading.kv_heads != others * reading.heads:
         raise ShapeError(f"{name}: {x.tensor} do not match {other.tensor}: features differ")
     depth, keys = split_heads(name, features, reading.heads), reading.count_keys(positions)
-    counts = Counts(
-        flops=2 * queries * keys * features, width=(depth, keys), besides=other.tensor.items
+    passage = Passage(
+        x.tensor,
+        make_sequence(queries, reading.heads * keys),
+        role=Role(reading=reading),
+        flops=2 * queries * keys * features,
+        width=(depth, keys),
+        besides=other.tensor.items,
     )
-    y, role = make_sequence(queries, reading.heads * keys), Role(reading=reading)
-    return site.add(name, "matmul", Passage(x.tensor, y, counts=counts, role=role), x, other)
+    return site.add(name, "matmul", passage, x, other)
 
 
 def collect(
@@ -210,10 +214,13 @@ def collect(
     if scores != heads * keys:
         raise ShapeError(f"{name}: {x.tensor} do not match {other.tensor} in {heads} heads")
     depth = depth or split_heads(name, features, heads)
-    counts = Counts(
-        flops=2 * queries * keys * heads * depth, width=(keys, depth), besides=other.tensor.items
+    passage = Passage(
+        x.tensor,
+        make_sequence(queries, heads * depth),
+        flops=2 * queries * keys * heads * depth,
+        width=(keys, depth),
+        besides=other.tensor.items,
     )
-    passage = Passage(x.tensor, make_sequence(queries, heads * depth), counts=counts)
     return site.add(name, "matmul", passage, x, other)
 
 
@@ -226,11 +233,8 @@ def split_heads(name: str, features: int, heads: int) -> int:
 
 
 def describe_heads(features: int, heads: int) -> str:
-    """Say that heads do not divide features, and which numbers near them do."""
-    near = [n for n in range(max(1, heads - MOST_APART), heads + MOST_APART) if features % n == 0]
-    fitting = [*[n for n in near if n < heads][-1:], *[n for n in near if n > heads][:1]]
-    advice = " or ".join(f"{n:,}" for n in fitting) or "a divisor of the features"
+    """Say that heads do not divide features."""
     return (
         f"{format_count(heads, 'head')} cannot share {format_count(features, 'feature')} "
-        f"evenly; write {advice}"
+        "evenly; write a divisor of the features"
     )

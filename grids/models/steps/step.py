@@ -1,42 +1,27 @@
 """The steps of an architecture, in YAML and in Python.
 
-A step is a word, or a mapping of one word to its settings; a bare value sets the first setting:
+A step is a word, or a mapping of one word to its settings; a bare value sets the first setting
+(docs/your-model.md has all of them):
 
     layers:
       - conv: {filters: 64, kernel: 7, stride: 2, padding: 3, bias: false}
-      - batchnorm
       - relu
-      - maxpool: {kernel: 3, stride: 2, padding: 1, ceil: false}   # or maxpool: 2
+      - maxpool: 2
       - residual:                   # ends in an addition; without shortcut, of the input itself
           body: [{conv: {filters: 64, kernel: 3, padding: same}}, relu]
           shortcut: [{conv: {filters: 64, kernel: 1}}]
-      - multiply:                   # the input times the branch's result
-          - adaptive_avgpool: 1
-          - conv: {filters: 64, kernel: 1}
-          - sigmoid
-      - concat:                     # branches, concatenated along the channels
-          - [{conv: {filters: 32, kernel: 1}}]
-          - [{avgpool: {kernel: [3, 1], stride: 1, padding: [1, 0]}}]
-      - side: [{fc: targets}]       # a separate head; the trunk continues from its input
-      - adaptive_avgpool: 1         # to this extent, from any input
-      - experts: {count: 8, active: 2, layers: [{gated: {hidden: 14336, bias: false}}]}
       - repeat: {times: 3, layers: [relu]}  # with new weights each time
       - read: sample                # continues from the sample or an earlier step's output
-      - conv: {filters: 64, kernel: 3, dilation: 2, padding: same}
-      - conv: {filters: 64, kernel: 3, groups: channels, padding: same}    # depthwise
-      - transposed_conv: {filters: 32, kernel: 2, stride: 2}
       - free: {flops: 2e6, weights: 4096, outputs: [32, 112, 112]}
-      - dropout                     # and the other words of grids/models/kinds.py
-      - fc: {outputs: 4096, bias: true, name: fc6}
-      - fc: targets                 # one output per target of the data set
+      - fc: {outputs: 4096, name: fc6}
 
-Sequences have further words: grids/models/steps/sequences.py, attention.py, vocabularies.py.
 Kernel, stride and padding are a number for all dimensions, or a list in the order [d,] h, w.
 Padding is per side; "same" pads by kernel - 1 in total, so the extent is divided by the stride and
 rounded up. Any step takes a `name`; by default it is its word and a number. A layer without a step
 of its own is `free`: no group can split it.
 """
 
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 from pydantic import (
@@ -66,16 +51,20 @@ from paradl.grids.models.steps.sequences import (
 from paradl.grids.models.steps.settings import (
     BY_FORM,
     LIST,
+    BuildingSettings,
     LayerSettings,
     Number,
+    Site,
     StepSettings,
     Targets,
     count_outputs,
+    expect_sequence,
+    make_sequence,
 )
 from paradl.grids.models.steps.vocabularies import EmbeddingSettings, Logits, SampledSoftmaxSettings
 from paradl.grids.models.steps.windows import AdaptivePool, Conv, Pool, TransposedConv
-from paradl.grids.models.tensors import Counts, Passage, Shape
-from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.models.tensors import LayerOutput, Passage, Role, Shape
+from paradl.grids.reading.errors import InputError, ShapeError, shorten
 
 # The bound of a layer table; more is a typo.
 Amount = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False), BeforeValidator(refuse_bool)]
@@ -97,9 +86,10 @@ class Free(LayerSettings):
 
     def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         y = self._find_output(layer, x, targets)
-        inputs = float(x.items) if self.inputs is None else self.inputs
-        counts = Counts(inputs=inputs, weights=self.weights, biases=self.biases, flops=self.flops)
-        return Passage(x, y, counts=counts)
+        items = float(x.items) if self.inputs is None else self.inputs
+        return Passage(
+            *(x, y), items=items, weights=self.weights, biases=self.biases, flops=self.flops
+        )
 
     def _find_output(self, layer: str, x: Shape, targets: int | None) -> Shape:
         """Return the output, of the input's rank unless a sequence becomes an image."""
@@ -110,11 +100,8 @@ class Free(LayerSettings):
             return Shape(channels, x.flat.extents)
         is_folded = len(x.extents) == 1 and len(self.outputs) > len(x.sizes)
         if len(self.outputs) != len(x.sizes) and not is_folded:
-            raise InputError(
-                f"outputs: expected a number, or C and {len(x.extents)} extents, "
-                f"got {len(self.outputs)} numbers",
-                where=f"layer {layer}",
-            )
+            what = f"outputs: expected a number, or C and {len(x.extents)} extents"
+            raise InputError(f"{what}, got {len(self.outputs)} numbers", where=f"layer {layer}")
         return Shape(self.outputs[0], self.outputs[1:])
 
 
@@ -138,20 +125,32 @@ class Plain(LayerSettings):
         return Passage(x, x)
 
 
-class Flatten(StepSettings):
+class Flatten(BuildingSettings):
     """All items as channels. A view: no layer, nothing to compute or to keep."""
 
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        return replace(x, tensor=x.tensor.flat)
 
-class Residual(StepSettings):
-    """A body and a shortcut from the same input, added."""
+
+class Residual(BuildingSettings):
+    """A body and a shortcut from the same input, added; both have the same sizes."""
 
     bare: ClassVar[str] = "body"
 
     body: "Steps"
     shortcut: "Steps" = ()
 
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        body = site.follow(f"{name}.", self.body, x)
+        # Without steps the shortcut is the input itself and adds no layer.
+        shortcut = site.follow(f"{name}.shortcut.", self.shortcut, x)
+        y = body.tensor
+        if y != shortcut.tensor:
+            raise ShapeError(f"{name}.add: the body gives {y}, the shortcut {shortcut.tensor}")
+        return site.add(f"{name}.add", "add", Passage(y, y, inputs=2), body, shortcut)
 
-class Multiply(StepSettings):
+
+class Multiply(BuildingSettings):
     """A gate and a body from the same input, multiplied; without body, the input itself.
 
     One channel, or an extent of 1, is broadcast.
@@ -162,31 +161,65 @@ class Multiply(StepSettings):
     gate: "Steps"
     body: "Steps" = ()
 
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        gate = site.follow(f"{name}.", self.gate, x)
+        body = site.follow(f"{name}.body.", self.body, x)
+        sizes = list(zip(body.tensor.sizes, gate.tensor.sizes, strict=True))
+        if any(1 not in pair and len({*pair}) > 1 for pair in sizes):
+            raise ShapeError(
+                f"{name}.multiply: the body gives {body.tensor}, the gate {gate.tensor}"
+            )
+        channels, *extents = map(max, sizes)
+        y = Shape(channels, tuple(extents))
+        passage = Passage(y, y, items=body.tensor.items + gate.tensor.items)
+        return site.add(f"{name}.multiply", "multiply", passage, body, gate)
 
-class Concat(StepSettings):
-    """Branches from the same input, concatenated along the channels."""
+
+class Concat(BuildingSettings):
+    """Branches from the same input, concatenated along the channels, in which alone they differ."""
 
     bare: ClassVar[str] = "branches"
 
     branches: Annotated[tuple["Steps", ...], Field(min_length=1)]
 
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        ends = [
+            site.follow(f"{name}.branch{number}.", branch, x)
+            for number, branch in enumerate(self.branches, start=1)
+        ]
+        tensors = [end.tensor for end in ends]
+        if len({tensor.extents for tensor in tensors}) > 1:
+            extents = ", ".join(map(str, tensors))
+            raise ShapeError(f"{name}.concat: the branches give extents that differ: {extents}")
+        y = Shape(sum(tensor.channels for tensor in tensors), tensors[0].extents)
+        # A copy: it reads what it writes.
+        return site.add(f"{name}.concat", "concat", Passage(y, y), *ends)
 
-class Read(StepSettings):
+
+class Read(BuildingSettings):
     """The output of an earlier step, or the sample, as the input of later steps. A view."""
 
     bare: ClassVar[str] = "step"
 
     step: Name
 
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        return site.look_up(name, self.step)
 
-class Repeat(StepSettings):
+
+class Repeat(BuildingSettings):
     """Layers repeated in sequence, with new weights each time."""
 
     layers: "Steps"
     times: Annotated[Count, Field(le=1000)]
 
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        for number in range(1, self.times + 1):
+            x = site.follow(f"{name}.{number}.", self.layers, x)
+        return x
 
-class Experts(StepSettings):
+
+class Experts(BuildingSettings):
     """Equal networks, of which each position goes to the few that a router scores highest.
 
     Shazeer et al. 2017; Lepikhin et al. 2020. Positions are assumed to be spread evenly. layers:
@@ -203,18 +236,41 @@ class Experts(StepSettings):
 
     @model_validator(mode="after")
     def _check_active(self) -> Self:
-        """Check that no more experts are active than exist."""
         if self.active > self.count:
             raise ValueError(f"active: expected at most the {self.count} experts")
         return self
 
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        positions, features = expect_sequence(name, x.tensor)
+        scores = make_sequence(positions, self.count)
+        # Megatron recomputes the router with its experts, as one module.
+        role = Role(module="moe")
+        biases = self.count if self.corrects else 0
+        routing = Passage(x.tensor, scores, biases=biases, role=role)
+        scored = site.add(f"{name}.router", "linear", routing, x)
+        chosen = site.add(f"{name}.softmax", "softmax", Passage(scores, scores, role=role), scored)
+        # Expert layers see every position once per active expert.
+        scattered = make_sequence(positions * self.active, features)
+        passage = Passage(x.tensor, scattered, role=role)
+        copies = site.add(f"{name}.dispatch", "dispatch", passage, x, chosen)
+        y = site.follow(f"{name}.", self.layers, copies, experts=self.count, active=self.active)
+        if y.tensor != scattered:
+            raise ShapeError(f"{name}: experts give {y.tensor}, expected {scattered}")
+        passage = Passage(scattered, x.tensor, besides=chosen.tensor.items)
+        return site.add(f"{name}.combine", "combine", passage, y, chosen)
 
-class Side(StepSettings):
+
+class Side(BuildingSettings):
     """A head beside the trunk, such as an auxiliary classifier."""
 
     bare: ClassVar[str] = "layers"
 
     layers: "Steps"
+
+    def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        # A head's output goes to its own loss, and no further.
+        site.follow(f"{name}.", self.layers, x)
+        return x
 
 
 AnyStep = TypeVar("AnyStep", bound=Record)
@@ -231,14 +287,7 @@ def _add_plain_words(form: type[AnyStep]) -> type[AnyStep]:
     )
 
 
-def _drop_default(word: JsonSchemaValue) -> JsonSchemaValue:
-    """Return the schema of a word's settings without None, which stands for an absent word."""
-    settings, _ = word["anyOf"]
-    return dict(settings)
-
-
 def _has_required(word: FieldInfo) -> bool:
-    """True if the word has a required setting."""
     (settings, _) = get_args(word.annotation)
     return any(field.is_required() for field in settings.model_fields.values())
 
@@ -283,12 +332,9 @@ class Step(Record):
         """Return the schema: a word whose settings all have defaults, or a mapping of one word."""
         reference = handler(schema)
         step = handler.resolve_ref_schema(reference)
-        mapping = {
-            **step,
-            "properties": {word: _drop_default(form) for word, form in step["properties"].items()},
-            "minProperties": 1,
-            "maxProperties": 1,
-        }
+        # Without None, which stands for an absent word.
+        words = {word: dict(form["anyOf"][0]) for word, form in step["properties"].items()}
+        mapping = {**step, "properties": words, "minProperties": 1, "maxProperties": 1}
         alone = [word for word in step["properties"] if not _has_required(cls.model_fields[word])]
         step.clear()
         step["anyOf"] = [{"enum": alone}, mapping]

@@ -1,10 +1,5 @@
 """Tables of words: looked up by number, or used as the output layer.
 
-    layers:
-      - embedding: {vocabulary: 32320, features: 1024, name: source}
-      - embedding: {vocabulary: 32320, features: 1024, row: 2, shares: source}
-      - sampled_softmax: {classes: targets, samples: 8192}
-      - logits: {vocabulary: 128256}            # or shares: source, an embedding's table
 
 A pass reads only the rows that it looks up. By default the gradient is as large as the table and
 fully written, as in PyTorch; with `sparse: true` it has only the rows in use, as in TensorFlow.
@@ -22,7 +17,7 @@ from paradl.grids.models.steps.settings import (
     keep_sizes,
     make_sequence,
 )
-from paradl.grids.models.tensors import Counts, LayerOutput, Passage, Role
+from paradl.grids.models.tensors import LayerOutput, Passage, Role
 from paradl.grids.reading.errors import InputError, shorten
 
 # Of the three times that a pass reads or writes weights, only the gradient's.
@@ -46,29 +41,23 @@ class EmbeddingSettings(BuildingSettings):
 
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         length, numbers = expect_sequence(name, x.tensor)
-        self._choose_row(name, numbers)
+        if not (self.row or 1) <= numbers or (self.row is None and numbers > 1):
+            what = f"row: expected 1 to {numbers}, got {self.row or 'none'}"
+            raise InputError(what, where=f"layer {name}")
         vocabulary = count_outputs(name, self.vocabulary, site.targets)
         weights = _fill_shards(vocabulary, self.shards) * self.features
         if self.shares is not None:
             _expect_table(name, self.shares, weights, site)
             weights = 0  # counted with the first embedding
-        y = make_sequence(length, self.features)
-        counts = Counts(weights=weights, reads=GRADIENT)
-        if self.sparse:
-            counts = Counts(weights=weights, reads=0.0, looked_up=length * self.features)
-        role = Role("rows", "vocabulary", vocabulary)
-        passage = Passage(x.tensor, y, counts=counts, role=role)
-        return site.add(name, "embedding", passage, x)
-
-    def _choose_row(self, name: str, numbers: int) -> None:
-        """Raise InputError if it is unclear which number is looked up, or it does not exist."""
-        if (self.row or 1) <= numbers and (self.row is not None or numbers == 1):
-            return
-        raise InputError(
-            f"row: expected 1 to {numbers}, got {self.row or 'none'}",
-            where=f"layer {name}",
-            advice=f"each position has {numbers}: state which one to look up",
+        passage = Passage(
+            x.tensor,
+            make_sequence(length, self.features),
+            role=Role("rows", "vocabulary", vocabulary),
+            weights=weights,
+            reads=0.0 if self.sparse else GRADIENT,
+            looked_up=length * self.features if self.sparse else 0,
         )
+        return site.add(name, "embedding", passage, x)
 
 
 class Logits(BuildingSettings):
@@ -86,13 +75,16 @@ class Logits(BuildingSettings):
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         length, features = expect_sequence(name, x.tensor)
         weights = self.vocabulary * features
-        counts = Counts(flops=2 * length * weights)
         if self.shares is not None:
             _expect_table(name, self.shares, weights, site)
-            counts = Counts(weights=0, flops=2 * length * weights)
-        y = make_sequence(length, self.vocabulary)
-        role = Role("columns", "vocabulary", self.vocabulary)
-        passage = Passage(x.tensor, y, bias=self.bias, counts=counts, role=role)
+        passage = Passage(
+            x.tensor,
+            make_sequence(length, self.vocabulary),
+            bias=self.bias,
+            role=Role("columns", "vocabulary", self.vocabulary),
+            weights=None if self.shares is None else 0,
+            flops=2 * length * weights,
+        )
         scores = site.add(name, "linear", passage, x)
         return site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
 
@@ -114,14 +106,13 @@ class SampledSoftmaxSettings(BuildingSettings):
         length, features = expect_sequence(name, x.tensor)
         classes = count_outputs(name, self.classes, site.targets)
         if self.samples > classes:
-            raise InputError(
-                f"samples: expected at most the {classes} classes, got {self.samples}",
-                where=f"layer {name}",
-                advice="for all classes write 'linear' and 'softmax'",
-            )
+            what = f"samples: expected at most the {classes} classes, got {self.samples}"
+            raise InputError(what, where=f"layer {name}")
         rows = _fill_shards(classes, self.shards)
         scored = self.samples + 1  # plus the right one
-        counts = Counts(
+        passage = Passage(
+            x.tensor,
+            make_sequence(length, scored),
             weights=rows * features,
             biases=classes if self.bias else 0,
             flops=2 * length * features * scored,
@@ -132,13 +123,11 @@ class SampledSoftmaxSettings(BuildingSettings):
             looked_up=length * features if self.sparse else 0,
             drawn=self.samples * features if self.sparse else 0,
         )
-        passage = Passage(x.tensor, make_sequence(length, scored), counts=counts)
         scores = site.add(f"{name}.scores", "sampled_softmax", passage, x)
         return site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
 
 
 def _fill_shards(rows: int, shards: int) -> int:
-    """Round rows up to equal shards."""
     return math.ceil(rows / shards) * shards
 
 

@@ -1,8 +1,6 @@
 """Steps with sliding windows: convolutions and poolings.
 
-A window of K items with a dilation spans K' = dilation (K - 1) + 1. With stride S and P items of
-total padding it turns an extent X into floor((X + P - K') / S) + 1; a transposed convolution turns
-X into (X - 1) S + K' - P, plus `output_padding` rows.
+A window of K items with a dilation spans K' = dilation (K - 1) + 1 (grids/models/tensors.py).
 """
 
 import math
@@ -62,15 +60,9 @@ class _ConvolutionSettings(LayerSettings):
                 f"expected groups that divide {format_count(channels, 'channel')} in and "
                 f"{format_count(filters, 'filter')}, got {groups}",
                 where=f"layer {layer}",
-                advice=_advise_on_groups(math.gcd(channels, filters)),
+                advice=f"their largest common divisor is {math.gcd(channels, filters)}",
             )
         return groups
-
-
-def _advise_on_groups(divisor: int) -> str:
-    """Say which numbers of groups divide both channels and filters."""
-    largest = f"their largest common divisor is {divisor}"
-    return "the only common divisor is 1" if divisor == 1 else largest
 
 
 class Conv(_ConvolutionSettings):

@@ -21,9 +21,8 @@ from paradl.grids.models.architecture import Architecture, Profile
 from paradl.grids.models.kinds import KINDS
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.reading.errors import InputError
-from paradl.grids.reading.plainyaml import write_plain
 from paradl.grids.reading.textfile import write_text
-from paradl.grids.reading.yamlfile import validate
+from paradl.grids.reading.yamlfile import validate, write_plain
 
 TYPES = {"fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "amp": "float16"}
 PATIENCE = 0.3  # [s] of repeated calls
@@ -161,7 +160,6 @@ def _scale(x: Any, factor: Any) -> Any:
 def _make_convolution(
     table: LayerTable, row: int, batch: int
 ) -> tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]:
-    """Return a convolution of a row of the table, and the shapes of what it takes."""
     before = [int(n) for n in table.extents_x[row]]
     after = [int(n) for n in table.extents_y[row]]
     channels, filters, groups = (

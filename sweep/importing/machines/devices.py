@@ -83,22 +83,20 @@ def read_devices(path: Path) -> Device:
             where=str(path),
             advice="nvidia-smi --query-gpu=name,memory.total --format=csv",
         )
-    at = [n for n, text in enumerate(head) if text == "name" or text.startswith("memory.total")]
-    kinds: set[tuple[str, ...]] = set()
+    kinds: set[tuple[str, float | None]] = set()
     for where, row in rows[1:]:
         if len(row) != len(head):
             raise InputError(f"expected {len(head)} fields, got {len(row)}", where=where)
-        kinds.add(tuple(row[n] for n in at))
+        fields = dict(zip(head, row, strict=True))
+        sizes = ((text, key) for key, text in fields.items() if key.startswith("memory.total"))
+        kinds.add((fields["name"], next((_read_memory(*size, path) for size in sizes), None)))
     if len(kinds) > 1:
         raise InputError(
-            f"expected one kind of GPU, got {shorten(sorted(kinds))}",
+            f"expected one kind of GPU, got {shorten(sorted({name for name, _ in kinds}))}",
             where=str(path),
             advice="describe each kind of node as a machine of its own",
         )
-    (values,) = kinds
-    fields = dict(zip([head[n] for n in at], values, strict=True))
-    name = fields.pop("name")
-    memory = next((_read_memory(text, key, path) for key, text in fields.items()), None)
+    ((name, memory),) = kinds
     stated = _find_stated(name)
     if memory and stated and not 0.85 < memory / stated < 1.15:
         raise InputError(

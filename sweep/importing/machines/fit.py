@@ -9,7 +9,7 @@ assumed or refused, and so are lines that do not fit.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -135,15 +135,13 @@ class LineFitter:
         return fitted
 
     def _predict(self, lines: tuple[Connection, ...]) -> Floats:
-        """Predict the seconds of each row."""
         system = with_lines(self.system, self.level, self.name, lines)
         return np.concatenate([predict(system, run) for run in self.runs])
 
     def _shows(self, fitted: Fitted, key: str) -> bool:
         """Return whether the lines' latencies, or bandwidths, take a part of any row's time."""
         without = tuple(line.model_copy(update={key: NOTHING[key]}) for line in fitted.lines)
-        shown = self._predict(without) < (1 - SHOWN) * self._predict(fitted.lines)
-        return bool(shown.any())
+        return bool((self._predict(without) < (1 - SHOWN) * self._predict(fitted.lines)).any())
 
     def _expect_fit(self, errors: Floats) -> None:
         """Raise InputError if the lines are none of these rows'."""
@@ -270,7 +268,25 @@ def _fit_line(x: Floats, y: Floats) -> tuple[float, float]:
     return float(alpha), float(beta)
 
 
-def rate_run(system: System, run: Measurement) -> dict[str, Any]:
+class RatedRun(TypedDict):
+    """How well a machine predicts a run's rows; sizes [B], measured and predicted [s] by row."""
+
+    log: str
+    collective: str
+    pes: int
+    rows: int
+    lines: int
+    step_latency: float
+    bus_bandwidth: float
+    median_error: float
+    median_error_above_1MB: float | None
+    worst_error: float
+    sizes: list[float]
+    measured: list[float]
+    predicted: list[float]
+
+
+def rate_run(system: System, run: Measurement) -> RatedRun:
     """Return how well the machine predicts a run's rows, with the series of a picture."""
     seconds, predicted = np.array([row.seconds for row in run.samples]), predict(system, run)
     errors: Floats = np.abs(np.log(predicted / seconds))

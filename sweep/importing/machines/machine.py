@@ -7,7 +7,6 @@ option), `data sheet` (a machine of the catalogue with the same GPU), or `assume
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,14 @@ from paradl.sweep.importing.machines.devices import (
     find_machine,
     with_memory,
 )
-from paradl.sweep.importing.machines.fit import MISFIT, Fitted, LineFitter, rate_run, with_lines
+from paradl.sweep.importing.machines.fit import (
+    MISFIT,
+    Fitted,
+    LineFitter,
+    RatedRun,
+    rate_run,
+    with_lines,
+)
 from paradl.sweep.importing.machines.measurements import STEPS, Measurement
 
 # Whose lines stand for messages from PE to PE, the first that there is. An all-reduce comes last:
@@ -73,7 +79,7 @@ class ImportedMachine:
 
     system: System
     tags: dict[str, str]
-    rows: list[dict[str, Any]]
+    rows: list[RatedRun]
     notes: list[str]
 
 
@@ -103,7 +109,9 @@ class _Builder:
         like = self.find_like()
         # Options first, then what files show, then the machine that the user names.
         pes = self.choose("pes_per_node", self.find_pes_per_node(), like)
-        links = self.choose("links_per_node", self.find_links(), like)
+        # All nodes are alike: the first topology with adapters stands for them.
+        shown = ((len(t.links), f"measured: {t.path}") for t in self.evidence.topologies if t.links)
+        links = self.choose("links_per_node", next(shown, None), like)
         largest = max([pes or 1, *(run.pes for run in self.evidence.runs)])
         beyond = any(_is_beyond(run, pes or 1) for run in self.evidence.runs)
         if links is None and not beyond and not self.given.size:
@@ -117,6 +125,7 @@ class _Builder:
         if self.given.like is not None and not beyond and not self.given.size:
             size = like.most_pes if like.pes_per_node == pes else pes
         self.tags["size"] = "stated" if self.given.size else "assumed: the largest run; see --size"
+        spans = [("node", pes), ("network", size)][: 1 + (size > pes)]
         return System(
             name=self.given.name,
             title="Imported by paradl import machine",
@@ -126,13 +135,15 @@ class _Builder:
             pes_per_node=pes,
             links_per_node=links,
             size=size,
-            levels=self.start_levels(pes, size, like),
+            levels=tuple(
+                Level(name=name, pes=span, **self.find_plain(level, pes, like).model_dump())
+                for level, (name, span) in enumerate(spans)
+            ),
         )
 
     def find_like(self) -> System | None:
         """Return the catalogue's machine with the same GPU, or the one that the user names."""
-        names = [device.name for device in self.evidence.devices]
-        names += [run.device for run in self.evidence.runs if run.device]
+        names = self.list_names()
         expect_one_device(names)
         known = [machine for machine in map(find_machine, names) if machine]
         for name in dict.fromkeys(names):
@@ -151,12 +162,15 @@ class _Builder:
             self.tags |= {"pe": f"data sheet, as {like.name}", "precision": "assumed"}
         return like
 
+    def list_names(self) -> list[str]:
+        """List the names of GPUs in the files."""
+        devices = [device.name for device in self.evidence.devices]
+        return devices + [run.device for run in self.evidence.runs if run.device]
+
     def find_pe(self, like: System) -> ProcessingElement:
         """Return the PE, with its memory as measured, if it was."""
-        name = next((device.name for device in self.evidence.devices), "")
         memory = next((d.memory for d in self.evidence.devices if d.memory), None)
-        name = name or next((run.device for run in self.evidence.runs if run.device), "")
-        pe = with_memory(like.pe, name, memory)
+        pe = with_memory(like.pe, next(iter(self.list_names()), ""), memory)
         if pe.memory_capacity == memory:
             self.tags["memory_capacity"] = "measured: nvidia-smi"
         return pe
@@ -198,21 +212,6 @@ class _Builder:
                 + ("" if stated else ", or state them with --pes-per-node"),
             )
         return counts[-1] if counts else None
-
-    def find_links(self) -> tuple[int, str] | None:
-        """Return adapters per node, with its tag; None: no file shows them."""
-        # All nodes are alike: the first topology stands for them.
-        nodes = (topology for topology in self.evidence.topologies if topology.links)
-        return next(((len(node.links), f"measured: {node.path}") for node in nodes), None)
-
-    def start_levels(self, pes: int, size: int, like: System) -> tuple[Level, ...]:
-        """Return the node's level, and the network's if the machine has several nodes."""
-        node = self.find_plain(0, pes, like)
-        levels = [Level(name="node", pes=pes, **node.model_dump())]
-        if size > pes:
-            beyond = self.find_plain(1, pes, like)
-            levels.append(Level(name="network", pes=size, **beyond.model_dump()))
-        return tuple(levels)
 
     def find_plain(self, level: int, pes: int, like: System) -> Connection:
         """Return the path between two PEs at a level; BLANK: it follows from collectives, later."""
@@ -277,8 +276,8 @@ class _Builder:
             if run.cut:
                 self.notes.append(f"{run.where}: the log lacks its last line: is it cut off?")
             if run.wrong:
-                figures = format_count(run.wrong, "figure")
-                self.notes.append(f"{run.where}: {figures} of runs with wrong results (#wrong)")
+                wrong = f"{format_count(run.wrong, 'figure')} of runs with wrong results (#wrong)"
+                self.notes.append(f"{run.where}: {wrong}")
             if run not in self.fitted and not _is_lone(run, pes):
                 self.notes.append(f"{run.where}: not used: {run.described}")
         return system
@@ -309,12 +308,11 @@ def _tag(found: Fitted, like: System | None) -> str:
     if found.assumed and like is not None:
         # What is assumed comes first: `paradl` prints these tags.
         words = f"assumed: {found.assumed} as {like.name}, since the sizes leave it open"
-        return f"{words}; {off}" if off else words
-    return f"fitted: {off}" if off else "fitted"
+        return "; ".join(filter(None, (words, off)))
+    return ": ".join(filter(None, ("fitted", off)))
 
 
 def _is_beyond(run: Measurement, pes: int) -> bool:
-    """Return whether a run leaves the node."""
     return run.nodes > 1 or run.pes > pes
 
 
@@ -326,7 +324,6 @@ def _is_lone(run: Measurement, pes: int) -> bool:
 
 
 def _is_fitted(run: Measurement, pes: int) -> bool:
-    """Return whether the lines of a collective are fitted to a run."""
     # The oracle puts so few PEs into one node, so lines between nodes would change nothing.
     is_spread = run.nodes > 1 and run.pes <= pes
     return run.collective in STEPS and run.pes > 1 and not is_spread and not _is_lone(run, pes)

@@ -128,40 +128,41 @@ PREFIX = re.compile(
 DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)+(?:\.\d+)?")
 
 
-def read_lines(path: Path, words: tuple[bytes, ...] = ()) -> Iterator[tuple[str, str]]:
+def read_lines(path: Path, words: tuple[bytes, ...] = (b"",)) -> Iterator[tuple[str, str]]:
     """Return the lines of a text file, each with its place, "file:line". InputError: it is no text.
 
-    words: only lines with one of these; empty: all lines. Prefixes of launchers, colours, and what
-    a progress bar has written over are left out.
+    words: only lines with one of these; by default all. Prefixes of launchers, colours, and what a
+    progress bar has written over are left out.
     """
     with open_file(path) as file:
         number = 1
         # In blocks: of 2 GB of NCCL's debug lines few hold a word (10 s of CPU; 60 s by line).
         while block := file.read(BLOCK) + file.readline(MOST_LINE + 1):
-            lines = block.split(b"\n") if not words or _has_any(block, words) else []
+            lines = block.split(b"\n") if any(word in block for word in words) else []
             for n, line in enumerate(lines, number):
-                if len(line) > MOST_LINE or not words or _has_any(line, words):
+                if len(line) > MOST_LINE or any(word in line for word in words):
                     yield f"{path}:{n}", _decode(line, f"{path}:{n}")
             number += block.count(b"\n")
 
 
-def _has_any(text: bytes, words: tuple[bytes, ...]) -> bool:
-    return any(word in text for word in words)
-
-
 def _decode(line: bytes, where: str) -> str:
-    """Return the text of a line, without its end."""
     if len(line) > MOST_LINE or b"\0" in line:
-        raise InputError(
-            f"expected lines of text, at most {MOST_LINE:,} bytes each",
-            where=where,
-            advice="is it the right file?",
-        )
+        what = f"expected lines of text, at most {MOST_LINE:,} bytes each"
+        raise InputError(what, where=where)
     # Programs that run beside a benchmark may write anything; figures are ASCII.
     text = line.decode("utf-8", errors="replace").removeprefix("\ufeff").rstrip()
     text = remove_escapes(text).rpartition("\r")[2]
     prefix = PREFIX.match(text)
     return text[prefix.end() :] if prefix else text
+
+
+def report_cut(columns: int, got: int, where: str) -> InputError:
+    """Return the error of a row of a log with less, or more, columns than its header."""
+    return InputError(
+        f"the row is cut off: expected {columns} columns, got {got}",
+        where=where,
+        advice="delete it, or run the benchmark again",
+    )
 
 
 def parse_figure(text: str, where: str) -> float:

@@ -20,6 +20,7 @@ from paradl.sweep.importing.machines.measurements import (
     find_collective,
     parse_figure,
     read_lines,
+    report_cut,
 )
 
 OSU_TITLE = re.compile(r"#\s*OSU (.*?)\s+(?:Test\s+)?v[\d.]+")
@@ -76,7 +77,6 @@ def read_messages(path: Path, pes: int | None) -> Iterator[Measurement]:
 
 
 def _start_run(line: str, where: str, title: str) -> _Run | None:
-    """Return the run that a header begins."""
     folded = line.lower().strip()
     is_osu = folded.startswith("#") and folded.lstrip("# ").startswith("size")
     if not is_osu and not folded.startswith("#bytes"):
@@ -87,9 +87,8 @@ def _start_run(line: str, where: str, title: str) -> _Run | None:
     unit = (columns[at][1] or columns[at][2] or "").lower()
     units = OSU_UNITS if is_osu else PERFTEST_UNITS
     if unit not in units:
-        raise InputError(
-            f"expected a column in {', '.join(units)}, got {shorten(line.strip())}", where=where
-        )
+        what = f"expected a column in {', '.join(units)}, got {shorten(line.strip())}"
+        raise InputError(what, where=where)
     factor = units[unit]
     if unit.endswith(("/s", "/sec")) and BIDIRECTIONAL.search(title):
         factor /= 2  # the sum of both ways
@@ -98,16 +97,10 @@ def _start_run(line: str, where: str, title: str) -> _Run | None:
 
 
 def _read_row(run: _Run, words: list[str], where: str) -> None:
-    """Add the sample of a row."""
     # A header's units and names may have blanks; the first row counts columns.
     run.columns = run.columns or len(words)
     if len(words) != run.columns or run.column >= len(words):
-        raise InputError(
-            f"the row is cut off: expected {max(run.columns, run.column + 1)} columns, "
-            f"got {len(words)}",
-            where=where,
-            advice="delete it, or run the benchmark again",
-        )
+        raise report_cut(max(run.columns, run.column + 1), len(words), where)
     size = parse_figure(words[0], where)
     figure = parse_figure(words[run.column], where) * run.unit
     if size and figure:
@@ -115,18 +108,14 @@ def _read_row(run: _Run, words: list[str], where: str) -> None:
 
 
 def _finish(run: _Run, pes: int | None) -> Measurement:
-    """Return the measurement of a run."""
     collective = find_collective(run.title.lower().replace("-", "").replace(" ", "_")) or "send"
     # Many messages are under way at once in a test of bandwidth: it has no start-ups.
     tool = f"{run.tool} {'bandwidth' if run.rate else 'latency'}"
     if collective == "send":
         return Measurement(run.where, tool, "send", 2, 2, tuple(run.samples))
     if pes is None:
-        raise InputError(
-            f"the log does not state how many PEs ran {collective}",
-            where=run.where,
-            advice="state them with --pe",
-        )
+        what = f"the log does not state how many PEs ran {collective}"
+        raise InputError(what, where=run.where, advice="state them with --pe")
     # OSU's size is of one PE's part where all get the parts of all.
     whole = pes if collective in ("all_gather", "all_to_all") else 1
     samples = tuple(Sample(whole * row.size, row.seconds) for row in run.samples)

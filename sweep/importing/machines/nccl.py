@@ -1,14 +1,12 @@
-"""Logs of nccl-tests (and rccl-tests): the text that they print, and tables of it as CSV.
+"""Logs of nccl-tests (and rccl-tests): the text that they print.
 
 The format is that of nccl-tests' src/common.cu: lines of `# Rank`, a header of three lines with
 names and units, and rows of size, count, type, redop, root, and time, algbw, busbw, #wrong out of
 place and in place. Before 2.11 an all-reduce has no root, and other collectives no redop either.
 Logs that were pasted elsewhere lose the `#` of their comments. A new header begins a new run; rows
-without one have as many columns as a version has, which their own figures confirm. CSV has the same
-columns by name; rccl-tests writes it with `-Z csv`.
+without one have as many columns as a version has, which their own figures confirm.
 """
 
-import csv
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -26,6 +24,7 @@ from paradl.sweep.importing.machines.measurements import (
     find_collective,
     parse_figure,
     read_lines,
+    report_cut,
 )
 
 HOST = re.compile(r"#?\s*Rank\s+\d+ .*\bon\s+(\S+)\s+device\s+\d+\s*(?:\[[^\]]*\])?\s*(.*)")
@@ -49,8 +48,6 @@ LAYOUTS = (
     ["size", "count", "type", *BEFORE, *BEFORE],
 )
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "gb/s": 1e9, "mb/s": 1e6, "b": 1.0}
-# Other names of columns in tables.
-SYNONYMS = {"size(b)": "size", "bytes": "size", "algobw": "algbw", "ranks": "pes", "gpus": "pes"}
 # [B/s] nccl-tests rounds algbw and busbw to 0.01 GB/s: by half of that, and a bit for float64.
 DIGIT = 0.0051e9
 
@@ -76,15 +73,8 @@ class LoggedRun:
 
 def read_nccl(path: Path, pes: int | None) -> Iterator[Measurement]:
     """Return the runs of a log. pes: of runs that do not state theirs. InputError: a mistake."""
-    _, first = next(read_lines(path), ("", ""))
-    separator = _find_separator(first)
-    runs = (
-        _split_table(read_lines(path), separator)
-        if separator
-        else _split_text(read_lines(path, WANTED))
-    )
     rows = 0
-    for run in runs:
+    for run in _split_text(read_lines(path, WANTED)):
         rows += len(run.samples)
         if rows > MOST_ROWS:
             raise InputError(f"more than {MOST_ROWS:,} rows", where=str(path))
@@ -92,14 +82,7 @@ def read_nccl(path: Path, pes: int | None) -> Iterator[Measurement]:
             yield finish(run, path, pes)
 
 
-def _find_separator(line: str) -> str:
-    """Return the separator of a table's first line; empty for a text."""
-    is_table = "size" in line.lower() and "time" in line.lower() and not line.startswith("#")
-    return next((mark for mark in ",;\t" if is_table and mark in line), "")
-
-
 def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[LoggedRun]:
-    """Return the runs of a text."""
     run = LoggedRun("")
     for where, text in lines:
         line = match[0] if (match := COMMENT.search(text)) else text
@@ -127,7 +110,10 @@ def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[LoggedRun]:
         elif row := ROW.search(line):
             words = row[0].split()
             if not run.columns:
-                run.where, run.columns = where, _find_layout(words)
+                # Two words more are a timestamp; one set of figures less was not run in place.
+                less = (0, 2, -len(FIGURES))
+                fits = (names for names in LAYOUTS if len(words) - len(names) in less)
+                run.where, run.columns = where, next(fits, LAYOUTS[0])
                 figures = _find_figures(run.columns)
                 run.units = {n: 1e-6 if run.columns[n] == "time" else 1e9 for n in figures}
             if run.units:
@@ -135,15 +121,7 @@ def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[LoggedRun]:
     yield run
 
 
-def _find_layout(words: list[str]) -> list[str]:
-    """Return the columns of a row without a header, by their number; the usual ones if unclear."""
-    # Two words more are a timestamp; one set of figures less was not run in place.
-    fits = (names for names in LAYOUTS if len(words) - len(names) in (0, 2, -len(FIGURES)))
-    return next(fits, LAYOUTS[0])
-
-
 def _find_figures(columns: list[str]) -> list[int]:
-    """Return positions of columns with units."""
     return [n for n, name in enumerate(columns) if name in ("time", "algbw", "busbw")]
 
 
@@ -153,26 +131,19 @@ def _read_units(run: LoggedRun, line: str, where: str) -> dict[int, float]:
     figures = _find_figures(run.columns)
     factors = [UNITS.get(unit.lower()) for unit in units if unit not in ("B", "elements")]
     if len(factors) != len(figures) or None in factors:
-        raise InputError(
-            f"expected the units of {len(figures)} columns, got {shorten(line.strip())}",
-            where=where,
-        )
+        what = f"expected the units of {len(figures)} columns, got {shorten(line.strip())}"
+        raise InputError(what, where=where)
     return {n: factor for n, factor in zip(figures, factors, strict=True) if factor is not None}
 
 
 def _read_row(run: LoggedRun, words: list[str], where: str) -> None:
-    """Add the samples of a row, out of place and in place."""
     columns = [name for name in run.columns if name != "timestamp"]  # which has a blank in it
     times = [n for n, name in enumerate(columns) if name == "time"]
     # Some collectives have no figures in place.
     short = len(times) == 2 and len(words) == times[1]
     # A timestamp is two words more.
     if not short and (len(words) < len(columns) or len(words) > len(columns) + 2):
-        raise InputError(
-            f"the row is cut off: expected {len(columns)} columns, got {len(words)}",
-            where=where,
-            advice="delete it, or run the benchmark again",
-        )
+        raise report_cut(len(columns), len(words), where)
     size = parse_figure(words[0], where)
     if "redop" in columns:
         run.redops.add(words[columns.index("redop")])
@@ -198,72 +169,6 @@ def add_sample(run: LoggedRun, size: float, figures: list[float], where: str) ->
         run.factors.append(busbw / algbw)
 
 
-def _split_table(lines: Iterator[tuple[str, str]], separator: str) -> Iterator[LoggedRun]:
-    """Return the runs of a table with a header: rows of one collective and number of PEs each."""
-    where, head = next(lines)
-    columns, units = _read_header(next(csv.reader([head], delimiter=separator)), where)
-    runs: dict[tuple[str, str], LoggedRun] = {}
-    for where, line in lines:
-        if not line:
-            continue
-        fields = [text.strip() for text in next(csv.reader([line], delimiter=separator))]
-        if len(fields) != len(columns):
-            raise InputError(
-                f"expected {len(columns)} fields, got {len(fields)}",
-                where=where,
-                advice="is the row cut off, or has it decimal commas?",
-            )
-        row = dict(zip(columns, fields, strict=True))
-        key = row.get("collective", ""), row.get("pes", "")
-        # A table has no last line, which would show that it is whole.
-        run = runs.setdefault(key, LoggedRun(where, find_collective(key[0]) or "", ended=True))
-        run.pes = int(parse_figure(key[1], where)) if key[1] else 0
-        run.redops.add(row.get("redop", ""))
-        if sum(len(run.samples) for run in runs.values()) > MOST_ROWS:
-            break  # `read_nccl` refuses it
-        for prefix in ("", "in_"):
-            if f"{prefix}time" in row:
-                names = (f"{prefix}{name}" for name in ("time", "algbw", "busbw"))
-                figures = [parse_figure(row[name], where) * units[name] for name in names]
-                add_sample(run, parse_figure(row["size"], where), figures, where)
-    yield from runs.values()
-
-
-def _read_header(names: list[str], where: str) -> tuple[list[str], dict[str, float]]:
-    """Return columns by plain names, and factors of those with units: `time(us)` or `time (us)`.
-
-    A second time, algbw and busbw are those in place.
-    """
-    columns: list[str] = []
-    units: dict[str, float] = {}
-    for name in names:
-        folded = name.strip().lstrip("#").lower().replace(" ", "").replace("-", "_")
-        match = re.fullmatch(r"(\w+)(?:\((.*)\)|\[(.*)\])?", folded)
-        plain = match[1] if match else folded
-        plain = SYNONYMS.get(folded, SYNONYMS.get(plain, plain)).removeprefix("out_of_place_")
-        plain = plain.removeprefix("oop_").replace("in_place_", "in_").replace("ip_", "in_")
-        if plain in ("op", "test", "name"):
-            plain = "collective"
-        column = f"in_{plain}" if plain in columns else plain
-        usual = "us" if column.endswith("time") else "gb/s"
-        unit = (match[2] or match[3] if match else None) or usual
-        if column.endswith(("time", "algbw", "busbw")) and unit not in UNITS:
-            raise InputError(f"{name}: unknown unit", where=where, advice="known: us, ms, GB/s")
-        units[column] = UNITS.get(unit, 1.0)
-        columns.append(column)
-    wanted = ["size", "time", "algbw", "busbw"]
-    if any(name.startswith("in_") for name in columns):
-        wanted += ["in_time", "in_algbw", "in_busbw"]
-    missing = [name for name in wanted if name not in columns]
-    if missing:
-        raise InputError(
-            f"the column {missing[0]} is missing",
-            where=where,
-            advice="a table of nccl-tests has size, time, algbw and busbw",
-        )
-    return columns, units
-
-
 def finish(run: LoggedRun, path: Path, pes: int | None) -> Measurement:
     """Return the measurement of a run, with its collective and its PEs."""
     factor = median(run.factors) if run.factors else 0.0
@@ -276,11 +181,8 @@ def finish(run: LoggedRun, path: Path, pes: int | None) -> Measurement:
         )
     count = len(run.hosts) or run.pes or count_ranks(collective, factor) or pes
     if not count:
-        raise InputError(
-            f"the log does not state how many PEs ran {collective}",
-            where=run.where,
-            advice="state them with --pe",
-        )
+        what = f"the log does not state how many PEs ran {collective}"
+        raise InputError(what, where=run.where, advice="state them with --pe")
     expected = find_bus_factor(collective, count)
     if factor and abs(factor - expected) > 0.02 * expected:
         raise InputError(

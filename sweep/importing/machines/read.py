@@ -11,9 +11,9 @@ from paradl.sweep.importing.machines.machine import Evidence
 from paradl.sweep.importing.machines.measurements import read_lines
 from paradl.sweep.importing.machines.messages import read_messages
 from paradl.sweep.importing.machines.nccl import ROW, WANTED, read_nccl
-from paradl.sweep.importing.machines.nccl_json import read_json
+from paradl.sweep.importing.machines.nccl_records import SEPARATORS, read_json, read_table
 
-READERS = {"nccl": read_nccl, "json": read_json, "messages": read_messages}
+READERS = {**{"nccl": read_nccl, "json": read_json, "table": read_table}, "messages": read_messages}
 OSU_HEADER = re.compile(r"#\s*size\s+.*(latency|bandwidth|mb/s)")
 # Lines that may be a benchmark's within which a log shows its kind: others come before it.
 BEFORE = 100_000
@@ -31,25 +31,18 @@ def read_evidence(paths: list[Path], pes: int | None) -> Evidence:
             evidence.devices.append(read_devices(path))
         else:
             runs = [*READERS[kind](path, pes)]
-            if not runs:
-                raise InputError(
-                    "expected rows behind the header, got none",
-                    where=str(path),
-                    advice="did the benchmark fail?",
-                )
             if all(run.pes == 1 for run in runs):
-                raise InputError(
-                    "one PE exchanges nothing with others",
-                    where=runs[0].where,
-                    advice="run the benchmark on at least two",
-                )
+                what = "one PE exchanges nothing" if runs else "no rows behind the header"
+                where = runs[0].where if runs else str(path)
+                raise InputError(what, where=where, advice="run the benchmark on at least two PEs")
             evidence.runs += runs
     return evidence
 
 
 def _find_kind(path: Path) -> str:
-    """Return topology, devices, json, nccl or messages. InputError: it is none of them."""
-    start = _read_start(path)
+    """Return topology, devices, or a name of READERS. InputError: it is none of them."""
+    with open_file(path) as file:
+        start = file.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip()
     # Both may stand on one line, however long.
     if start.startswith((b"<system", b"<?xml", b"<!DOCTYPE")):
         return "topology"
@@ -61,7 +54,8 @@ def _find_kind(path: Path) -> str:
     if ("name" in names and "size" not in names) or re.fullmatch(r"[^,]+, *\d+ mib", folded):
         return "devices"
     if "size" in folded and "time" in folded:
-        return "nccl"
+        is_table = not first.startswith("#") and any(mark in first for mark in SEPARATORS)
+        return "table" if is_table else "nccl"
     for _, line in islice(read_lines(path, WANTED), BEFORE):
         folded = line.lower().strip()
         if "busbw" in folded or "# nthread" in folded or ROW.search(line):
@@ -74,9 +68,3 @@ def _find_kind(path: Path) -> str:
         advice="known: nccl-tests (text, CSV, JSON), OSU micro-benchmarks, perftest, NCCL's "
         "topology, the CSV of nvidia-smi",
     )
-
-
-def _read_start(path: Path) -> bytes:
-    """Return the first bytes of a file, behind blanks."""
-    with open_file(path) as file:
-        return file.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip()

@@ -18,8 +18,7 @@ from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.reading.errors import InputError, ShapeError, format_count, shorten
-from paradl.grids.reading.plainyaml import write_flow
-from paradl.grids.reading.yamlfile import validate
+from paradl.grids.reading.yamlfile import validate, write_flow
 
 Sizes = tuple[int, ...]
 SAMPLE = "sample"
@@ -141,7 +140,7 @@ class TracedGraph:
         branches: list[list[Any]] = [[{"read": tensor.step}] for tensor in reads]
         # The larger of the sizes in each place.
         sizes = tuple(map(max, zip(*(tensor.sizes for tensor in reads), strict=True)))
-        settings: dict[str, Any] = {"branches": branches}
+        settings: dict[str, object] = {"branches": branches}
         if word == "concat":
             sizes = (sum(tensor.sizes[0] for tensor in reads), *reads[0].sizes[1:])
         elif word == "residual":
@@ -165,7 +164,7 @@ class TracedGraph:
     ) -> TracedTensor:
         """Add a step of which only counts are known."""
         # Operations are always written: a step that only moves memory says so.
-        settings: dict[str, Any] = {"flops": float(flops)}
+        settings: dict[str, object] = {"flops": float(flops)}
         if weights:
             settings["weights"] = float(weights)
         settings["inputs"] = float(sum(math.prod(tensor.sizes) for tensor in reads))
@@ -184,17 +183,15 @@ class TracedGraph:
 
     def refuse_unknown(self) -> None:
         """Raise InputError if there are unknown operators, with their share of the items."""
-        if not self.unknown:
-            return
-        most = ", ".join(
-            f"{name} ({100 * items / max(sum(self.made.values()), 1):.2g} % of the bytes)"
-            for name, items in self.unknown.most_common(8)
-        )
-        more = f" and {len(self.unknown) - 8} more" if len(self.unknown) > 8 else ""
-        raise InputError(
-            f"unknown operators: {most}{more}",
-            advice="--allow-unknown counts them as memory traffic",
-        )
+        if self.unknown:
+            made = max(sum(self.made.values()), 1)
+            most = self.unknown.most_common(8)
+            named = (f"{name} ({100 * items / made:.2g} % of the bytes)" for name, items in most)
+            more = f" and {len(self.unknown) - 8} more" if len(self.unknown) > 8 else ""
+            raise InputError(
+                f"unknown operators: {', '.join(named)}{more}",
+                advice="--allow-unknown counts them as memory traffic",
+            )
 
     def read(self, tensor: TracedTensor) -> None:
         """Go on from a tensor."""
@@ -242,16 +239,13 @@ def finish(
     # A wrong stride or padding shows in the sizes, a wrong kernel, group or bias in the parameters.
     for layer, items in zip(table.names, table.y.tolist(), strict=True):
         if items != graph.made.get(layer, items):
+            made = format_count(graph.made[layer], "item")
             raise InputError(
-                f"{layer}: {format_count(graph.made[layer], 'item')} per sample in the source, but "
-                f"{items:,.0f} in its layer",
-                advice="report it with the network's code",
+                f"{layer}: {made} per sample in the source, but {items:,.0f} in its layer"
             )
     if parameters is not None and table.parameters != parameters:
         raise InputError(
-            f"{format_count(parameters, 'parameter')} in the source, but {table.parameters:,} in "
-            "its layers",
-            advice="report it with the network's code",
+            f"{parameters:,} parameters in the source, but {table.parameters:,} in its layers"
         )
     listed = (
         *notes,
@@ -262,7 +256,6 @@ def finish(
 
 
 def _write(data: Mapping[str, Any], graph: TracedGraph, table: LayerTable) -> str:
-    """Write the file as text, with a line for each step."""
     shape = ", ".join(map(str, graph.sample))
     lines = [
         f"# Imported for samples of [{shape}]: {format_count(table.parameters, 'parameter')}, "
@@ -278,8 +271,6 @@ def _write(data: Mapping[str, Any], graph: TracedGraph, table: LayerTable) -> st
 def expect_sizes(sizes: Sequence[int], kind: str) -> Sizes:
     """Return the sizes of a sample; InputError if they are not C and one to three extents."""
     if not 2 <= len(sizes) <= 4 or min(sizes) < 1:
-        raise InputError(
-            f"expected C and one to three extents, such as 3,224,224, got {shorten([*sizes])}",
-            where=kind,
-        )
+        what = f"expected C and one to three extents, such as 3,224,224, got {shorten([*sizes])}"
+        raise InputError(what, where=kind)
     return tuple(sizes)

@@ -36,84 +36,66 @@ SAME = (b"SAME_UPPER", b"SAME_LOWER")
 
 @dataclass(frozen=True)
 class Window:
-    """A window that makes the extents `y` of `x`. before, after: rows added on either side."""
+    """A window that makes the extents `y` of `x`; span: rows with the gaps of its dilation."""
 
     x: Sizes
     y: Sizes
-    kernel: Sizes
+    span: Sizes
     stride: Sizes
-    dilation: Sizes
-    before: Sizes
-    after: Sizes
-    attributes: Mapping[str, Any]
 
-    @classmethod
-    def read(
-        cls, attributes: Mapping[str, Any], kernel: Sequence[int], x: Sizes, y: Sizes
-    ) -> "Window":
-        """Return the window of a node's attributes. InputError: its dimensions differ."""
-        rank = len(kernel)
-        ones, pads = [1] * rank, attributes.get("pads") or [0] * 2 * rank
-        stride, dilation = attributes.get("strides") or ones, attributes.get("dilations") or ones
-        if any(len(sizes) != rank for sizes in (x, y, stride, dilation, pads[rank:])):
-            raise InputError(f"a window of {rank} dimensions, or its attributes, for {[*x]}")
-        before, after = tuple(pads[:rank]), tuple(pads[rank:])
-        return cls(x, y, tuple(kernel), tuple(stride), tuple(dilation), before, after, attributes)
-
-    def describe(self) -> tuple[dict[str, Any], Sizes]:
-        """Return the settings of a step, and rows to add before it."""
-        settings, padding = self._describe_kernel(), self._find_padding()
-        if self.attributes.get("ceil_mode"):
-            settings["ceil"] = True
-        if padding is None:
-            return settings, self._both
-        return settings | unusual(padding=padding), ()
-
-    def invert(self) -> tuple[dict[str, Any], Sizes]:
-        """Return the settings of a transposed convolution, before which no rows are added."""
-        more = self.attributes.get("output_padding") or (0,) * len(self.x)
+    def invert(self, more: Sizes) -> dict[str, object]:
+        """Return the paddings of a transposed convolution that adds `more` rows."""
+        sizes = zip(self.x, self.y, self.stride, self.span, more, strict=True)
         # Whatever says how many rows are cut off (pads, output_shape, auto_pad): extents tell.
-        cut = [
-            (n - 1) * stride + size + added - m
-            for n, m, stride, size, added in zip(
-                self.x, self.y, self.stride, self._span, more, strict=True
-            )
-        ]
+        cut = [(n - 1) * stride + span + added - m for n, m, stride, span, added in sizes]
         padding = [max(0, -(-rows // 2)) for rows in cut]
         added = [a + 2 * p - rows for a, p, rows in zip(more, padding, cut, strict=True)]
-        return self._describe_kernel() | unusual(padding=padding, output_padding=added), ()
+        return unusual(padding=padding, output_padding=added)
 
-    def _describe_kernel(self) -> dict[str, Any]:
-        named = {"kernel": short(self.kernel), "stride": short(self.stride)}
-        return named | unusual(dilation=self.dilation)
-
-    def _find_padding(self) -> Any:
-        """Return a padding of both sides with the same extents; None: there is none."""
-        if self.attributes.get("auto_pad") in SAME:
+    def find_padding(self, before: Sizes, after: Sizes) -> Any:
+        """Return a padding of both sides that is as good as these rows; None: there is none."""
+        both = _add(before, after)
+        if before == after:
+            return before
+        if both == tuple(size - 1 for size in self.span):
             return "same"
-        if self.before == self.after:
-            return self.before
-        if self._both == tuple(size - 1 for size in self._span):
-            return "same"
-        halves = [self._halve(dimension, rows) for dimension, rows in enumerate(self._both)]
-        return None if None in halves else halves
+        halves: list[int] = []
+        for x, y, span, stride, rows in zip(
+            self.x, self.y, self.span, self.stride, both, strict=True
+        ):
+            tried = (rows - rows // 2, rows // 2)
+            halves += [half for half in tried if (x - span + 2 * half) // stride + 1 == y][:1]
+        return halves if len(halves) == len(self.x) else None
 
-    def _halve(self, dimension: int, rows: int) -> int | None:
-        room = self.x[dimension] - self._span[dimension]
-        for half in (rows - rows // 2, rows // 2):
-            if (room + 2 * half) // self.stride[dimension] + 1 == self.y[dimension]:
-                return half
-        return None
 
-    @property
-    def _both(self) -> Sizes:
-        """Rows added on both sides together."""
-        return tuple(map(sum, zip(self.before, self.after, strict=True)))
+def _add(before: Sizes, after: Sizes) -> Sizes:
+    return tuple(map(sum, zip(before, after, strict=True)))
 
-    @property
-    def _span(self) -> Sizes:
-        """Rows that it spans, with the gaps of its dilation."""
-        return tuple(d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel, strict=True))
+
+def describe_window(
+    attributes: Mapping[str, Any], kernel: Sequence[int], x: Sizes, y: Sizes, *, inverts: bool
+) -> tuple[dict[str, object], Sizes]:
+    """Return the settings of a step that makes extents y of x, and rows to add before it.
+
+    inverts: whether it is a transposed convolution. InputError: dimensions differ.
+    """
+    rank = len(kernel)
+    pads = tuple(attributes.get("pads") or [0] * 2 * rank)
+    stride, dilation = (attributes.get(key) or [1] * rank for key in ("strides", "dilations"))
+    if any(len(sizes) != rank for sizes in (x, y, stride, dilation, pads[rank:])):
+        raise InputError(f"a window of {rank} dimensions, or its attributes, for {[*x]}")
+    span = tuple(d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True))
+    window = Window(x, y, span, tuple(stride))
+    settings = {"kernel": short(kernel), "stride": short(stride)} | unusual(dilation=dilation)
+    if inverts:
+        return settings | window.invert(attributes.get("output_padding") or (0,) * rank), ()
+    if attributes.get("ceil_mode"):
+        settings["ceil"] = True
+    is_same = attributes.get("auto_pad") in SAME
+    padding = "same" if is_same else window.find_padding(pads[:rank], pads[rank:])
+    if padding is None:
+        return settings, _add(pads[:rank], pads[rank:])
+    return settings | unusual(padding=padding), ()
 
 
 WORDS = {
@@ -144,24 +126,19 @@ def read_onnx(
 
     InputError: operators that are not known, or no ONNX.
     """
-    onnx = _import_onnx()
+    try:
+        onnx: Any = import_module("onnx")
+        for part in ("shape_inference", "inliner", "reference"):
+            import_module(f"onnx.{part}")
+    except ImportError:
+        raise InputError("onnx is not installed", advice="pip install 'paradl[onnx]'") from None
     model = load_model(path, onnx)
     with add_place(str(path)):
         reader = _Reader(onnx, model, sample)
         reader.run()
     label = name or path.stem
-    title = f"{label}, imported from ONNX"
-    return finish(reader.graph, label, title, path.name, None, allow_unknown)
-
-
-def _import_onnx() -> Any:
-    try:
-        onnx = import_module("onnx")
-        for part in ("shape_inference", "inliner", "reference"):
-            import_module(f"onnx.{part}")
-        return onnx
-    except ImportError:
-        raise InputError("onnx is not installed", advice="pip install 'paradl[onnx]'") from None
+    origin = label, f"{label}, imported from ONNX", path.name
+    return finish(reader.graph, *origin, None, allow_unknown)
 
 
 class _Reader(OperatorSteps):
@@ -272,13 +249,15 @@ class _Reader(OperatorSteps):
         """Add a convolution or a pooling."""
         x, is_pool = self.fit_image(site.live[0], site), site.kind in POOLS
         kernel = attributes["kernel_shape"] if is_pool else site.reads[1].shape[2:]
-        window = Window.read(attributes, kernel, x.sizes[1:], site.shape[2:])
-        settings, more = window.invert() if site.kind == "ConvTranspose" else window.describe()
+        inverts = site.kind == "ConvTranspose"
+        settings, more = describe_window(
+            attributes, kernel, x.sizes[1:], site.shape[2:], inverts=inverts
+        )
         if any(more):
             padded = (x.sizes[0], *(n + m for n, m in zip(x.sizes[1:], more, strict=True)))
             x = self.graph.count(f"{site.name}.pad", [x], (BATCH, *padded), padded)
         if is_pool:
-            return self.step(site, POOLS[site.kind], x, site.shape[1:], **settings)
+            return self.step(site, POOLS[site.kind], settings, x, site.shape[1:])
         weight, groups = site.reads[1].shape, attributes.get("group", 1)
         if math.prod(weight) * groups != x.sizes[0] * site.shape[1] * math.prod(kernel):
             raise InputError(
@@ -286,7 +265,7 @@ class _Reader(OperatorSteps):
             )
         self.graph.take_weights(site.weights)
         settings |= {"filters": site.shape[1], **unusual(groups=groups), **_read_bias(site)}
-        return self.step(site, CONVOLUTIONS[site.kind], x, site.shape[1:], **settings)
+        return self.step(site, CONVOLUTIONS[site.kind], settings, x, site.shape[1:])
 
     def connect(self, site: OperatorSite) -> TracedTensor:
         """Add a fully connected layer."""
@@ -295,8 +274,8 @@ class _Reader(OperatorSteps):
             items = f"{math.prod(x.sizes)} items"
             raise InputError(f"a matrix of {[*matrix.shape]} for {items}", advice=IMAGES)
         self.graph.take_weights(site.weights)
-        sizes = (site.items, *ones(x))
-        return self.step(site, "fc", x, sizes, outputs=site.items, **_read_bias(site))
+        settings = {"outputs": site.items, **_read_bias(site)}
+        return self.step(site, "fc", settings, x, (site.items, *ones(x)))
 
 
 def _read_bias(site: OperatorSite) -> dict[str, bool]:

@@ -3,9 +3,8 @@
 Local functions stand in place of their calls. Nodes are counted before functions are written out,
 since 26 that call each other twice are 2^26.
 
-Exporters write sizes as arithmetic: x.view(x.size(0), -1) is Shape, Gather, Concat and Reshape.
-onnx's reference operators compute such values, and its shape inference reads them. One node at a
-time, since inference of a whole graph holds values of any length.
+Exporters write sizes as arithmetic, such as Shape, Gather, Concat and Reshape: onnx's reference
+operators compute these, one node at a time, since inference of a whole graph holds any values.
 """
 
 import math
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paradl.grids.models.layers import MOST_COUNT
 from paradl.grids.reading.errors import InputError, add_place, shorten
@@ -37,7 +37,7 @@ def load_model(path: Path, onnx: Any) -> Any:
             what = "no ONNX file, one that is cut off, or one of more than 2 GiB"
             raise InputError(what, advice="is it the right file?") from None
         functions = {(part.domain, part.name): part.node for part in model.functions}
-        if _NodeCounter(functions).count(model.graph.node) > MOST_NODES:
+        if _count_nodes(model.graph.node, functions, {}) > MOST_NODES:
             raise InputError(f"more than {MOST_NODES:,} nodes")
         try:
             return onnx.inliner.inline_local_functions(model) if functions else model
@@ -51,28 +51,30 @@ def describe(error: Exception) -> str:
     return line if line.isprintable() else shorten(line)
 
 
-class _NodeCounter:
-    """Counts nodes, with those of graphs in attributes and of functions. InputError: too deep."""
+def _count_nodes(
+    nodes: Sequence[Any],
+    functions: Mapping[tuple[str, str], Sequence[Any]],
+    counts: dict[tuple[str, str], int],
+    depth: int = 0,
+) -> int:
+    """Count nodes, with those of graphs in attributes, once functions are written out.
 
-    def __init__(self, functions: Mapping[tuple[str, str], Sequence[Any]]) -> None:
-        self.functions = functions
-        self.counts: dict[tuple[str, str], int] = {}
-
-    def count(self, nodes: Sequence[Any], depth: int = 0) -> int:
-        """Return the number of nodes once functions are written out."""
-        if depth > DEEPEST:
-            raise InputError("its functions call each other in a circle, or too deeply")
-        if len(nodes) > MOST_NODES or any(len(node.attribute) > MOST_NODES for node in nodes):
-            raise InputError(f"more than {MOST_NODES:,} nodes, or attributes of one")
-        return sum(self._count_node(node, depth + 1) for node in nodes)
-
-    def _count_node(self, node: Any, depth: int) -> int:
+    counts: of functions so far. InputError: too deep.
+    """
+    if depth > DEEPEST:
+        raise InputError("its functions call each other in a circle, or too deeply")
+    if len(nodes) > MOST_NODES or any(len(node.attribute) > MOST_NODES for node in nodes):
+        raise InputError(f"more than {MOST_NODES:,} nodes, or attributes of one")
+    total = len(nodes)
+    for node in nodes:
         graphs = [graph for part in node.attribute for graph in (part.g, *part.graphs)]
-        within = sum(self.count(graph.node, depth) for graph in graphs)
+        for graph in graphs:
+            total += _count_nodes(graph.node, functions, counts, depth + 1)
         name = (node.domain, node.op_type)
-        if name in self.functions and name not in self.counts:
-            self.counts[name] = self.count(self.functions[name], depth)
-        return 1 + within + self.counts.get(name, 0)
+        if name in functions and name not in counts:
+            counts[name] = _count_nodes(functions[name], functions, counts, depth + 1)
+        total += counts.get(name, 0)
+    return total
 
 
 MOST_VALUES = 100  # of a tensor that is computed
@@ -96,11 +98,15 @@ class GraphShapes:
         graph = model.graph
         self.declared = {value.name: value.type for value in (*graph.value_info, *graph.output)}
         self.types: dict[str, Any] = {}
-        self.values: dict[str, Any] = {}
+        self.values: dict[str, NDArray[Any]] = {}
         self.samples = 1
         for weight in graph.initializer:
             self._add(weight.name, weight.data_type, weight.dims[: MOST_DIMENSIONS + 1])
-            self._keep_value(weight)
+            is_here = weight.data_location != weight.EXTERNAL
+            # Small ones may be sizes; damaged ones are not known.
+            if is_here and math.prod(weight.dims) <= MOST_VALUES:
+                with suppress(ValueError, TypeError, KeyError):
+                    self.values[weight.name] = onnx.numpy_helper.to_array(weight)
 
     def enter(self, name: str, kind: int, sizes: Sequence[int]) -> None:
         """Add the batch that the graph reads. kind: type of its items, by ONNX's numbers."""
@@ -136,14 +142,6 @@ class GraphShapes:
         self.types[name] = self.onnx.helper.make_tensor_type_proto(kind, sizes)
         self.find(name)
 
-    def _keep_value(self, weight: Any) -> None:
-        """Keep the values of a small tensor, which may be sizes."""
-        if weight.data_location == weight.EXTERNAL or math.prod(weight.dims) > MOST_VALUES:
-            return
-        # The values of weights do not matter, and sizes that are damaged are not known.
-        with suppress(ValueError, TypeError, KeyError):
-            self.values[weight.name] = self.onnx.numpy_helper.to_array(weight)
-
     def _infer(self, node: Any) -> dict[str, Any]:
         """Return the types of a node's outputs: of an unknown operator, those that the file has."""
         onnx, version = self.onnx, self.versions.get(node.domain, 0)
@@ -168,7 +166,7 @@ class GraphShapes:
             dims[0].dim_value = self.samples
         return stated
 
-    def _compute(self, node: Any) -> dict[str, Any]:
+    def _compute(self, node: Any) -> dict[str, NDArray[Any]]:
         """Return the values of a node's outputs, if they are few and those of its inputs known."""
         inputs = dict.fromkeys(name for name in node.input if name)
         outputs = [name for name in node.output if name]

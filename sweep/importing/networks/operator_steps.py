@@ -4,6 +4,7 @@ Operators that no step expresses are counted: operations, parameters and items, 
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,10 +49,10 @@ class OperatorSteps:
         self,
         site: OperatorSite,
         word: str,
+        settings: Mapping[str, object],
         x: TracedTensor,
         sizes: Sizes,
         channel: int = 1,
-        **settings: Any,
     ) -> TracedTensor:
         """Add a step that reads x, and return its output."""
         name = f"{site.name}.logits" if word == "logits" else site.name
@@ -63,7 +64,12 @@ class OperatorSteps:
         return self.graph.add(word, {}, site.name, [x], site.shape, x.sizes, x.channel)
 
     def weighted(
-        self, word: str, settings: dict[str, Any], site: OperatorSite, x: TracedTensor, sizes: Sizes
+        self,
+        word: str,
+        settings: dict[str, object],
+        site: OperatorSite,
+        x: TracedTensor,
+        sizes: Sizes,
     ) -> TracedTensor:
         """Add a step with a weight, and a bias if there is one; a shared weight is counted."""
         weights = site.weights
@@ -77,12 +83,12 @@ class OperatorSteps:
         # bias of fewer, where keys have none: those stand in a step behind.
         self.graph.take_weights(b for b in biases if b.parameters == math.prod(b.shape))
         if not biases or biases[0].parameters != math.prod(biases[0].shape):
-            settings["bias"] = False
+            settings = {**settings, "bias": False}
         self.graph.take_weights([matrix])
         rest = matrix.parameters - math.prod(matrix.shape)
         # Channels stand first behind convolutions, last behind matrices.
         channel = 1 if site.kind.startswith("conv") else len(site.shape) - 1
-        y = self.step(site, word, x, sizes, channel, **settings)
+        y = self.step(site, word, settings, x, sizes, channel)
         return self.add_rest(site, y, rest)
 
     def add_rest(self, site: OperatorSite, y: TracedTensor, rest: float = 0.0) -> TracedTensor:
@@ -104,7 +110,9 @@ class OperatorSteps:
         sizes = (features, *x.sizes[1:])
         table = self.tables.get(matrix.weights[0][0]) if matrix.weights else None
         if table and len(x.sizes) == 2 and len(site.reads) == 2:
-            return self.step(site, "logits", x, sizes, -1, vocabulary=features, shares=table)
+            return self.step(
+                site, "logits", {"vocabulary": features, "shares": table}, x, sizes, -1
+            )
         if len(x.sizes) == 2:
             return self.weighted("linear", {"features": features}, site, x, sizes)
         return self.weighted("conv", {"filters": features, "kernel": 1}, site, x, sizes)
@@ -119,13 +127,9 @@ class OperatorSteps:
         self.tables |= {name: str(y.step) for name, _ in table.weights}
         return y
 
-    def add_class_token(self, site: OperatorSite, x: TracedTensor) -> TracedTensor:
-        """Add a learnt position in front of a sequence."""
-        return self.step(site, "class_token", x, (x.sizes[0], x.sizes[1] + 1), -1)
-
     def pool_all(self, site: OperatorSite, x: TracedTensor) -> TracedTensor:
         """Add the mean of all places of an image."""
-        return self.step(site, "adaptive_avgpool", x, (x.sizes[0], *ones(x)), extent=1)
+        return self.step(site, "adaptive_avgpool", {"extent": 1}, x, (x.sizes[0], *ones(x)))
 
     def product(self, site: OperatorSite, flops: float) -> TracedTensor:
         """Count a product of two tensors, or of one with a weight, which no step expresses."""
@@ -201,7 +205,7 @@ def short(sizes: Any) -> Any:
     return sizes[0] if len(set(sizes)) == 1 else sizes
 
 
-def unusual(**settings: Any) -> dict[str, Any]:
+def unusual(**settings: Any) -> dict[str, object]:
     """Return the settings that differ from their defaults."""
     usual = {"padding": 0, "output_padding": 0}  # of others 1
     named = {key: short(value) for key, value in settings.items()}

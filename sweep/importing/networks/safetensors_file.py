@@ -40,22 +40,15 @@ def _read_shapes(path: Path) -> dict[str, list[int]]:
         length = int.from_bytes(file.read(8), "little")
         text = file.read(min(length, MOST_HEADER))
     if not 2 <= len(text) == length:
-        raise InputError(
-            f"no safetensors file, or cut off, or its header has more than {MOST_HEADER:,} bytes",
-            where=str(path),
-        )
+        what = f"no safetensors file, cut off, or a header of more than {MOST_HEADER:,} bytes"
+        raise InputError(what, where=str(path))
     header = parse_json(text, path)
     try:
         shapes = {n: entry["shape"] for n, entry in header.items() if n != "__metadata__"}
     except (AttributeError, KeyError, TypeError):
         raise InputError("its header is damaged", where=str(path)) from None
-    wrong = next((shape for shape in shapes.values() if not _is_shape(shape)), None)
-    if wrong is not None:
-        raise InputError(f"its header has the shape {shorten(wrong)}", where=str(path))
+    for shape in shapes.values():
+        is_short = isinstance(shape, list) and len(shape) <= MOST_DIMENSIONS
+        if not is_short or not all(type(n) is int and 0 <= n <= MOST_COUNT for n in shape):
+            raise InputError(f"its header has the shape {shorten(shape)}", where=str(path))
     return shapes
-
-
-def _is_shape(shape: object) -> bool:
-    if not isinstance(shape, list) or len(shape) > MOST_DIMENSIONS:
-        return False
-    return all(type(size) is int and 0 <= size <= MOST_COUNT for size in shape)

@@ -1,8 +1,6 @@
 """A network by a name on the command line: an ONNX file, or a function of a Python file."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
@@ -14,27 +12,26 @@ EXAMPLE = "such as torchvision.models:resnet18 --shape 3,224,224"
 
 def import_network(source: str, shape: str | None, name: str, allow: bool) -> ImportedNetwork:
     """Return the network of an .onnx file, or of a module that PACKAGE.MODULE:FUNCTION returns."""
+    sizes = None if shape is None else _read_shape(shape)
     if source.endswith(".onnx"):
         from paradl.sweep.importing.networks.onnx_file import read_onnx
 
-        sizes = None if shape is None else _read_shape(shape)
         return read_onnx(Path(source), sizes, name=name, allow_unknown=allow)
     package, colon, function = source.partition(":")
     if not colon:
-        raise InputError(
-            f"expected an .onnx file or PACKAGE.MODULE:FUNCTION, got {shorten(source)}",
-            advice=EXAMPLE,
-        )
-    if shape is None:
+        what = f"expected an .onnx file or PACKAGE.MODULE:FUNCTION, got {shorten(source)}"
+        raise InputError(what, advice=EXAMPLE)
+    if sizes is None:
         raise InputError("the shape of a sample is not given", where="--shape", advice=EXAMPLE)
     from paradl.sweep.importing.networks.torch_module import trace_torch
 
+    # Files of the folder, which a script's own path does not have.
+    folder = str(Path.cwd())
+    sys.path.insert(0, folder)
     try:
-        # Files of the folder, which a script's own path does not have.
-        with _search(Path.cwd()):
-            named = getattr(import_module(package.removesuffix(".py")), function)
-            is_module = hasattr(named, "state_dict") and not isinstance(named, type)
-            module = named if is_module else named()
+        named = getattr(import_module(package.removesuffix(".py")), function)
+        is_module = hasattr(named, "state_dict") and not isinstance(named, type)
+        module = named if is_module else named()
     # Any code of the user's may run here, and fail in any way.
     except (Exception, SystemExit) as error:
         reason = (str(error).splitlines() or [""])[0][:200]
@@ -42,21 +39,13 @@ def import_network(source: str, shape: str | None, name: str, allow: bool) -> Im
             f"{source} does not run: {type(error).__name__}: {reason}",
             advice="install it" if isinstance(error, ModuleNotFoundError) else EXAMPLE,
         ) from None
+    finally:
+        sys.path.remove(folder)
     if not hasattr(module, "named_parameters"):
         raise InputError(
             f"{source} returns {shorten(module)}, not a PyTorch module", advice=EXAMPLE
         )
-    return trace_torch(module, _read_shape(shape), name=name, allow_unknown=allow)
-
-
-@contextmanager
-def _search(folder: Path) -> Iterator[None]:
-    """Let imports find the Python files of a folder."""
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(folder))
+    return trace_torch(module, sizes, name=name, allow_unknown=allow)
 
 
 def _read_shape(text: str) -> list[int]:

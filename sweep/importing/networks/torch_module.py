@@ -115,11 +115,8 @@ def trace_torch(
     tracer.run()
     used = sum(size for name, size in sizes_of.items() if name in tracer.graph.counted)
     left = sum(sizes_of.values()) - used
-    notes = (
-        (f"not imported, as inference does not use them: {format_count(left, 'parameter')}",)
-        if left
-        else ()
-    )
+    note = f"not imported, as inference does not use them: {format_count(left, 'parameter')}"
+    notes = (note,) if left else ()
     kind = type(module)
     label, title = name or kind.__name__.lower(), f"{kind.__name__}, imported from PyTorch"
     source = f"torch.export of {kind.__module__}.{kind.__qualname__}"
@@ -217,7 +214,6 @@ class _ExportTracer(TorchOperators):
         return y if len(shapes) == 1 else tuple(view(y, shape) for shape in shapes)
 
     def _look_up(self, arg: Any) -> Any:
-        """Return an argument, with nodes as the tensors that they gave."""
         if isinstance(arg, list | tuple):
             return [self._look_up(part) for part in arg]
         return self.tensors.get(arg) if hasattr(arg, "op") else arg
@@ -233,7 +229,6 @@ class _ExportTracer(TorchOperators):
 
 
 def _flatten(args: Sequence[Any]) -> list[Any]:
-    """Return arguments, and those in lists."""
     flat: list[Any] = []
     for arg in args:
         flat += _flatten(arg) if isinstance(arg, list | tuple) else [arg]

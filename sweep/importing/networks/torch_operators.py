@@ -30,7 +30,7 @@ class TorchOperators(OperatorSteps):
         """Add a convolution: stride, padding, dilation, groups."""
         x, weight = self.fit_image(site.live[0], site), site.reads[1]
         stride, padding, dilation, groups = site.fill(3, [1], [0], [1], 1)
-        settings: dict[str, Any] = {"filters": site.shape[1], "kernel": short(weight.shape[2:])}
+        settings: dict[str, object] = {"filters": site.shape[1], "kernel": short(weight.shape[2:])}
         settings |= unusual(stride=stride, dilation=dilation)
         if padding == "same":
             settings["padding"] = "same"
@@ -44,7 +44,7 @@ class TorchOperators(OperatorSteps):
         """Add a transposed convolution: stride, padding, output padding, groups, dilation."""
         x, weight = self.fit_image(site.live[0], site), site.reads[1]
         stride, padding, more, groups, dilation = site.fill(3, [1], [0], [0], 1, [1])
-        settings: dict[str, Any] = {"filters": site.shape[1], "kernel": short(weight.shape[2:])}
+        settings: dict[str, object] = {"filters": site.shape[1], "kernel": short(weight.shape[2:])}
         settings |= unusual(stride=stride, padding=padding, dilation=dilation, output_padding=more)
         settings |= unusual(groups=groups)
         return self.weighted("transposed_conv", settings, site, x, site.shape[1:])
@@ -107,32 +107,28 @@ class TorchOperators(OperatorSteps):
         return self.word(site, "dropout") if site.args[1] > 0 else view(site.live[0], site.shape)
 
     def take_max_pool2d(self, site: OperatorSite) -> TracedTensor:
-        kernel, stride, padding, _, ceil = site.fill(1, None, [], [0], [1], False)
-        return self._pool("maxpool", site, kernel, stride, padding, ceil)
-
-    take_max_pool3d = take_max_pool2d
-
-    def take_avg_pool2d(self, site: OperatorSite) -> TracedTensor:
-        return self._pool("avgpool", site, *site.fill(1, None, [], [0], False)[:4])
-
-    take_avg_pool3d = take_avg_pool2d
-
-    def _pool(
-        self, word: str, site: OperatorSite, kernel: Any, stride: Any, padding: Any, ceil: Any
-    ) -> TracedTensor:
+        """Add a pooling: stride, padding, dilation of a maximum alone, and whether it rounds up."""
+        word = "maxpool" if "max" in site.kind else "avgpool"
+        kernel, stride, padding, *_, ceil = (
+            site.fill(1, None, [], [0], [1], False)
+            if word == "maxpool"
+            else site.fill(1, None, [], [0], False)[:4]
+        )
         x = self.fit_image(site.live[0], site)
-        settings: dict[str, Any] = {"kernel": short(kernel)}
+        settings: dict[str, object] = {"kernel": short(kernel)}
         if stride and short(stride) != short(kernel):
             settings["stride"] = short(stride)
         settings |= unusual(padding=padding) | ({"ceil": True} if ceil else {})
-        return self.step(site, word, x, site.shape[1:], **settings)
+        return self.step(site, word, settings, x, site.shape[1:])
+
+    take_max_pool3d = take_avg_pool2d = take_avg_pool3d = take_max_pool2d
 
     def take_adaptive_avg_pool2d(self, site: OperatorSite) -> TracedTensor:
         x = self.fit_image(site.live[0], site)
         if x.sizes == site.shape[1:]:
             return view(x, site.shape)
-        extent = short(site.shape[2:])
-        return self.step(site, "adaptive_avgpool", x, site.shape[1:], extent=extent)
+        settings = {"extent": short(site.shape[2:])}
+        return self.step(site, "adaptive_avgpool", settings, x, site.shape[1:])
 
     take_adaptive_avg_pool3d = take_adaptive_avg_pool2d
 
@@ -178,7 +174,7 @@ class TorchOperators(OperatorSteps):
             x = self.fit(x, site, site.shape[2])
             if len(x.sizes) == 2:
                 self.graph.take_weights(weights)
-                return self.add_class_token(site, x)
+                return self.step(site, "class_token", {}, x, (x.sizes[0], x.sizes[1] + 1), -1)
         dim = site.args[1] if len(site.args) > 1 else 0
         same = len({t.sizes[1:] for t in site.live}) == 1 and not weights
         if same and _is_whole(site) and dim % len(site.shape) == x.channel % len(site.shape):
@@ -186,17 +182,8 @@ class TorchOperators(OperatorSteps):
         return self.count(site, weights=self.graph.take_weights(weights))
 
     def take_add(self, site: OperatorSite) -> TracedTensor:
-        return self._combine(site, "residual")
-
-    take_sub = take_add
-
-    def take_mul(self, site: OperatorSite) -> TracedTensor:
-        return self._combine(site, "multiply")
-
-    take_div = take_mul
-
-    def _combine(self, site: OperatorSite, word: str) -> TracedTensor:
         """Combine two tensors item by item, or one with parameters."""
+        word = "residual" if site.kind in ("add", "sub") else "multiply"
         if len(site.live) < 2:
             return self._combine_weights(site, word)
         one, other = site.live[:2]
@@ -212,6 +199,8 @@ class TorchOperators(OperatorSteps):
             return self.graph.join(word, site.name, [one, other], site.shape)
         return self.count(site)
 
+    take_sub = take_mul = take_div = take_add
+
     def _combine_weights(self, site: OperatorSite, word: str) -> TracedTensor:
         """Add positions or a scale to a tensor; other parameters are counted."""
         x, weights = site.live[0], self.graph.take_weights(site.weights)
@@ -221,7 +210,7 @@ class TorchOperators(OperatorSteps):
             length = weights // x.sizes[0]  # of a table, of which a sample may use a part
             settings = {} if length == x.sizes[1] else {"length": length}
             if length >= x.sizes[1]:
-                return self.step(site, "positions", x, x.sizes, x.channel, **settings)
+                return self.step(site, "positions", settings, x, x.sizes, x.channel)
         if word == "multiply" and weights == x.sizes[0] and x.step in self.normalised:
             return self.word(site, "rmsnorm")
         return self.count(site, weights=weights)
@@ -274,7 +263,7 @@ class TorchOperators(OperatorSteps):
             settings["projection"] = projected
         x = self.fit(site.live[0], site, site.live[0].shape[-1])
         self.graph.take_weights(weights)
-        y = self.step(site, "lstm", x, (site.shape[-1], x.sizes[1]), -1, **settings)
+        y = self.step(site, "lstm", settings, x, (site.shape[-1], x.sizes[1]), -1)
         return y, y, y
 
     def take_gru(self, site: OperatorSite) -> Any:

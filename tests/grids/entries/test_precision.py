@@ -5,8 +5,8 @@ from typing import get_args
 import pytest
 from pydantic import TypeAdapter
 
-from paradl.grids.entries.choices import Choices
 from paradl.grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS, AnyPrecision, PrecisionName
+from paradl.grids.spec import Choices
 from paradl.kernels.options import Optimizer
 
 # Precision, bytes per item, per gradient in messages, of states with none, sgd and adam.

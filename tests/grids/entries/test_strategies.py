@@ -3,7 +3,7 @@
 import pytest
 
 from paradl.grids.entries.strategies import Strategy, parse_strategy
-from paradl.grids.entries.strategy_names import LIMIT, MEANING, TABLE_III
+from paradl.grids.entries.strategy_words import LIMIT, MEANING, TABLE_III
 from paradl.grids.reading.errors import InputError
 
 
@@ -131,7 +131,7 @@ def test_every_strategy_is_explained() -> None:
         ("ddp", "ddp is 'data'"),
         ("data+data+filter", "unknown strategy 'data+data+filter'"),
         ("data+spatial+filter:group=8", "has no setting 'group'; known: "),
-        ("data+pipeline:schedule=zbv,segments=8", "layouts; write 'micro=1' in its place, the sam"),
+        ("data+pipeline:schedule=zbv,segments=8", "layouts; write 'micro=1' in its place"),
         ("data+filter:gruop=8", "has no setting 'gruop'; did you mean 'group'? known: group, lay"),
         ("data:group=8", "strategy 'data' has no setting 'group'; known: zero"),
         ("data:zero=4", "unknown zero '4'; "),
@@ -147,8 +147,8 @@ def test_every_strategy_is_explained() -> None:
         ("data+filter:group=bset", "group: expected a whole number, got 'bset'"),
         ("pipeline:segments=0", "segments: expected at least 1"),
         ("filter:segments=best", "strategy 'filter' has no setting 'segments'; known: layers"),
-        ("spatial:split=xy", "split: expected dimensions out of 'dhw', or 'all' layers, got 'xy'"),
-        ("spatial:split=hh", "split: expected dimensions out of 'dhw', or 'all' layers, got 'hh'"),
+        ("spatial:split=xy", "split: expected some of 'dhw', such as hw, or all, got 'xy'"),
+        ("spatial:split=hh", "split: expected some of 'dhw', such as hw, or all, got 'hh'"),
         ("spatial:layers=some", "unknown layers 'some'; known: all, default"),
     ],
 )

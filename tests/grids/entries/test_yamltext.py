@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from paradl.grids.entries.connections import Connection
 from paradl.grids.entries.systems import Contention, Level, ProcessingElement, System
 from paradl.grids.entries.yamltext import format_entry
-from paradl.grids.reading.plainyaml import read_nodes
+from paradl.grids.reading.yamlfile import read_nodes
 
 SMALLEST = System.model_validate(
     {

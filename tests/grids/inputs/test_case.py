@@ -8,13 +8,13 @@ import pytest
 
 from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.inputs.case import build_case, divide_rows
-from paradl.grids.inputs.factors import divisors
 from paradl.grids.inputs.values import Settings
 from paradl.grids.inputs.workload import Workload
 from paradl.grids.library import find
 from paradl.kernels.arrays import Cells
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case
+from paradl.kernels.divisors import list_divisors
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.names.terms import TERMS
 from paradl.kernels.oracle.answer import answer_case
@@ -195,7 +195,7 @@ def test_the_best_group_is_the_fastest_allowed_divisor(strategy, pe) -> None:
 
 def by_group(strategy, pe, **fixed) -> list[Answer]:
     """Return the answers for every group size that divides p."""
-    groups = divisors(pe)[1:] or (1,)
+    groups = list_divisors(pe)[1:] or (1,)
     return [answer_case(case(f"{strategy}:group={n}", pe=[pe], **fixed)) for n in groups]
 
 

@@ -10,9 +10,10 @@ from budgets import limit_examples
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from paradl.grids.inputs.factors import DividedLayers, Storage, divisors, find_factors
+from paradl.grids.inputs.factors import DividedLayers, Storage, find_factors
 from paradl.grids.library import find
 from paradl.grids.models.layers import Layer, LayerTable
+from paradl.kernels.divisors import list_divisors
 
 Extents = tuple[int, int, int]
 KINDS = ("conv", "relu", "norm")
@@ -90,7 +91,7 @@ def test_memory_never_rises_along_divisors(name: str, dims: str | None, recomput
     held = {p2: divide(CATALOGUE[name], p2, storage, dims).held for p2 in SIZES}
     assert len(set(held.values())) > 10
     for p2, bytes_held in held.items():
-        for size in divisors(p2):
+        for size in list_divisors(p2):
             assert bytes_held <= held.get(size, np.inf) * (1 + 1e-6)
 
 
@@ -117,7 +118,7 @@ def test_memory_of_any_network_never_rises_along_divisors(model: LayerTable, rec
     storage = Storage(4.0, recompute)
     divisions = {p2: divide(model, p2, storage) for p2 in SIZES}
     for p2, division in divisions.items():
-        for size in divisors(p2):
+        for size in list_divisors(p2):
             if size in divisions and division.fits:
                 assert divisions[size].fits
                 assert division.held <= divisions[size].held * (1 + 1e-6)
@@ -141,5 +142,5 @@ def test_usual_groups_are_divided_as_by_table_iii(name: str) -> None:
 
 def test_divisors() -> None:
     for count in range(1, 200):
-        assert divisors(count) == tuple(n for n in range(1, count + 1) if count % n == 0)
-    assert len(divisors(2**40)) == 41  # a machine of a trillion PEs takes no time
+        assert list_divisors(count) == tuple(n for n in range(1, count + 1) if count % n == 0)
+    assert len(list_divisors(2**40)) == 41  # a machine of a trillion PEs takes no time

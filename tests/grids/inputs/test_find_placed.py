@@ -11,7 +11,7 @@ from paradl.grids.grid import Grid
 from paradl.grids.inputs.find_placed import BATCH
 from paradl.grids.placing.pipelined_steps import unroll_graph
 from paradl.grids.placing.problem import pose_problem
-from paradl.grids.placing.schedule import schedule_step
+from paradl.grids.placing.schedule import plan_placement
 from paradl.grids.placing.solve import search_plan
 from paradl.grids.reading.errors import InputError
 from paradl.grids.spec import validate_spec
@@ -151,11 +151,11 @@ def test_a_step_in_segments_takes_as_long_as_its_schedule(
         unroll_graph([groups.graph] * segments), link_devices(workload.system, 2)
     )
     device = groups.find(2, segments).device
-    _, lengths = schedule_step(problem, device * segments, segments)
+    plan = plan_placement(problem, device * segments, segments)
     terms = answer_cells(grid, 0).terms
     epoch = terms.forward_backward + terms.pass_overhead + terms.point_to_point
     seconds = np.broadcast_to(np.asarray(epoch) / (50_000 / batch), (2, 1))[:, 0]
-    assert seconds[1] == pytest.approx(sum(lengths), rel=1e-5)
+    assert seconds[1] == pytest.approx(plan.time, rel=1e-5)
 
 
 def test_segments_fill_a_chains_devices() -> None:

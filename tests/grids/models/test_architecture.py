@@ -20,7 +20,7 @@ def test_the_example_of_the_docstring_is_one() -> None:
     assert step.__doc__
     example = step.__doc__.split("\n\n")[2]
     layers = yaml.safe_load(example)["layers"]
-    assert architecture(*layers).steps[3].word == "maxpool"
+    assert architecture(*layers).steps[2].word == "maxpool"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_definition_rebuilds_it() -> None:
         ({"conv": 3}, "net: layers.0.conv.kernel:"),
         ({"conv": {}, "relu": {}}, "expected one word and its settings, got 2: ['conv', 'relu']"),
         ({"fc": "tragets"}, "layers.0.fc.outputs: "),
-        ({"maxpool": "big"}, "layers.0.maxpool.kernel:"),
+        ({"maxpool": "big"}, "layers.0.maxpool.kernel.0:"),
         ({"conv": {"filters": 1e300, "kernel": 3}}, "layers.0.conv.filters: unable to parse"),
         ({"conv": {"filters": 1, "kernel": 3, "padding": True}}, "layers.0.conv.padding.0:"),
         ({"conv": {"filters": 1, "kernel": 3, "padding": 2**60}}, "layers.0.conv.padding.0:"),

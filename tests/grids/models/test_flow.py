@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
-from paradl.grids.models.flow import count_crossing, find_depth
-from paradl.grids.models.layers import LayerTable
+from paradl.grids.models.layers import LayerTable, count_crossing, find_depth
 
 
 def conv(filters: int) -> dict[str, object]:

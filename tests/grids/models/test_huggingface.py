@@ -146,14 +146,14 @@ MISTAKES = [
     ({**LLAMA, "model_type": "lama"}, "known: deepseek_v3, gpt2"),
     ({**LLAMA, "model_type": "mamba"}, "docs/your-model.md"),
     ({**LLAMA, "model_type": ["llama"]}, "model_type"),
-    ({"hidden_size": 8}, "model_type: this key is missing"),
+    ({"hidden_size": 8}, "model_type is missing"),
     ({key: value for key, value in LLAMA.items() if key != "vocab_size"}, "vocab_size"),
     ({**LLAMA, "hidden_size": "4k"}, "hidden_size: expected a whole number"),
     ({**LLAMA, "hidden_size": -8}, "hidden_size"),
     ({**LLAMA, "hidden_size": 1e400}, "hidden_size"),
     ({**LLAMA, "num_key_value_heads": 5}, "num_key_value_heads"),
     ({**LLAMA, "hidden_size": 4100}, "num_attention_heads: 32 heads"),
-    ({**LLAMA, "num_attention_heads": 33}, "write 32 or 64"),
+    ({**LLAMA, "num_attention_heads": 33}, "33 heads cannot share 4,096"),
     ({**LLAMA, "mlp_bias": True}, "mlp_bias: True is not modelled"),
     ({**LLAMA, "vocab_size": 10**10}, "vocab_size: expected a whole number from 1 to 2,147"),
     ({**LLAMA, "tie_word_embeddings": "false"}, "tie_word_embeddings: expected true or false"),
@@ -213,14 +213,6 @@ def test_no_other_architecture_is_suggested(tmp_path, name):
     with pytest.raises(InputError) as error:
         find("model", write(tmp_path / "mine", {**LLAMA, "model_type": name}), Path())
     assert "did you mean" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "meant"), [("LLaMA", "llama"), ("gpt-2", "gpt2"), ("Qwen3MoE", "qwen3_moe")]
-)
-def test_another_way_to_write_a_type_is(tmp_path, name, meant):
-    with pytest.raises(InputError, match=f"did you mean '{meant}'"):
-        find("model", write(tmp_path / "mine", {**LLAMA, "model_type": name}), Path())
 
 
 EXPERT_KEYS = {

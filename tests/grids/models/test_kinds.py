@@ -26,7 +26,6 @@ def test_how_groups_split_a_kind() -> None:
     windowed = {name for name, kind in KINDS.items() if kind.windowed}
     assert windowed == {*CONVOLUTIONS, "maxpool", "avgpool"}
     assert {name for name, kind in KINDS.items() if kind.convolves} == CONVOLUTIONS
-    assert {name for name, kind in KINDS.items() if kind.flattens} == {"fc"}
     assert {name for name, kind in KINDS.items() if kind.opaque} == {"free"}
 
 

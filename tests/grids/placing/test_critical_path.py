@@ -8,7 +8,7 @@ import pytest
 
 from paradl.grids.graphs.graph import GraphTensor
 from paradl.grids.placing.problem import Problem
-from paradl.grids.placing.schedule import find_length, schedule_step, trace_path
+from paradl.grids.placing.schedule import find_length, plan_placement, trace_path
 
 DEVICES = 3
 
@@ -34,8 +34,8 @@ def test_what_lies_on_it_adds_up_to_the_schedules_length(seed: int) -> None:
     problem = make_problem(seed)
     chance = random.Random(seed)
     placement = tuple(chance.randrange(DEVICES) for _ in range(problem.operators))
-    schedules, _ = schedule_step(problem, placement)
-    for durations, starts in zip(problem.durations.tolist(), schedules, strict=True):
+    plan = plan_placement(problem, placement)
+    for durations, starts in zip(problem.durations.tolist(), plan.starts, strict=True):
         path = trace_path(problem, durations, placement, starts)
         messages = (
             message.delays[placement[message.maker]][placement[message.taker]]
@@ -52,8 +52,8 @@ def test_of_two_branches_the_longer_is_on_it() -> None:
     delays = np.ones((3, 2, 2)) - np.eye(2)
     problem = Problem(np.array([[1.0, 2, 5, 1]] * 2), tensors, delays, held=np.zeros(4))
     placement = (0, 0, 1, 0)
-    schedules, lengths = schedule_step(problem, placement)
-    path = trace_path(problem, [1.0, 2, 5, 1], placement, schedules[0])
+    plan = plan_placement(problem, placement)
+    path = trace_path(problem, [1.0, 2, 5, 1], placement, plan.starts[0])
     assert path.operators == (3, 2, 0)
     assert [message.tensor for message in path.messages] == [2, 0]
-    assert lengths[0] == 1 + 1 + 5 + 1 + 1
+    assert plan.time == 2 * (1 + 1 + 5 + 1 + 1)

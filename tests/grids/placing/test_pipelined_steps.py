@@ -12,7 +12,7 @@ from reference_placement import brute_force, replay_micro_batches
 from paradl.grids.graphs.graph import NamedTensor, Operator, link_operators
 from paradl.grids.placing.pipelined_steps import Piped, divide_graph, unroll_graph
 from paradl.grids.placing.problem import pose_problem
-from paradl.grids.placing.schedule import time_step
+from paradl.grids.placing.schedule import plan_placement
 from paradl.grids.placing.solve import solve
 
 LIMIT = 30.0  # [s]; none of these needs a tenth of it
@@ -54,7 +54,7 @@ def test_one_micro_batch_is_the_plain_placement(seed):
     piped, _ = pose(graph, links, [1.0])
     placement = tuple(chance.randrange(3) for _ in range(9))
     assert piped.runs == 1
-    assert piped.schedule(placement).time == time_step(piped.whole, placement)
+    assert piped.schedule(placement).time == plan_placement(piped.whole, placement).time
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -283,7 +283,7 @@ RESNET = ("--model", "resnet50", "--system", "abci")
     ("arguments", "code", "where"),
     [
         # Words of a layout.
-        ((*SEVENTY, "tp8 pp4 dp4"), 2, "is 128 PEs, not 64; with dp2 it is"),
+        ((*SEVENTY, "tp8 pp4 dp4"), 2, "is 128 PEs, not 64"),
         ((*SEVENTY, "tp8 recompute=mlp recompute=core_attn"), 2, "recompute=core_attn+mlp"),
         # What divides nothing, or has nothing to divide.
         ((*SEVENTY, "tp8 pp1 v2"), 4, "v2"),

@@ -5,9 +5,8 @@ import time
 import pytest
 
 from paradl.sweep.cube.creation import create_cube
-from paradl.sweep.cube.marks import SECONDS, collect_marks
 from paradl.sweep.cube.plan import plan_cube
-from paradl.sweep.cube.store import Cube
+from paradl.sweep.cube.store import MARK_SECONDS, Cube, collect_marks
 from paradl.sweep.engine.run import read_grid
 
 
@@ -26,10 +25,10 @@ def test_the_last_of_several_waits_for_no_other(cube: Cube) -> None:
     with collect_marks(cube) as mark:
         mark(0)
         mark(2)
-        deadline = time.monotonic() + 50 * SECONDS
+        deadline = time.monotonic() + 50 * MARK_SECONDS
         while marked(cube) != [0, 2]:
             assert time.monotonic() < deadline
-            time.sleep(SECONDS / 4)
+            time.sleep(MARK_SECONDS / 4)
         mark(3)
     assert marked(cube) == [0, 2, 3]
 
@@ -53,7 +52,7 @@ def test_what_fails_meanwhile_is_told(cube: Cube, monkeypatch: pytest.MonkeyPatc
         with collect_marks(cube) as mark:
             while True:
                 mark(0)
-                time.sleep(SECONDS)
+                time.sleep(MARK_SECONDS)
 
     monkeypatch.setattr(Cube, "mark", fail)
     with pytest.raises(OSError, match="no more room"):

@@ -65,7 +65,7 @@ def whole_url(tmp_path_factory) -> str:
 @pytest.fixture
 def marked_at_once(monkeypatch) -> None:
     """Each block is marked as it is done, so that other blocks are left after the first mark."""
-    monkeypatch.setattr("paradl.sweep.cube.marks.SECONDS", 0)
+    monkeypatch.setattr("paradl.sweep.cube.store.MARK_SECONDS", 0.001)
 
 
 def slow_paths(folder: Path) -> str:

@@ -17,7 +17,7 @@ from distributed import Client, LocalCluster
 from distributed.security import Security
 
 import paradl
-from paradl.sweep.engine.dask_executor import local_cluster, make_local_environment
+from paradl.sweep.engine.dask_executor import local_cluster
 from paradl.sweep.errors import RunError
 
 PAGES = ("health", "status", "metrics", "json/identity.json", "info/main/workers.html")
@@ -39,7 +39,7 @@ def test_what_killed_workers_leave_is_removed_in_silence():
 @pytest.fixture(scope="module")
 def ours() -> Iterator[LocalCluster]:
     """Local workers as --workers starts them."""
-    with local_cluster(1, make_local_environment()) as running:
+    with local_cluster(1) as running:
         yield running
 
 

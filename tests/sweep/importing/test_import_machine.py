@@ -16,6 +16,7 @@ from paradl.sweep.importing.machines.devices import find_machine, read_topology,
 from paradl.sweep.importing.machines.fit import predict
 from paradl.sweep.importing.machines.messages import read_messages
 from paradl.sweep.importing.machines.nccl import read_nccl
+from paradl.sweep.importing.machines.nccl_records import read_table
 from paradl.sweep.importing.machines.read import read_evidence
 
 HERE = Path(__file__).parent
@@ -29,9 +30,8 @@ def import_system(cli, output: Path, *arguments):
 
 
 def test_a_log_of_nccl_tests_as_text_and_as_a_table_is_the_same():
-    (text,), (table,) = (
-        [*read_nccl(LOGS[f"all_reduce_8.{form}"], None)] for form in ("txt", "csv")
-    )
+    (text,) = read_nccl(LOGS["all_reduce_8.txt"], None)
+    (table,) = read_table(LOGS["all_reduce_8.csv"], None)
     assert (text.collective, text.pes, text.nodes) == ("all_reduce", 8, 1)
     # The table states no ranks: busbw over algbw, 2 (q-1)/q, does.
     assert (table.collective, table.pes) == ("all_reduce", 8)

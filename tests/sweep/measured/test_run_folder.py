@@ -102,7 +102,7 @@ def test_units_hold_for_columns_with_our_names(folder):
         ("files: '../*'", r"mapping\.yaml: files: "),
         ("units: {total_s: parsecs}", r"mapping\.yaml: units: total_s: "),
         ("files: '**x'", r"expected (a pattern|1 to 1000 files)"),
-        ("units: {p: ms}", r"units: p has no unit; units are of total_s"),
+        ("units: {p: ms}", r"units: p has no unit; total_s"),
         ("per_file: {run.csv: {p: 16}}", r"per_file: unknown file 'run.csv'; did you mean 'runs."),
     ],
 )
@@ -262,7 +262,7 @@ REFUSED = {
     "an unknown column": ("columns: {q: world_size}", "x", "q"),
     "an unknown key": (f"{VALUES}\nskipped: 1", "x", "skipped"),
     "no steps": (VALUES, "nothing", "steps"),
-    "all steps are skipped": (f"{VALUES}\nskip: 9", log(MEGATRON, (250.0,)), "skipped"),
+    "all steps are skipped": (f"{VALUES}\nskip: 9", log(MEGATRON, (250.0,)), "of 'skip'"),
     "no replicas": (VALUES.replace(", replicas: 8", ""), log(MEGATRON, (250.0,)), "replicas"),
     "replicas that do not divide": (
         VALUES.replace("replicas: 8", "replicas: 7"),

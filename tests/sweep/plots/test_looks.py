@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from paradl.grids.entries.strategy_names import MEANING
+from paradl.grids.entries.strategy_words import MEANING
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.terms import TERMS
 from paradl.sweep.plots.looks import (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import paradl
-from paradl.grids.entries.strategy_names import MEANING
+from paradl.grids.entries.strategy_words import MEANING
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.flags import Limit
 from paradl.sweep.errors import NothingFeasibleError

@@ -1,7 +1,7 @@
 import pytest
 from open_answers import list_datasets, list_parameters
 
-from paradl.grids.entries.strategy_names import MEANING
+from paradl.grids.entries.strategy_words import MEANING
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.questions import catalogue
 

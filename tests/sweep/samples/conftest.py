@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from sampled_spaces import ROWS, SHARES, SPACE
+from sampled_spaces import ROWS, SPACE
 from shared import copy_shared
 
 from paradl.sweep.samples.read import Samples, open_samples
@@ -15,6 +15,6 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Samples:
     """The data set of the space."""
 
     def make(path: Path) -> None:
-        sample(SPACE, path, ROWS, seed=7, **SHARES)
+        sample(SPACE, path, ROWS, seed=7)
 
     return open_samples(copy_shared(tmp_path_factory, "drawn", make))

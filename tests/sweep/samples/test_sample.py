@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from sampled_spaces import ROWS, SHARES, SPACE
+from sampled_spaces import ROWS, SPACE
 
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.questions.predict import predict
@@ -92,18 +92,11 @@ def test_undefined_rows_have_a_reason_and_no_targets(rows) -> None:
     assert not undefined.feasible.any()
 
 
-def test_shares_lie_at_limits_and_crossovers(rows) -> None:
-    assert {"space", "limit", "crossover"} == set(rows.origin)
-    limits = rows[rows.origin == "limit"]
-    # Of one strategy the last that is feasible, or the first that is not: of neighbours.
-    assert 0 < limits.feasible.mean() < 1
-
-
 def test_the_same_rows_for_the_same_seed_on_any_number_of_workers(drawn, tmp_path) -> None:
     names = ["slice", "strategy", "batch", "inter_bandwidth", "epoch_time", "split_random"]
     names += ["elasticity_epoch_time_batch"]
     expected = drawn.read(names).sort_values(["slice", "strategy"], ignore_index=True)
-    sample(SPACE, tmp_path / "rows", ROWS, seed=7, workers=1, **SHARES)
+    sample(SPACE, tmp_path / "rows", ROWS, seed=7, workers=1)
     again = open_samples(tmp_path / "rows").read(names)
     again = again.sort_values(["slice", "strategy"], ignore_index=True)
     assert again.equals(expected)
@@ -130,8 +123,6 @@ def test_rows_are_left_out_on_request(tmp_path) -> None:
     ("arguments", "where"),
     [
         ({"rows": 0}, "rows: "),
-        ({"near_limits": 1.5}, "near_limits: "),
-        ({"near_limits": 0.6, "near_crossovers": 0.6}, "near_limits, near_crossovers: "),
         ({"leave_out": ["feasible"]}, "leave_out: .*'feasible'.*'infeasible'"),
         ({"splits": ["models"]}, "splits: .*'models'.*'model'"),
         ({"gradients": ["bandwidth"]}, "gradient: .*'bandwidth'"),

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from paradl.sweep.questions.predict import predict
-from paradl.sweep.samples.rows import Request, list_chunks, make_rows
+from paradl.sweep.samples.sample import Request, list_chunks, make_rows
 from paradl.sweep.samples.space import read_space
 from paradl.sweep.samples.stream import batches
 

@@ -30,7 +30,7 @@ def test_each_split_is_scored_beside_baselines(trained, drawn):
     scored = [(row["split"], row["method"]) for row in rows if "note" not in row]
     methods = ("network", "neighbour", "habit")
     assert scored == [(split, method) for split in ("random", "model") for method in methods]
-    notes = {row["split"]: row["note"] for row in rows if "note" in row}
+    notes = {row["split"]: str(row["note"]) for row in rows if "note" in row}
     assert set(notes) == set(drawn.splits) - {"random", "model"}
     assert "scale" in notes["scale"]
 

@@ -67,7 +67,7 @@ def measure_slopes(network, encoding, rows, examples, name) -> float:
     for sign in (1, -1):
         moved = rows.frame.assign(**{name: rows.frame[name] * np.exp(sign * STEP)})
         features = encoding.encode(moved[list(INPUTS)].to_numpy())
-        outputs = apply_member(network, examples.arrays | {"features": features})
+        outputs = apply_member(network, examples | {"features": features})
         sides.append(np.logaddexp(outputs[:, 0], outputs[:, 1]))
     slopes = (sides[0] - sides[1]) / (2 * STEP)
     known = rows.frame[f"elasticity_epoch_time_{name}"].to_numpy()
