@@ -9,11 +9,11 @@ is only a first suspicion.
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict
 
 from paradl.grids.design_space import ONLY
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.kernels.names.terms import Part
+from paradl.sweep.answers.types.runs import Anomaly
 from paradl.sweep.measured.predicted_runs import Deviation, PredictedRun, identify_case
 from paradl.sweep.measured.runs import PARTS
 from paradl.sweep.questions.predict import predict_grid
@@ -174,16 +174,6 @@ PREDICTED: dict[str, tuple[Part, ...]] = {
     "comp": ("compute",),
     "comm": ("communication",),
 }
-
-
-class Anomaly(TypedDict):
-    """How far a part of a run is off [measured over predicted], its largest term, and the cause."""
-
-    part: str
-    factor: float | None
-    term: str
-    what: str
-    cause: str
 
 
 def find_anomalies(runs: Sequence[PredictedRun]) -> list[Anomaly | None]:

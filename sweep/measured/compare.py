@@ -7,16 +7,13 @@ section 5. It is stated for total, compute and communication, since errors can c
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, median
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from paradl.grids.notes import list_warnings
 from paradl.sweep.answers.mapping import AnswerMapping, Row
-from paradl.sweep.answers.types.runs import Comparison
+from paradl.sweep.answers.types.runs import Anomaly, Comparison
 from paradl.sweep.measured.predicted_runs import Conditions, PredictedRun, predict_runs
 from paradl.sweep.measured.runs import PARTS, RunTimes, read_runs
-
-if TYPE_CHECKING:
-    from paradl.sweep.measured.anomalies import Anomaly
 
 QUANTILES = ("p10", "p50", "p90")
 RATED = (*PARTS, "memory")
@@ -60,7 +57,7 @@ def compare(
     return AnswerMapping(cast(Comparison, answer))
 
 
-def _make_row(run: PredictedRun, anomaly: "Anomaly | None") -> Row:
+def _make_row(run: PredictedRun, anomaly: Anomaly | None) -> Row:
     row, predicted, reason, mfu = run.row, run.predicted, None, run.answer["mfu"]
     lasted = row.measured.total
     if predicted.total is None:

@@ -4,8 +4,8 @@ To add a verb: three files, and a line each in three lists.
 
 1. sweep/questions/VERB.py: a function VERB that takes a `Source` named `cube` (a store, a Dataset
    or slice, a design space) and a selection, reads cells by `open_source` (a `Reader`) or calls the
-   kernels by `open_space`, both of `sweep.cells.source`, and returns plain data; `tabulate` of
-   `sweep.answers.mapping` makes a DataFrame of rows.
+   kernels by `open_space`, both of `sweep.cells.source`, and returns rows of its answer's type;
+   `tabulate` of `sweep.answers.mapping` makes a DataFrame of them.
 2. The type of its answer, in a file of sweep/answers/types/ with a row of `ANSWERS`: the JSON
    schema and the heads of tables follow.
 3. Its command, in sweep/cli/questions.py: `@app.command(cls=QuestionCommand)` puts the

@@ -6,6 +6,7 @@ import pytest
 
 import paradl
 from paradl.grids.design_space import SpaceValues, make_grid
+from paradl.grids.grid import read_grid
 from paradl.sweep.questions.best.question import rank_strategies
 
 PLACE: dict[str, Any] = {"dataset": "imagenet", "system": "dgx-h100:precision=amp"}
@@ -27,6 +28,16 @@ def test_a_slower_peak_is_better_used() -> None:
         for given in ({}, {"peak_flops": PEAK / 2})
     ]
     assert mfu[0] < mfu[1] < 2 * mfu[0]
+
+
+def test_a_peak_of_rows_is_that_of_the_rate() -> None:
+    peaks = [PEAK / 2, PEAK]
+    axes: dict[str, Any] = {"model": "resnet50", "strategy": "data", "pe": 8, "batch": 64, **PLACE}
+    axes["speed"] = [{"peak_flops": peak} for peak in peaks]
+    rows = rank_strategies(read_grid({"axes": axes}))
+    for row, peak in zip(rows, peaks, strict=True):
+        rate = row["samples_per_pe_second"] or 0.0
+        assert row["mfu"] == pytest.approx(6 * MACS * rate / peak, rel=0.02)
 
 
 @pytest.mark.parametrize("oracle", ["machine", "paper"])
