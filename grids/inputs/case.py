@@ -138,7 +138,15 @@ class Divided:
     def spread(self, reduced: tuple[Work, Bounds]) -> tuple[Work, Bounds]:
         """Spread what was reduced of the groups to all cells."""
         work, bounds = self.setup.spread(reduced, self.position)
-        return work, _limit_sizes(bounds, self.strategy, self.setup.run)
+        strategy, run = self.strategy, self.setup.run
+        fits = bounds.fits
+        if strategy.serial:  # one PE, whatever p is
+            fits = _broadcast_like_p(np.equal(run.p, 1), run)
+        elif strategy.replicas:  # of a layout whose words state them
+            fits = fits & np.equal(run.replicas, strategy.replicas)
+        elif strategy.several and not strategy.replicated:  # PEs beyond its degrees have no work
+            fits = fits & (run.group >= run.p)
+        return work, replace(bounds, fits=fits)
 
     def make_case(self, work: Work, bounds: Bounds) -> Case:
         """Make the case of the cells' work and bounds."""
@@ -164,17 +172,6 @@ class Divided:
             if layered
             else {},
         )
-
-
-def _limit_sizes(bounds: Bounds, strategy: Strategy, run: Run) -> Bounds:
-    """Return the bounds of all cells with those of the PEs that a strategy uses."""
-    if strategy.serial:  # one PE, whatever p is
-        return replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
-    if strategy.replicas:  # of a layout whose words state them
-        return replace(bounds, fits=bounds.fits & np.equal(run.replicas, strategy.replicas))
-    if strategy.several and not strategy.replicated:  # PEs beyond its degrees have no work
-        return replace(bounds, fits=bounds.fits & (run.group >= run.p))
-    return bounds
 
 
 def find_space(

@@ -82,13 +82,11 @@ class Groups:
                     dims=self.strategy.dims,
                     layers=self.strategy.layers,
                     storage=storage if part.divides == "rows" else None,
-                    cuts=self.options.cuts,
-                    verbatim=self.options.verbatim,
+                    options=self.options,
                     groups=self.placed,
                     segments=self.segments,
                     costs=self._find_costs(arranged) if staged else None,
                     crossing=self._find_crossing(arranged) if staged else None,
-                    chunks=self.options.chunks,
                 ),
             )
         return join_arrangements(arranged)

@@ -135,6 +135,9 @@ def build_network(machine: Machine, values: Values, oracle: OracleName) -> Netwo
     if not paper:  # nothing limits a flow beyond the last real level
         padding = len(levels) - len(system.levels)
         bandwidth[len(system.levels) :] = [np.full((1,) * values.rank, ENDLESS)] * padding
+    # Factors [level], so that an axis of bandwidths moves measured collectives as well.
+    collectives = () if paper else Collectives.model_fields
+    lines = {name: _find_factors(system.levels, name, len(levels)) for name in collectives}
     staging, startup = system.staging, system.levels[0].switch_latency
     return Network(
         span=np.array([level.pes for level in levels], float),
@@ -152,23 +155,17 @@ def build_network(machine: Machine, values: Values, oracle: OracleName) -> Netwo
         oversubscription=np.array([level.oversubscription for level in levels]),
         size=np.asarray(np.inf if paper else float(system.most_pes)),
         whole_gradients=np.asarray(not paper and sends_whole_gradients(system)),
-        measured=None if paper else _build_lines(system.levels, len(levels)),
+        measured={name: found for name, found in lines.items() if found} or None,
         switch_latency=None if paper or startup is None else np.asarray(startup),
         **({} if paper else machine.look_up_part("network", values)),
     )
 
 
-def _build_lines(levels: Sequence[Level], depth: int) -> dict[str, MeasuredLines] | None:
-    """Lines of factors on latencies and bandwidths, by measured collective; None: none is.
-
-    Factors [depth], so that an axis of bandwidths moves measured collectives as well.
-    """
-    lines = {name: _find_factors(levels, name, depth) for name in Collectives.model_fields}
-    return {name: factors for name, factors in lines.items() if factors} or None
-
-
 def _find_factors(levels: Sequence[Level], collective: str, depth: int) -> MeasuredLines:
-    """The same of one collective; a level beyond the node of fewer lines has its last one again."""
+    """Lines of factors [depth] on latencies and bandwidths of a collective; none if not measured.
+
+    A level beyond the node of fewer lines has its last one again.
+    """
     measured = [getattr(level.collectives, collective, None) for level in levels]
     if not any(measured):
         return ()

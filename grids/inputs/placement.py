@@ -20,7 +20,7 @@ from paradl.grids.placing.group import NO_GROUPS, PlacedGroup, PlacedGroups
 from paradl.kernels.arrays import use_numpy
 from paradl.kernels.names.arrays import Flags, Floats, Integers
 from paradl.kernels.names.parallelisms import Divided
-from paradl.kernels.options import Cuts
+from paradl.kernels.options import Options
 from paradl.kernels.work.division import Placed, Placement
 from paradl.kernels.work.group import Bounds
 from paradl.kernels.work.rows import row_share
@@ -33,24 +33,21 @@ class Rules:
     """A table's layers, and how they are divided.
 
     dims, layers: the strategy's choice of what is divided. storage: set if memory influences how
-    rows are divided. cuts: what a cut between two pipeline stages carries. verbatim: layers are
-    counted and divided as in Table III, else as in the experiments. groups: placed groups; segments
-    [cells]: micro-batches of their steps. costs [G, cells]: FW_l + BW_l, for stages only. crossing
-    [G, cells]: items that cuts carry if a PE has part of the rows; by default whole tensors.
-    chunks: runs of layers in each stage.
+    rows are divided. options: whether as in Table III or in the experiments, and what cuts between
+    pipeline stages carry. groups: placed groups; segments [cells]: micro-batches of their steps.
+    costs [G, cells]: FW_l + BW_l, for stages only. crossing [G, cells]: items that cuts carry if a
+    PE has part of the rows; by default whole tensors.
     """
 
     table: LayerTable
     dims: str | None = None
     layers: Which = "default"
     storage: Storage | None = None
-    cuts: Cuts = "output"
-    verbatim: bool = False
+    options: Options = field(default_factory=Options)
     groups: PlacedGroups = NO_GROUPS
     segments: Floats = field(default_factory=partial(np.ones, ()))  # one: steps are not cut
     costs: Floats | None = None
     crossing: Floats | None = None
-    chunks: int = 1
 
 
 def place(divided: Divided | None, degree: Floats, rules: Rules) -> Arrangement:
@@ -154,18 +151,19 @@ def cross_rows(table: LayerTable, factors: Floats) -> Floats:
 def _place_stages(rules: Rules, degree: Floats) -> Arrangement:
     """Partition the layers for each number of stages, under each of the costs."""
     table, costs, crossing = rules.table, rules.costs, rules.crossing
+    options, chunks = rules.options, rules.options.chunks
     assert costs is not None  # stages balance costs
-    starts = table.layer_starts if rules.verbatim else np.arange(len(table))
+    starts = table.layer_starts if options.verbatim else np.arange(len(table))
     layers, costs = len(starts), np.add.reduceat(costs, starts, axis=0)
     rows = np.append(starts[1:], len(table))  # where each layer ends
-    defined = degree * rules.chunks <= layers  # every part of a stage has a layer
+    defined = degree * chunks <= layers  # every part of a stage has a layer
     stages, at = np.unique(np.where(defined, degree, layers).astype(np.int64), return_inverse=True)
     crossing_cells = () if crossing is None else crossing.shape[1:]
     cells = np.broadcast_shapes(degree.shape, costs.shape[1:], crossing_cells)
     # Costs, and so partitions, vary with axes of PE speed and memory, and with a PE's share of the
     # layers.
     columns = [costs]
-    if rules.cuts == "crossing":
+    if options.cuts == "crossing":
         whole = table.crossing.reshape(-1, *[1] * (costs.ndim - 1))
         columns.append(whole if crossing is None else crossing)
     both = np.stack(np.broadcast_arrays(*columns))
@@ -174,14 +172,14 @@ def _place_stages(rules: Rules, degree: Floats) -> Arrangement:
     if distinct.shape[2] > 1:  # sorting one column takes as long as a partition
         distinct, which = np.unique(distinct, axis=2, return_inverse=True)
     partitions = np.stack(
-        [rows[_end_chunks(pair, stages, rules.chunks) - 1] for pair in np.moveaxis(distinct, 2, 0)]
+        [rows[_end_chunks(pair, stages, chunks) - 1] for pair in np.moveaxis(distinct, 2, 0)]
     )
     column = np.broadcast_to(which.reshape(varying), cells)
     at_cells = np.broadcast_to(at.reshape(degree.shape), cells)
     ends = np.moveaxis(partitions[column, :, at_cells], -1, 0)
     # At most as many stages as layers (Table III), or as layers with work in a chain.
-    most = layers if rules.cuts == "output" else max(table.depth, 1)
-    bounds = replace(_make_bounds(degree * rules.chunks <= most), defined=defined)
+    most = layers if options.cuts == "output" else max(table.depth, 1)
+    bounds = replace(_make_bounds(degree * chunks <= most), defined=defined)
     return replace(_place_whole(table, degree), ends=ends, crossing=crossing), bounds
 
 
@@ -203,7 +201,8 @@ def _end_chunks(columns: Floats, stages: Integers, chunks: int) -> Integers:
 
 def _place_parts(rules: Rules, degree: Floats) -> Arrangement:
     """Divide rows."""
-    rows = DividedLayers(rules.table, rules.dims, rules.layers, rules.storage, rules.verbatim)
+    verbatim = rules.options.verbatim
+    rows = DividedLayers(rules.table, rules.dims, rules.layers, rules.storage, verbatim)
     counts, at = np.unique(degree.astype(np.int64), return_inverse=True)
     divisions = find_factors(rows, counts.tolist())
     at = at.reshape(degree.shape)

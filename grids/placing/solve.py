@@ -124,7 +124,12 @@ class _Solver:
         self._search_parts()
         if self.piped.runs == 1 and self.piped.whole.count_rivals() <= MOST_RIVALS:
             self._search(SEARCHED)
-            self._prove()
+            if self.best is None or self._proven:
+                return
+            nodes = count_nodes(self.effort - self.spent)
+            plan, bound = improve_plan(self.piped.whole, self.best, nodes)
+            self._offer(plan)
+            self._raise_bound(bound)
         else:
             self._search()
 
@@ -165,14 +170,6 @@ class _Solver:
             goal=self.bounds.proven,
             measure=self._measure,
         )
-
-    def _prove(self) -> None:
-        """Get the program's bound, and its plan if that is better."""
-        if self.best is not None and not self._proven:
-            nodes = count_nodes(self.effort - self.spent)
-            plan, bound = improve_plan(self.piped.whole, self.best, nodes)
-            self._offer(plan)
-            self._raise_bound(bound)
 
     @property
     def _proven(self) -> bool:

@@ -127,7 +127,10 @@ class IterationTimes:
         # With what attention does not hide of a context's exchange: without it, a shorter attention
         # slowed micro-batches that wait for launches by up to 1.6 %.
         device = add(blocks[name] for name in (*COMPUTING, "context_exchange"))
-        blocks["launch_wait"] = self.wait_for_launches(stage.counts, device)
+        host = sum_kinds(stage.counts, (self.launch(block) for block in self.net.kinds))
+        # Each further chunk of a stage receives a message.
+        host = host + self.rates.launch * (layouts.chunks - 1)
+        blocks["launch_wait"] = np.asarray(wait_for_launches(device, host))
         passes = {name: blocks[name] for name in TERMS if name in blocks}
         both_ways = add(passes.values())
         held = hold_parameters(self.net, layouts, self.held, stage)
@@ -240,17 +243,14 @@ class IterationTimes:
         parts = np.minimum(self.layouts.tensor, attention.heads)
         flops = attention.flops * self.tokens * keys / parts
         if fused:
-            slower = (1 + EXPONENTIALS / width) * self._slow_pieces()
+            # Pieces of a context, two per rank, slow it.
+            c, divides = self.layouts.context, self.training.context_by != "all_to_all"
+            pieces = np.where(divides & (c > 1), 2 * c, 1)  # all-to-alls divide heads instead
+            tiles = 1 + TILE * (pieces - 1) / self.training.length
+            slower = (1 + EXPONENTIALS / width) * tiles
             return flops * slower / (rates.wide_peak * rates.attention)
         aligned = width % ALIGNED == 0
         return flops / (rates.wide_peak * rates.reach if aligned else rates.vector_peak)
-
-    def _slow_pieces(self) -> Column:
-        """Factor by which the pieces of a context, two per rank, slow attention; 1 without any."""
-        divides = self.training.context_by != "all_to_all"  # which divides heads instead
-        pieces = np.where(divides & (self.layouts.context > 1), 2 * self.layouts.context, 1)
-        slower: Column = 1 + TILE * (pieces - 1) / self.training.length
-        return slower
 
     def time_logits(self) -> Column:
         """Seconds of the output layer, forward and backward."""
@@ -260,13 +260,6 @@ class IterationTimes:
         width = pad_vocabulary(self.net, self.layouts) / self.layouts.tensor
         item = self.training.recipe.item
         return (1 + BACKWARD) * self.multiply(self.tokens, width, self.rates.wide_peak, item)
-
-    def wait_for_launches(self, counts: Column, device: Column) -> Column:
-        """Seconds that launches add to a micro-batch, as in docs/machine.md, Launches."""
-        host = sum_kinds(counts, (self.launch(block) for block in self.net.kinds))
-        # Each further chunk of a stage receives a message.
-        host = host + self.rates.launch * (self.layouts.chunks - 1)
-        return np.asarray(wait_for_launches(device, host))
 
     def launch(self, block: Block) -> Column:
         """Host seconds to launch a block, and each expert of a PE."""

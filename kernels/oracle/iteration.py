@@ -171,12 +171,16 @@ def count_sent(case: Case) -> float:
 def time_computing(case: Case) -> Seconds:
     """Compute seconds of a pass by term, without exchanges; updates once per iteration."""
     work, run, update = case.machine_work, case.run, xp.asarray(case.machine_work.update)
+    # Each step of a pipeline is a pass of its own: it launches all layers for a segment's samples.
+    cuts = (part.cut_steps(case) for part, _ in list_parts(case))
+    device = run.batch / reduce(mul, cuts, 1.0) * work.forward_backward + work.fixed
+    waiting = wait_for_launches(device, case.software.layer_overhead * work.launches)
     seconds = {
         "forward_backward": run.batch * work.forward_backward,
         # With ZeRO for a shard of the weights.
         "weight_update": update / case.find_shards().degree if case.options.zero else update,
         "pass_overhead": count_steps(case) * work.fixed,
-        "launch_wait": _wait_for_launches(case),
+        "launch_wait": count_steps(case) * waiting,
     }
     for term, besides in time_besides(case):
         seconds[term] = seconds[term] + besides if term in seconds else besides
@@ -208,13 +212,3 @@ def _share_fed(case: Case) -> Cells:
     # A node has PEs of pes_per_node / stride of the parts; of one part at least, of all at most.
     share = case.network.pes_per_node / (alike.degree * alike.stride)
     return xp.minimum(xp.maximum(share, 1 / alike.degree), 1.0)
-
-
-def _wait_for_launches(case: Case) -> Cells:
-    """Compute seconds of waiting for launches in all steps of a pass."""
-    work, run = case.machine_work, case.run
-    # Each step of a pipeline is a pass of its own: it launches all layers for a segment's samples.
-    cuts = (part.cut_steps(case) for part, _ in list_parts(case))
-    device = run.batch / reduce(mul, cuts, 1.0) * work.forward_backward + work.fixed
-    waiting = wait_for_launches(device, case.software.layer_overhead * work.launches)
-    return count_steps(case) * waiting

@@ -87,9 +87,6 @@ def find_bound(case: Case, work: TableWork) -> Cells:
 def find_links(case: Case) -> tuple[Cost, Cost, Cost]:
     """Return the paths inside a group, across replicas and between halo neighbours."""
     run, levels = case.run, _take(TableNetwork, case.network)
-    inside, across, staged = (
-        network.find_path(levels, run.group),
-        network.find_path(levels, run.p),
-        network.find_staged_path(levels, run.group),
-    )
+    inside, across = (network.find_path(levels, pes) for pes in (run.group, run.p))
+    staged = network.find_staged_path(levels, run.group)
     return _take(Cost, inside), _take(Cost, across), _take(Cost, staged)

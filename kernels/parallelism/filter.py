@@ -120,7 +120,16 @@ class Filter(Parallelism):
         )
 
     def time_step(self, sent: Gathered, case: Case, batch: Cells) -> Mapping[str, Cells]:
-        return {"split_overhead": self._assemble(sent, case, batch)}
+        """Compute u b a sum(y) (1-1/q) / (assembly BW) + 2 n (q-1) part_overhead.
+
+        Gathered outputs are assembled u times, with an overhead for each peer's part.
+        """
+        run, software, degree = case.run, case.software, self.find_degree(case)
+        gathered = batch * run.delta * xp.sum(sent.items, axis=0) * (1 - 1 / degree)
+        copies = (2 - sent.reductions) * gathered / case.pe.memory_bandwidth / software.assembly
+        # Runs show no overhead of parts with channel.
+        parts = 2 * (1 - sent.reductions) * xp.sum(sent.messages, axis=0)
+        return {"split_overhead": copies + parts * (degree - 1) * software.part_overhead}
 
     def time_once(self, sent: Gathered, case: Case) -> Mapping[str, Cells]:
         """Compute the time to copy gradients of undivided weights to hosts and back.
@@ -131,18 +140,6 @@ class Filter(Parallelism):
         m, network, software = self.count_gradients(sent, case), case.network, case.software
         slow = sent.reductions * 2 * time_large(m, network, software)
         return {"gradient_packing": pack_gradients(m, network, software) + slow}
-
-    def _assemble(self, sent: Gathered, case: Case, batch: Cells) -> Cells:
-        """Compute u b a sum(y) (1-1/q) / (assembly BW) + 2 n (q-1) part_overhead.
-
-        Gathered outputs are assembled u times, with an overhead for each peer's part.
-        """
-        run, software = case.run, case.software
-        gathered = batch * run.delta * xp.sum(sent.items, axis=0) * (1 - 1 / self.find_degree(case))
-        copies = (2 - sent.reductions) * gathered / case.pe.memory_bandwidth / software.assembly
-        # Runs show no overhead of parts with channel.
-        parts = 2 * (1 - sent.reductions) * xp.sum(sent.messages, axis=0)
-        return copies + parts * (self.find_degree(case) - 1) * software.part_overhead
 
     def count_gradients(self, sent: Gathered, case: Case) -> Cells:
         """Count m_s [B], gradients that pass through host memory; none in hybrids."""

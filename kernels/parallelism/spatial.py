@@ -111,7 +111,11 @@ class Spatial(Parallelism):
         items = batch * case.run.delta
         # 2 P2P(b a halo(x_l)) + 2 P2P(b a halo(dL/dy_l)) of each layer: to two neighbours.
         halos = paths.halos.time(2 * items * sent.halo_items, 4 * sent.halo_exchanges)
-        scattered = self._scatter_samples(sent, case, paths.slowest_node)
+        # Only samples beyond LARGE_MESSAGE: CosmoFlow's of 512^3 are slow, those of 256^3 are not.
+        sample = case.run.batch * case.run.delta * sent.sample
+        slow = time_large(sample, case.network, case.software)
+        slow = slow * (1 + case.software.host_jitter * paths.slowest_node)
+        scattered = xp.where(xp.greater(self.find_degree(case), 1), slow, 0.0)
         return (
             # Inner rows compute while halos travel; gradients hide behind what is left of that.
             Exchange("halo_exchange", halos, hideable=halos, share=1.0, before=True),
@@ -157,14 +161,6 @@ class Spatial(Parallelism):
         through_hosts = 2 * (1 - 1 / self.find_degree(case)) * m * beta
         staged = xp.isfinite(network.staging_bandwidth)
         return xp.where(staged, through_hosts, 2 * time_fastest(costs, m, gathers))
-
-    def _scatter_samples(self, sent: Halos, case: Case, slowest: Cells) -> Cells:
-        """Compute the slow part of distributing a group's samples; slowest: z(n)."""
-        # Only beyond LARGE_MESSAGE: CosmoFlow's samples of 512^3 are slow, those of 256^3 are not.
-        m = case.run.batch * case.run.delta * sent.sample
-        slow = time_large(m, case.network, case.software)
-        slow = slow * (1 + case.software.host_jitter * slowest)
-        return xp.where(xp.greater(self.find_degree(case), 1), slow, 0.0)
 
 
 PARALLELISM = Spatial()

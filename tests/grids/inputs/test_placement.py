@@ -16,11 +16,12 @@ from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.layers import LayerTable
 from paradl.kernels.names.parallelisms import KINDS
-from paradl.kernels.options import Cuts
+from paradl.kernels.options import Cuts, Options
 from paradl.kernels.work.division import Placement
 from paradl.kernels.work.group import Bounds
 
 CUTS: tuple[Cuts, ...] = get_args(Cuts)
+WHOLE = Options(conventions="authors")  # cuts carry outputs, and layers are not those of Table III
 
 
 def table(model: str, dataset: str) -> LayerTable:
@@ -34,7 +35,8 @@ RESNET50 = table("resnet50", "imagenet-226")
 def placed(strategy, layers, p2, **rules) -> tuple[Placement, Bounds]:
     """Place groups of p2 PEs, with as many PEs in all; costs are 1 unless given."""
     degree, read = np.array(p2, float, ndmin=1), parse_strategy(strategy)
-    usual = {"dims": read.dims, "layers": read.layers, "costs": np.ones((len(layers), 1))}
+    costs = np.ones((len(layers), 1))
+    usual = {"dims": read.dims, "layers": read.layers, "options": WHOLE, "costs": costs}
     divided = KINDS[read.parts[0]].divides if read.parts else None
     return place(divided, degree, Rules(layers, **usual | rules))
 
@@ -122,7 +124,7 @@ def test_where_all_that_crosses_counts_stages_are_as_many_as_products_in_a_row(
 ) -> None:
     """More stages than that are forbidden; more than layers are undefined."""
     stages = [1, most, most + 1, len(layers) + 1]
-    _, bounds = placed("pipeline", layers, stages, cuts="crossing")
+    _, bounds = placed("pipeline", layers, stages, options=Options(oracle="machine"))
     assert bounds.fits.tolist() == [True, True, False, False]
     assert bounds.defined.tolist() == [True, True, True, False]
 
@@ -130,14 +132,15 @@ def test_where_all_that_crosses_counts_stages_are_as_many_as_products_in_a_row(
 def test_a_network_without_products_has_one_stage() -> None:
     definition = {"name": "net", "rank": 2, "layers": ["relu", "relu"]}
     layers = Architecture.from_definition(definition).layers_for((3, 8, 8), 10)
-    _, bounds = placed("pipeline", layers, [1, 2], cuts="crossing")
+    _, bounds = placed("pipeline", layers, [1, 2], options=Options(oracle="machine"))
     assert bounds.fits.tolist() == [True, False]
 
 
 def test_stages_are_cut_where_shortcuts_do_not_cross() -> None:
     """With equal layers: in the middle, between a body and its shortcut, or two layers later."""
     names, crossing = np.array(RESNET50.names), RESNET50.crossing
-    ends = {cuts: placed("pipeline", RESNET50, 2, cuts=cuts)[0].ends[0, 0] for cuts in CUTS}
+    of = {options.cuts: options for options in (WHOLE, Options(oracle="machine"))}
+    ends = {cuts: placed("pipeline", RESNET50, 2, options=of[cuts])[0].ends[0, 0] for cuts in CUTS}
     assert names[ends["output"] - 1] == "layer3.0.shortcut.conv"
     assert names[ends["crossing"] - 1] == "layer3.0.add"
     assert crossing[ends["crossing"] - 1] == crossing[ends["output"] - 1] / 2
