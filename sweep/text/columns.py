@@ -279,9 +279,9 @@ def write_summary(row: RankingRow | Prediction, iteration: Ranged) -> str:
     whole = [] if trained is None else [f"{format_quantity(trained, 's', 3)} in all"]
     return ", ".join(
         [
-            f"{format_ranged(iteration, 's')} an iteration",
+            f"{format_ranged(iteration, 's')} per iteration",
             *whole,
-            f"{'-' if rate is None else format_digits(rate)} {word}/s a PE",
+            f"{'-' if rate is None else format_digits(rate)} {word}/s per PE",
             f"MFU {format_percent(row['mfu'])}",
             write_memory(row["memory"], row["memory_capacity"]),
         ]

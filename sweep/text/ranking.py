@@ -90,14 +90,11 @@ def show_ranking(rows: Sequence[RankingRow], form: Format, goal: Goal, every: bo
         for number, row in enumerate(rows if whole else ()):
             if row.get("faster_than_next") is not None:
                 second = next(other for other in rows[number:] if other["rank"] != row["rank"])
-                print(_describe_chance(row, second, given))
+                print_text(_describe_chance(row, second, given))
         tell_more(len(allowed) - len(families))
     _show_losers([row for row in rows if not row["feasible"]], whole)
-    for row in rows:
-        if reasons := row.get("losers"):
-            print_table(
-                reasons, f"Why others do not fit on {row['system']}, and what would let them"
-            )
+    if reasons := _gather_reasons(rows):
+        print_table(reasons, "Why others do not fit, and what would let them")
 
 
 def _show_losers(rows: Sequence[RankingRow], whole: bool) -> None:
@@ -110,6 +107,19 @@ def _show_losers(rows: Sequence[RankingRow], whole: bool) -> None:
     if not explained and any(TOO_SLOW not in row["limit"] for row in rows):
         print("--why says by how much, and what would make them feasible")
     tell_more(len(rows) - len(shown))
+
+
+def _gather_reasons(rows: Sequence[RankingRow]) -> list[Row]:
+    """List why other layouts do not fit; a line for all systems where it is the same."""
+    systems: dict[tuple[object, ...], list[str]] = {}
+    for row in rows:
+        for loser in row.get("losers", ()):
+            at = systems.setdefault((loser["reason"], loser["layouts"], loser["remedy"]), [])
+            at.append(row["system"])
+    return [
+        {"reason": reason, "layouts": count, "system": names, "remedy": remedy}
+        for (reason, count, remedy), names in systems.items()
+    ]
 
 
 def _gather_alike(rows: Sequence[RankingRow]) -> list[list[RankingRow]]:

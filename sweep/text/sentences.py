@@ -245,7 +245,7 @@ def ask_provision(rows: Sequence[ProvisionRow], seconds: float, epochs: float | 
         hours, time = format_cell(row["pe_hours"]), write_time(row["train_time"] or 0.0)
         cost = f", costing {format_cell(row['cost'])}" if row.get("cost") else ""
         strategy = row.get("layout") or shorten_label(row["strategy"])
-        odds = "" if row["holds"] is None else f"; the deadline is met with {row['holds']:.0%}"
+        odds = "" if row["holds"] is None else f"; P(deadline met) {row['holds']:.0%}"
         return (
             f"To {task} within {deadline} takes {format_count(row['pe'] or 0, 'PE')} of "
             f"{row['system']}, with {strategy}, global batch {row['global_batch']:,.0f}: "

@@ -151,13 +151,20 @@ def _draw(columns: Sequence[Column], width: int, narrow: bool) -> list[str]:
     table = Table(
         box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=narrow, header_style=""
     )
-    for column in columns:
-        is_prose = column.width > column.least
+    heads = [column.write_head(narrow) for column in columns]
+    widths = [
+        max(column.least, measure_text(head)) for column, head in zip(columns, heads, strict=True)
+    ]
+    # Prose takes the room that is left. rich would give two such columns more, and cut the last.
+    spare = width - sum(widths) - GAPS[narrow] * (len(columns) - 1)
+    for column, head, least in zip(columns, heads, widths, strict=True):
+        taken = max(0, min(column.width - least, spare))
+        spare -= taken
         table.add_column(
-            Text(column.write_head(narrow)),
+            Text(head),
             justify="right" if column.is_right else "left",
-            min_width=column.least,
-            no_wrap=not is_prose,  # rich narrows only columns that may wrap
+            width=least + taken,
+            no_wrap=column.width <= column.least,
             overflow="fold",
         )
     for cells in zip(*(column.cells for column in columns), strict=True):

@@ -9,7 +9,7 @@ import pytest
 
 from paradl.sweep.text.columns import format_cell
 from paradl.sweep.text.data import flatten_record
-from paradl.sweep.text.tables import show, show_one
+from paradl.sweep.text.tables import print_table, show, show_one
 
 ROWS: list[dict[str, Any]] = [
     {"strategy": "data", "pe": 8, "epoch_time": 12.345678, "memory": 16e9, "limit": []},
@@ -104,3 +104,22 @@ def test_what_is_hidden_is_said_to_be_no_part_of_the_sum(capsys):
     *_, waited, hidden = capsys.readouterr().out.strip().splitlines()
     assert waited.split() == ["terms.straggler_wait", "1.5", "s/epoch"]
     assert hidden.split()[1:] == ["2.5", "s/epoch", "(no", "part", "of", "the", "sum)"]
+
+
+@pytest.mark.parametrize("width", range(60, 120))
+def test_no_character_of_prose_is_lost(width, capsys, monkeypatch):
+    """Of two columns that wrap, rich made the last too wide, and cut a letter."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    remedies = ("micro-batches that are a multiple of the stages", "at most 32 chunks in all")
+    systems = ("dgx-h100, gb200-nvl72", "dgx-h100")
+    print_table(
+        [
+            {"reason": reason, "layouts": 10**n, "system": systems[n], "remedy": remedies[n]}
+            for n, reason in enumerate(("interleaving", "more_stages_than_blocks"))
+        ]
+    )
+    out = capsys.readouterr().out
+    assert all(len(line) <= width for line in out.splitlines())
+    for key, texts in (("system", systems), ("remedy", remedies)):
+        if key not in out.partition("left out")[2]:
+            assert {*" ".join(texts).split()} <= {*out.split()}
