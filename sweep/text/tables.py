@@ -155,15 +155,18 @@ def _draw(columns: Sequence[Column], width: int, narrow: bool) -> list[str]:
     widths = [
         max(column.least, measure_text(head)) for column, head in zip(columns, heads, strict=True)
     ]
-    # Prose takes the room that is left. rich would give two such columns more, and cut the last.
+    # Prose takes the room that is left, what lacks least first. rich would give two such columns
+    # more, and cut the last.
     spare = width - sum(widths) - GAPS[narrow] * (len(columns) - 1)
-    for column, head, least in zip(columns, heads, widths, strict=True):
-        taken = max(0, min(column.width - least, spare))
+    for n in sorted(range(len(columns)), key=lambda n: columns[n].width - widths[n]):
+        taken = max(0, min(columns[n].width - widths[n], spare))
         spare -= taken
+        widths[n] += taken
+    for column, head, size in zip(columns, heads, widths, strict=True):
         table.add_column(
             Text(head),
             justify="right" if column.is_right else "left",
-            width=least + taken,
+            width=size,
             no_wrap=column.width <= column.least,
             overflow="fold",
         )
