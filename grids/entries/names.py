@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.grids.reading.errors import InputError, find_meant, shorten, suggest_name
 
 CATALOGUE = Path(__file__).parents[1] / "catalogue"
 
@@ -78,11 +78,14 @@ def _is_missing(path: Path) -> bool:
 
 def _advise_file(kind: Kind, reference: str) -> str:
     """Advise on a file that is not there, which may be an id of Hugging Face: OWNER/NAME."""
-    if kind != "model" or reference.startswith((".", "~", "/")):
+    owner, slash, name = reference.partition("/")
+    if kind != "model" or not (slash and name and owner.strip(".~")) or "/" in name:
         return "check the path"
+    meant = find_meant(name, list_names(kind))
+    near = f", or take {meant!r} of the catalogue" if meant else ""
     return (
-        "check the path; of an id of Hugging Face, save its config.json and write ./config.json "
-        f"({GUIDES[kind]})"
+        "if it is an id of Hugging Face, save its config.json and write ./config.json "
+        f"({GUIDES[kind]}){near}"
     )
 
 

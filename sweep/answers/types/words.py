@@ -3,7 +3,7 @@
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from paradl.kernels.names.flags import TOO_SLOW, UNSUPPORTED
-from paradl.kernels.names.terms import TERMS
+from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.sweep.answers.types.facts import (
     Bytes,
     Fact,
@@ -61,7 +61,7 @@ Reason = Annotated[str, "why there is no value"]
 DeadlineChance = Annotated[float, "probability of meeting the deadline"]
 Rank = Annotated[int, "1 is the best; null: feasible nowhere"]
 LayoutWords = Annotated[str, "its degrees and settings, such as tp8 pp4 dp32 mb1 zero1"]
-TermName = Annotated[str, Fact("the term that takes most of the time", names=tuple(TERMS))]
+TermName = Annotated[str, Fact("the term that takes most of the time", names=tuple(EVERY_TERM))]
 Sentence = Annotated[str, "the bottleneck, and why"]
 ParameterName = Annotated[str, "a parameter's name, as paradl list parameters lists them"]
 Extrapolation = Annotated[list[str], "how the configuration exceeds the measured runs"]

@@ -215,6 +215,10 @@ WORDS = ("--strategy", "tp2 pp2 dp2 mb1")
     "words",
     [
         ("best",),
+        ("best", "--tokens", "1G", "--deadline", "60 d"),
+        ("bottleneck",),
+        ("limits",),
+        ("sensitivity",),
         ("pareto", "--against", "memory"),
         ("predict", *WORDS),
         ("explain", *WORDS, "--launch", "megatron"),

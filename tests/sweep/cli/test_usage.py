@@ -104,6 +104,12 @@ def test_an_id_of_hugging_face_is_no_file(verb, cli):
         cli, *verb.split(), *((name,) if verb == "list models" else ("--model", name)), *options
     )
     assert "config.json" in err
+    assert "'llama3_8b'" in err
+    name = "mine.yaml"
+    err = fail(
+        cli, *verb.split(), *((name,) if verb == "list models" else ("--model", name)), *options
+    )
+    assert "Hugging Face" not in err
 
 
 @pytest.mark.parametrize(
