@@ -46,7 +46,8 @@ def check_name(kind: Kind, reference: str, base: Path = Path()) -> None:
     if kind == "model" and ending in FOREIGN:
         raise InputError(
             f"{shorten(reference)}: {ending} files are not read",
-            advice=f"write the network's layers as YAML ({GUIDES['model']})",
+            advice="write it as YAML, by hand or with paradl import model (ONNX, PyTorch; "
+            f"{GUIDES['model']})",
         )
     path = locate_entry(reference, base)
     if path is not None and not _is_missing(path):
