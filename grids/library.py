@@ -243,7 +243,10 @@ def look_up_convergences(
         laws |= _find_laws(reference, target, pairs, base)
     if not laws:
         names = ", ".join(f"{model} on {data.name}" for model, data in pairs)
-        advice = "give measured ones, 'convergence: ./mine.csv' (docs/convergence.md), or 'none'"
+        advice = (
+            "give measured ones, 'convergence: ./mine.csv' (docs/convergence.md), tokens of a "
+            "text, or 'none'"
+        )
         raise InputError(f"no law of epochs is known of {shorten(names)}", advice=advice)
     return laws
 

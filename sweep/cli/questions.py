@@ -211,7 +211,7 @@ def pareto(
     from paradl.sweep.text.sentences import ask_pareto
 
     # A store has one layout per cell, and so no others that need less memory.
-    layouts = against == "memory" and subject.store is None
+    layouts = subject.store is None
     goals = {"against": against, "objective": goal, "price": parse_price(price)}
     rows = subject.ask(question, given.form, bounded=False, layouts=layouts, **goals)
     if not rows:

@@ -156,6 +156,10 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         if is_remote(url) or not path.exists() or (path.is_dir() and not any(path.iterdir())):
             return None
         _refuse_file(url)
+        if mode == "r":
+            raise InputError(
+                "not a cube", where=url, advice="check the path", page="no-cube"
+            ) from None
         raise InputError(
             "this folder is not empty and not a cube; left untouched",
             where=url,

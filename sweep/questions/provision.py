@@ -57,9 +57,9 @@ def list_provisions(
     deadline, between 0 and 1; None: the expected time must meet it.
 
     Every whole number of PEs is tried up to the least count of the slice that meets the deadline
-    (of layouts whole nodes, whose number has no prime factor beyond 7), with all of the slice's
-    batches, groups, segments and accumulated passes; each value of another axis, such as a
-    bandwidth, has its own rows. `holds` of a row: probability of meeting the deadline (machine
+    (of layouts multiples of 8, or of smaller nodes, without a prime factor beyond 7), with all of
+    the slice's batches, groups, segments and accumulated passes; each value of another axis, such
+    as a bandwidth, has its own rows. `holds` of a row: probability of meeting the deadline (machine
     oracle); `reason`: why no count meets it. InputError: a deadline not above 0, unknown epochs, a
     probability not between 0 and 1.
 
@@ -81,7 +81,7 @@ def list_provisions(
         raise InputError(
             "the number of epochs is not given",
             where="epochs",
-            advice="such as 90; or choose a convergence, such as auto: epochs to a target",
+            advice="such as 90; or state tokens; or take those to a target: convergence auto",
         )
     goal = Deadline.read(deadline, holds, space.grid.spec.oracle, epochs)
     aim = Aim("pe_hours", price)
@@ -157,7 +157,8 @@ def _find_fewest(space: Space, index: Index, goal: Deadline, aim: Aim) -> Provis
     """Row of a strategy."""
     # Each count has layouts of its own to choose from, which is slow: only usual ones are tried.
     is_slow = space.grid.strategy(index).searched
-    step = space.grid.systems[index[2]].pes_per_node if is_slow else 1
+    node = space.grid.systems[index[2]].pes_per_node
+    step = node & -node if is_slow else 1  # 8 of nodes of 8, and of racks of 72
     slice_of_pe = space.axes["pe"]
     if is_slow and slice_of_pe.size > MOST_COUNTS:
         slice_of_pe = _keep_usual(slice_of_pe, step)
@@ -185,10 +186,10 @@ def _find_first_met(space: Space, index: Index, pe: Floats, goal: Deadline) -> T
     return next((part for part in parts if part.list_met().any()), None)
 
 
-def _keep_usual(pe: Floats, per_node: int) -> Floats:
-    """Keep whole nodes whose number is a product of 2, 3, 5 and 7, by which networks divide."""
-    whole = pe[pe % per_node == 0]
-    return np.array([count for count in whole if _is_smooth(int(count) // per_node)], float)
+def _keep_usual(pe: Floats, step: int) -> Floats:
+    """Keep multiples of `step` without a prime factor beyond 7, by which networks divide."""
+    whole = pe[pe % step == 0]
+    return np.array([count for count in whole if _is_smooth(int(count))], float)
 
 
 def _is_smooth(number: int) -> bool:

@@ -200,6 +200,8 @@ def format_alone(key: str, value: object) -> str:
     if name in PERCENT and _is_number(value):
         return format_percent(value)
     unit = PREFIXED.get(whole, None if of_another else PREFIXED.get(name))
+    if isinstance(value, Ranged):
+        return format_ranged(value, unit or "")
     text = format_cell(value, None if whole in COUNTS else unit)
     if name in UNITS and _is_number(value):
         text += f" {UNITS[name]}"
@@ -228,6 +230,11 @@ def format_coordinate(axis: str, value: object) -> str:
 def format_percent(value: float | None) -> str:
     """Format a share: 0.687 is 68.7%."""
     return "-" if value is None else f"{value:.1%}"
+
+
+def format_chance(chance: float) -> str:
+    """Format a probability: of a model that may be wrong, neither 0 % nor 100 % is certain."""
+    return f"{chance:.0%}" if 0.01 <= chance < 0.995 else "over 99%" if chance > 0.5 else "under 1%"
 
 
 def format_odds(share: float | None) -> str | None:
@@ -267,7 +274,12 @@ def find_range(row: RankingRow, time: Time = "iteration_time") -> Ranged:
 
 def write_memory(memory: float | None, capacity: float | None) -> str:
     """Write the memory of the fullest PE beside what a PE has."""
-    return " of ".join("-" if n is None else f"{n / 1e9:,.3g}" for n in (memory, capacity)) + " GB"
+    return (
+        " of ".join(
+            "-" if n is None else format_digits(n / 1e9, DIGITS) for n in (memory, capacity)
+        )
+        + " GB"
+    )
 
 
 def write_summary(row: RankingRow | Prediction, iteration: Ranged) -> str:

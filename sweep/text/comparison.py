@@ -76,10 +76,11 @@ def _write_accuracy(rows: Sequence[RunRow], overall: RunAverages) -> str:
     if mean is None:
         return f"{counted}, none with a time that is both measured and predicted."
     held = overall["coverage"]["total"]
-    inside = "" if held is None else f"; {held:.0%} lie in their 80 % intervals"
+    inside = "" if held is None else f"; {held:.0%} of the times lie in their 80 % intervals"
     apart = sum(row["anomaly"] is not None for row in rows)
-    stand = f"; {apart} stand{'s' if apart == 1 else ''} out" if apart else ""
-    return f"{counted}: times are met to {format_percent(mean)} on average{inside}{stand}."
+    stand = f"; {format_count(apart, 'outlier')}" if apart else ""
+    accuracy = f"predicted times are {format_percent(mean)} accurate on average"
+    return f"{counted}: {accuracy}{inside}{stand}."
 
 
 def _describe_run(row: RunRow) -> Row:
@@ -93,7 +94,6 @@ def _describe_run(row: RunRow) -> Row:
         remarks.append(f"not feasible: {', '.join(keep_reasons(row['limit']))}")
     return {
         "model": row["model"],
-        "dataset": row["dataset"],
         "strategy": row["strategy"],
         "p": row["p"],
         "b": row["samples_per_replica"],
@@ -106,6 +106,7 @@ def _describe_run(row: RunRow) -> Row:
         "memory": _format_memory(row["measured_memory"], row["predicted_memory"]),
         "authors": format_percent(row["authors_accuracy_total"]),
         "remarks": "; ".join(remarks),
+        "data set": row["dataset"],
     }
 
 

@@ -63,7 +63,7 @@ def flatten_record(row: Row, prefix: str = "") -> dict[str, object]:
     for key, value in row.items():
         if isinstance(value, Mapping):
             flat |= flatten_record(value, f"{prefix}{key}.")
-        elif isinstance(value, list | tuple):
+        elif isinstance(value, list | tuple) and not hasattr(value, "_fields"):  # no number
             flat[prefix + key] = (", " if isinstance(value, list) else "\n").join(map(str, value))
         else:
             flat[prefix + key] = value

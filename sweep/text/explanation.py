@@ -137,6 +137,7 @@ def _print(explanation: Explanation, every: bool) -> None:
         print("Parameters and symbols: --all")
     if changes := explanation.get("changes"):
         title = "Larger micro-batches" if explanation["feasible"] else "What would let it fit"
+        print()
         print_table(changes, title)
     for script in explanation.get("launch_files", ()):
         print(f"\n# {script['file']}\n{script['text']}")

@@ -15,6 +15,7 @@ from paradl.sweep.answers.types.questions import (
 from paradl.sweep.cells.reader import CHOSEN
 from paradl.sweep.text.columns import (
     INTERVAL,
+    format_chance,
     format_odds,
     format_percent,
     format_value,
@@ -112,12 +113,12 @@ def describe_provision(row: ProvisionRow) -> Row:
         **{key: fields[key] for key in LABELS},
         "strategy": layout or shorten_label(row["strategy"]),
         "pe": row["pe"],
+        "reason": row["reason"],
         "time": None if time is None else format_quantity(time, "s", 3),
-        "P(deadline met)": None if odds is None else f"{odds:.0%}",
+        "P(deadline met)": None if odds is None else format_chance(odds),
         **{key: fields[key] for key in ("pe_hours", "cost") if key in row},
         **chosen,
         **{key: value for key, value in row.items() if key not in (*LABELS, *left)},
-        "reason": row["reason"],
     }
 
 

@@ -28,6 +28,7 @@ from paradl.sweep.text.columns import (
     Time,
     find_range,
     format_cell,
+    format_chance,
     format_coordinate,
     format_odds,
     format_percent,
@@ -55,7 +56,7 @@ HEADS = {
 # What the first row of a ranking is, by objective.
 WORDS = {
     "epoch_time": "Fastest",
-    "train_time": "First at the target",
+    "train_time": "Fastest to finish",
     "pe_hours": "Fewest PE-hours",
     "cost": "Cheapest",
     "memory": "Least memory",
@@ -154,7 +155,7 @@ def _describe_winner(row: RankingRow, goal: Goal, alike: int) -> Row:
         **{key: fields[key] for key in axes if key not in given},
         **{key: fields[key] for key in money if key == goal},
         time: find_range(row, time),
-        "P(deadline met)": format_odds(row.get("holds")),
+        "P(deadline met)": None if (chance := row.get("holds")) is None else format_chance(chance),
         **{key: fields[key] for key in money},
         "MFU": format_percent(row["mfu"]),
         "memory": row["memory"],
@@ -186,10 +187,12 @@ def _write_headline(rows: Sequence[RankingRow], goal: Goal) -> str:
     )
     where = ", ".join([row["system"], *axes])
     spent = {"cost": "cost {}, ", "pe_hours": "{} PE-hours, "}.get(goal, "")
+    chance = row.get("holds")
+    odds = "" if chance is None else f", P(deadline met) {format_chance(chance)}"
     return (
         f"{WORDS[goal]}: {shorten_label(row['strategy'])} on {format_count(row['pe'] or 0, 'PE')} "
         f"of {where}: {spent.format(format_cell(row.get(goal)))}"
-        f"{write_summary(row, find_range(row))}"
+        f"{write_summary(row, find_range(row))}{odds}"
     )
 
 
@@ -233,10 +236,9 @@ def _describe_chance(row: RankingRow, second: RankingRow, given: Sequence[str]) 
     """State the probability that a row beats the next one."""
     first, other = shorten_label(row["strategy"]), shorten_label(second["strategy"])
     chance = row.get("faster_than_next") or 0.0
-    # Draws are a sample: neither 0 % nor 100 % is certain.
-    odds = f"{chance:.0%}" if 0.01 <= chance < 0.995 else "over 99%" if chance > 0.5 else "under 1%"
     values = (f"{name} {write_value(name, read_axis(row, name))}" for name in given)
     where = ", ".join([row["system"], *values])
+    odds = format_chance(chance)
     return f"{first} is faster than {other} with a probability of {odds} ({where})."
 
 

@@ -14,7 +14,7 @@ from paradl.sweep.answers.objectives import Goal
 from paradl.sweep.answers.types.questions import LimitsRow, ParetoRow, ProvisionRow
 from paradl.sweep.questions.limits import END, pick_furthest, weigh_reach
 from paradl.sweep.questions.pareto import find_knee
-from paradl.sweep.text.columns import format_cell
+from paradl.sweep.text.columns import format_cell, format_chance
 from paradl.sweep.text.names import write_stop
 from paradl.sweep.text.tables import shorten_label
 
@@ -155,13 +155,15 @@ def ask_limits(rows: Sequence[LimitsRow]) -> Asked:
         if not row["largest_pe"]:
             return "No strategy is feasible at any number of PEs here."
         where = f" of {row['system']}" if len({other["system"] for other in rows}) > 1 else ""
-        reached = f"up to {row['efficient_pe']:,.0f}" if row["efficient_pe"] else "none of them"
-        end = f"stops there: {write_stop(row['forbidden_by'])}"
-        if row["forbidden_by"] == END:
-            end = "may scale further: that was the largest number of PEs asked about"
+        most, stop = f"{row['largest_pe']:,.0f} PEs{where}", row["forbidden_by"]
+        reach = f"to {most}, and stops there: {write_stop(stop)}"
+        if stop == END:
+            reach = f"to at least {most}, the largest number tried"
+        efficient = row["efficient_pe"]
+        within = f"It is efficient on up to {efficient:,.0f}." if efficient else ""
         return (
-            f"{shorten_label(row['strategy'])} scales furthest, to {row['largest_pe']:,.0f} PEs"
-            f"{where}, and {end}. It is efficient on {reached}."
+            f"{shorten_label(row['strategy'])} scales furthest, {reach}. "
+            f"{within or 'No number of PEs is efficient.'}"
         )
 
     return Asked(
@@ -197,8 +199,8 @@ def ask_pareto(rows: Sequence[ParetoRow], objective: str, against: str) -> Asked
             for row in (front[0], front[knee], front[-1])
         ]
         return (
-            f"{len(front)} configurations that no other beats in {traded} and {title}. "
-            f"Fastest: {words[0]}. Knee: {words[1]}. Least {title}: {words[2]}."
+            f"{format_count(len(front), 'configuration')} that no other beats in {traded} and "
+            f"{title}. Fastest: {words[0]}. Knee: {words[1]}. Least {title}: {words[2]}."
         )
 
     return Asked(
@@ -233,7 +235,9 @@ def ask_provision(rows: Sequence[ProvisionRow], seconds: float, epochs: float | 
     stated = {epochs} if epochs else {row["epochs"] for row in rows if row["epochs"]}
     task = "train to the target"
     if epochs or stated == {1.0}:  # a stated number of tokens is one epoch
-        task = "train 1 epoch" if stated == {1.0} else f"train {epochs:g} epochs"
+        tokens, is_text, _ = rows[0]["dataset"].partition("-tokens")
+        once = f"train on {tokens} tokens" if is_text else "train one epoch"
+        task = once if stated == {1.0} else f"train {epochs:g} epochs"
     deadline = write_time(seconds)
 
     def describe(rows: Sequence[ProvisionRow]) -> str:
@@ -245,7 +249,7 @@ def ask_provision(rows: Sequence[ProvisionRow], seconds: float, epochs: float | 
         hours, time = format_cell(row["pe_hours"]), write_time(row["train_time"] or 0.0)
         cost = f", costing {format_cell(row['cost'])}" if row.get("cost") else ""
         strategy = row.get("layout") or shorten_label(row["strategy"])
-        odds = "" if row["holds"] is None else f"; P(deadline met) {row['holds']:.0%}"
+        odds = "" if row["holds"] is None else f"; P(deadline met) {format_chance(row['holds'])}"
         return (
             f"To {task} within {deadline} takes {format_count(row['pe'] or 0, 'PE')} of "
             f"{row['system']}, with {strategy}, global batch {row['global_batch']:,.0f}: "

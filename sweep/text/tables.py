@@ -83,7 +83,7 @@ def print_table(rows: Sequence[Row], title: str = "", complete: Format = "json")
     table, left_out = draw_table(kept, width)
     # Of a single row, a line per key has room for everything, whatever the width.
     if left_out and len(rows) == 1:
-        print_record(rows[0], title)
+        print_record({key: value for key, value in rows[0].items() if value is not None}, title)
         return
     # A terminal in ASCII cannot print the rule below the header.
     if not (sys.stdout.encoding or "").lower().startswith("utf"):
@@ -181,7 +181,7 @@ def _draw(columns: Sequence[Column], width: int, narrow: bool) -> list[str]:
 
 def _draw_plain(columns: Sequence[Column]) -> list[str]:
     """Return the lines of a table whose cells have one line each, aligned to the left."""
-    heads = [f"{column.key} {column.unit}".rstrip() for column in columns]
+    heads = [f"{column.key} {column.unit}".replace("\n", ", ").rstrip() for column in columns]
     widths = [max(len(head), column.width) for head, column in zip(heads, columns, strict=True)]
     rows = [heads, *zip(*(column.cells for column in columns), strict=True)]
     texts = ("  ".join(map(str.ljust, row, widths)) for row in rows)

@@ -144,7 +144,7 @@ def _read_deadline(
         raise InputError(
             "a deadline is of a whole training",
             where="deadline",
-            advice="ask for train_time, or for pe_hours or cost with a number of epochs",
+            advice="state tokens, or a law of epochs (convergence); ask for train_time or cost",
         )
     return Deadline.read(deadline, holds, space.grid.spec.oracle)
 

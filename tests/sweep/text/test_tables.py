@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paradl.sweep.text.columns import format_cell
+from paradl.sweep.text.columns import Ranged, format_cell
 from paradl.sweep.text.data import flatten_record
 from paradl.sweep.text.tables import print_table, show, show_one
 
@@ -123,3 +123,12 @@ def test_no_character_of_prose_is_lost(width, capsys, monkeypatch):
     for key, texts in (("system", systems), ("remedy", remedies)):
         if key not in out.partition("left out")[2]:
             assert {*" ".join(texts).split()} <= {*out.split()}
+
+
+def test_a_single_row_that_turns_has_its_interval_and_unit(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    row = {"strategy": "data", "iteration_time": Ranged(1062.5, 808.7, 1396.0), "marks": None}
+    print_table([row | {f"column_{n}": float(n) for n in range(1, 9)}])
+    out = capsys.readouterr().out
+    assert "iteration_time   17.7 min (13.5 to 23.3)" in out
+    assert "marks" not in out
