@@ -189,8 +189,9 @@ def _expand_item(item: object, parameter: Parameter) -> Floats:
     generator = GENERATORS[name]
     listed = isinstance(arguments, list | tuple)
     if not listed or not generator.fewest <= len(arguments) <= generator.most:
+        counts = " or ".join(map(str, dict.fromkeys((generator.fewest, generator.most))))
         raise InputError(
-            f"expected {generator.fewest} values of {name}, got {shorten(arguments)}",
+            f"expected {counts} values of {name}, got {shorten(arguments)}",
             advice=f"write it like '{generator.example}'",
         )
     values = generator.make(list(arguments), parameter)

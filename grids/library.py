@@ -15,7 +15,7 @@ from typing import Any, Literal, overload
 
 from pydantic import ValidationError
 
-from paradl.grids.convergence.catalogue import find_convergence
+from paradl.grids.convergence.catalogue import explain_missing, find_convergence
 from paradl.grids.convergence.entry import Convergence, Pair
 from paradl.grids.convergence.fit import fit
 from paradl.grids.convergence.points import is_same_data, pick_series, read_points
@@ -243,11 +243,15 @@ def look_up_convergences(
         laws |= _find_laws(reference, target, pairs, base)
     if not laws:
         names = ", ".join(f"{model} on {data.name}" for model, data in pairs)
+        what = f"no law of epochs is known of {shorten(names)}"
+        if len(pairs) == 1 and references == ("auto",):
+            model, data = pairs[0]
+            what = explain_missing(model, data.name)
         advice = (
             "give measured ones, 'convergence: ./mine.csv' (docs/convergence.md), tokens of a "
             "text, or 'none'"
         )
-        raise InputError(f"no law of epochs is known of {shorten(names)}", advice=advice)
+        raise InputError(what, advice=advice)
     return laws
 
 

@@ -72,9 +72,12 @@ def check_name(kind: Kind, reference: str, base: Path = Path()) -> None:
 def _is_missing(path: Path) -> bool:
     """True if nothing is there; what cannot be looked up is for the reader to report."""
     try:
-        return not path.exists()
-    except OSError:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
         return False
+    return False
 
 
 def _advise_file(kind: Kind, reference: str) -> str:

@@ -288,7 +288,7 @@ def list_given(options: object, *names: str) -> dict[str, Any]:
 def refuse_given(given: Mapping[str, object], why: str) -> None:
     """Raise InputError if one of these options has a value, since it would have no effect."""
     for name, value in given.items():
-        if value not in (None, False):
+        if value is not None and value is not False:  # 0 is a value
             raise InputError(why, where=f"--{name}", advice="leave it out")
 
 

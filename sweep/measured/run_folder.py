@@ -211,9 +211,15 @@ def _convert(text: str, name: str, mapping: RunMapping, where: str) -> str:
 
 def _complete(row: Row, where: str) -> Row:
     """Return the row with samples per replica, if need be from global batch and replicas."""
-    if "global_batch" in row and ("replicas" in row or "samples_per_replica" not in row):
+    if "global_batch" in row and not {"replicas", "samples_per_replica"} & row.keys():
+        raise InputError(
+            "a global batch needs 'replicas' to become samples per replica",
+            where=where,
+            advice="write it, or 'samples_per_replica', into the mapping file",
+        )
+    if {"global_batch", "replicas"} <= row.keys():
         batch, replicas = (
-            parse_quantity(row.get(name, ""), "1", f"{where}: {name}")
+            parse_quantity(row[name], "1", f"{where}: {name}")
             for name in ("global_batch", "replicas")
         )
         if replicas < 1 or batch % replicas:

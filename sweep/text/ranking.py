@@ -112,13 +112,13 @@ def _show_losers(rows: Sequence[RankingRow], whole: bool) -> None:
 
 def _gather_reasons(rows: Sequence[RankingRow]) -> list[Row]:
     """List why other layouts do not fit; a line for all systems where it is the same."""
-    systems: dict[tuple[object, ...], list[str]] = {}
+    systems: dict[tuple[object, ...], dict[str, None]] = {}
     for row in rows:
         for loser in row.get("losers", ()):
-            at = systems.setdefault((loser["reason"], loser["layouts"], loser["remedy"]), [])
-            at.append(row["system"])
+            at = systems.setdefault((loser["reason"], loser["layouts"], loser["remedy"]), {})
+            at[row["system"]] = None  # once, though it may have several rankings
     return [
-        {"reason": reason, "layouts": count, "system": names, "remedy": remedy}
+        {"reason": reason, "layouts": count, "system": [*names], "remedy": remedy}
         for (reason, count, remedy), names in systems.items()
     ]
 

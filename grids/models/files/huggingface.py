@@ -274,9 +274,9 @@ def read_config(path: Path) -> dict[str, object]:
 
 def _find_type(config: Config, where: str) -> ModelType:
     name = config.get("model_type")
-    if not isinstance(name, str):
+    if name is None:
         raise InputError("no config.json of Hugging Face: model_type is missing", where=where)
-    if name not in TYPES:
+    if not isinstance(name, str) or name not in TYPES:
         # Without a hint: close names are other networks, as llama4 is no llama.
         advice = f"known: {', '.join(sorted(TYPES))}; write others as YAML (docs/your-model.md)"
         raise InputError(f"unknown model_type {shorten(name)}", where=where, advice=advice)
@@ -304,7 +304,7 @@ def _read_settings(config: Config, form: ModelType) -> dict[str, object]:
     if heads % sizes.get("kv_heads", 1):
         raise InputError(f"{form.optional['kv_heads']}: expected a divisor of {heads}")
     if "experts" in sizes:
-        _expect_experts(config, sizes)
+        _expect_experts(settings)
     stacks = config.get("num_decoder_layers")
     if stacks not in (None, blocks):
         raise InputError(
@@ -333,10 +333,10 @@ def _refuse_experts(config: Config, form: ModelType) -> None:
             )
 
 
-def _expect_experts(config: Config, sizes: Mapping[str, int]) -> None:
+def _expect_experts(settings: Mapping[str, Any]) -> None:
     """Raise InputError if no block has experts, or a token is sent to more than there are."""
-    blocks, experts, active = (sizes[name] for name in ("blocks", "experts", "active"))
-    dense, every = read_count(config, "first_k_dense_replace"), sizes.get("every", 1)
+    blocks, experts, active = (settings[name] for name in ("blocks", "experts", "active"))
+    dense, every = settings.get("dense_blocks", 0), settings.get("every", 1)
     if dense + every > blocks:
         key = "first_k_dense_replace" if dense else "decoder_sparse_step"
         raise InputError(f"{key}: {dense or every} leaves none of {blocks} blocks with experts")

@@ -91,8 +91,11 @@ def read_devices(path: Path) -> Device:
         sizes = ((text, key) for key, text in fields.items() if key.startswith("memory.total"))
         kinds.add((fields["name"], next((_read_memory(*size, path) for size in sizes), None)))
     if len(kinds) > 1:
+        listed = sorted(
+            name if size is None else f"{name}, {size / MEBIBYTE:,.0f} MiB" for name, size in kinds
+        )
         raise InputError(
-            f"expected one kind of GPU, got {shorten(sorted({name for name, _ in kinds}))}",
+            f"expected one kind of GPU, got {shorten(listed)}",
             where=str(path),
             advice="describe each kind of node as a machine of its own",
         )

@@ -36,6 +36,8 @@ IN_PLACE = "inplace"  # begins the names of figures in place
 # JSON states no units.
 USUAL = {f"{way}{name}": UNITS[unit] for way in ("", IN_PLACE) for name, unit in FIGURES.items()}
 
+UNMEASURED = (None, "N/A")
+
 Record = dict[str, object]  # by plain names
 
 
@@ -74,17 +76,20 @@ def read_table(path: Path, pes: int | None) -> Iterator[Measurement]:
     where, head = next(lines)
     separator = next(mark for mark in SEPARATORS if mark in head)
     columns: list[str] = []
-    units: dict[str, float] = {}
+    units = dict(USUAL)
     for name in next(csv.reader([head], delimiter=separator)):
-        # With its unit in brackets, or without; a second time, algbw and busbw are those in place.
+        # With its unit in brackets, or without; a second time, figures are those in place.
         text, _, unit = name.lower().replace("[", "(").rstrip(" )]").partition("(")
         plain = _fold(text)
-        if plain in FIGURES:
-            plain = f"{IN_PLACE}{plain}" if plain in columns else plain
-            if unit and unit not in UNITS:
+        plain = f"{IN_PLACE}{plain}" if plain in columns else plain
+        if plain in USUAL and unit:
+            if unit not in UNITS:
                 raise InputError(f"{name}: unknown unit", where=where, advice="known: us, ms, GB/s")
-            units[plain] = UNITS[unit or FIGURES[_fold(text)]]
+            units[plain] = UNITS[unit]
         columns.append(plain)
+    for name in ("size", *FIGURES):
+        if name not in columns:
+            raise InputError(f"the column {name} is missing", where=where)
     return _collect(_split_rows(lines, separator, columns), path, pes, units)
 
 
@@ -113,16 +118,18 @@ def _collect(
         run = _find_run(runs, record, where)
         run.redops.add(str(record.get("redop", "")))
         for prefix in ("", IN_PLACE):
-            if record.get(f"{prefix}time", "N/A") == "N/A":
-                continue
             names = ["size", *(f"{prefix}{name}" for name in FIGURES)]
+            stated = [record[name] for name in names if name in record]
+            if f"{prefix}time" not in record or any(value in UNMEASURED for value in stated):
+                continue
             missing = next((name for name in names if name not in record), None)
             if missing:
                 raise InputError(
                     f"{missing} is missing", where=where, advice="beside size: time, algbw, busbw"
                 )
             size, *figures = (
-                parse_figure(str(record[name]), where) * units.get(name, 1.0) for name in names
+                parse_figure(str(record[name]), where) * (1.0 if name == "size" else units[name])
+                for name in names
             )
             add_sample(run, size, figures, where)
             run.wrong += str(record.get(f"{prefix}wrong", "0")) not in ("0", "N/A", "None")
@@ -140,10 +147,11 @@ def _find_run(runs: dict[tuple[str, int], LoggedRun], record: Record, where: str
     collective = find_collective(str(name[0] if isinstance(name, list) and name else name)) or ""
     # nccl-tests lists the devices of all ranks.
     listed = _name_plainly(record.get("config")).get("devices")
-    devices = [_name_plainly(device) for device in listed] if isinstance(listed, list) else []
+    listed = listed if isinstance(listed, list) else []
     stated = record.get("ranks", "")
-    count = len(devices) or (int(parse_figure(str(stated), where)) if stated else 0)
+    count = len(listed) or (int(parse_figure(str(stated), where)) if stated else 0)
     if (collective, count) not in runs:
+        devices = [_name_plainly(device) for device in listed]
         # A record has no last line, which would show that the file is whole.
         run = runs[collective, count] = LoggedRun(where, collective, ended=True, pes=count)
         run.hosts = [str(device["hostname"]) for device in devices if "hostname" in device]

@@ -13,7 +13,12 @@ from paradl.sweep.importing.machines.messages import read_messages
 from paradl.sweep.importing.machines.nccl import ROW, WANTED, read_nccl
 from paradl.sweep.importing.machines.nccl_records import SEPARATORS, read_json, read_table
 
-READERS = {**{"nccl": read_nccl, "json": read_json, "table": read_table}, "messages": read_messages}
+READERS = {
+    "nccl": read_nccl,
+    "json": read_json,
+    "table": read_table,
+    "messages": read_messages,
+}
 OSU_HEADER = re.compile(r"#\s*size\s+.*(latency|bandwidth|mb/s)")
 # Lines that may be a benchmark's within which a log shows its kind: others come before it.
 BEFORE = 100_000
@@ -31,10 +36,14 @@ def read_evidence(paths: list[Path], pes: int | None) -> Evidence:
             evidence.devices.append(read_devices(path))
         else:
             runs = [*READERS[kind](path, pes)]
+            if not runs:
+                raise InputError("no rows behind the header", where=str(path))
             if all(run.pes == 1 for run in runs):
-                what = "one PE exchanges nothing" if runs else "no rows behind the header"
-                where = runs[0].where if runs else str(path)
-                raise InputError(what, where=where, advice="run the benchmark on at least two PEs")
+                raise InputError(
+                    "one PE exchanges nothing",
+                    where=runs[0].where,
+                    advice="run the benchmark on at least two PEs",
+                )
             evidence.runs += runs
     return evidence
 

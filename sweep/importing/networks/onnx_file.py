@@ -137,8 +137,8 @@ def read_onnx(
         reader = _Reader(onnx, model, sample)
         reader.run()
     label = name or path.stem
-    origin = label, f"{label}, imported from ONNX", path.name
-    return finish(reader.graph, *origin, None, allow_unknown)
+    title = f"{label}, imported from ONNX"
+    return finish(reader.graph, label, title, path.name, None, allow_unknown)
 
 
 class _Reader(OperatorSteps):

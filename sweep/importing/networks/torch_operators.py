@@ -14,6 +14,8 @@ from paradl.sweep.importing.networks.operator_steps import (
 
 NORMS = {"batch_norm": "batchnorm", "layer_norm": "layernorm", "group_norm": "groupnorm"}
 NORMS |= {"instance_norm": "instancenorm", "rms_norm": "rmsnorm"}
+POOLS = {f"{kind}_pool{rank}d": f"{kind}pool" for kind in ("max", "avg") for rank in (2, 3)}
+COMBINED = {"add": "residual", "sub": "residual", "mul": "multiply", "div": "multiply"}
 
 
 class TorchOperators(OperatorSteps):
@@ -93,7 +95,7 @@ class TorchOperators(OperatorSteps):
 
     def take_max_pool2d(self, site: OperatorSite) -> TracedTensor:
         """Add a pooling: stride, padding, dilation of a maximum alone, and whether it rounds up."""
-        word = "maxpool" if "max" in site.kind else "avgpool"
+        word = POOLS[site.kind]
         kernel, stride, padding, *_, ceil = (
             site.fill(1, None, [], [0], [1], False)
             if word == "maxpool"
@@ -168,7 +170,7 @@ class TorchOperators(OperatorSteps):
 
     def take_add(self, site: OperatorSite) -> TracedTensor:
         """Combine two tensors item by item, or one with parameters."""
-        word = "residual" if site.kind in ("add", "sub") else "multiply"
+        word = COMBINED[site.kind]
         if len(site.live) < 2:
             return self._combine_weights(site, word)
         one, other = site.live[:2]

@@ -140,7 +140,8 @@ def _read_deadline(
     from paradl.sweep.boundaries.deadlines import Deadline  # late: imports JAX
 
     pairs = product(space.grid.labels["model"], space.grid.labels["dataset"])
-    if not any(aim.trains(space.grid, model, dataset) for model, dataset in pairs):
+    trains = any(aim.trains(space.grid, model, dataset) for model, dataset in pairs)
+    if aim.goal == "memory" or not trains:  # what needs the least has no time to compare
         raise InputError(
             "a deadline is of a whole training",
             where="deadline",

@@ -293,3 +293,11 @@ ALEXNET: dict[str, Any] = {"model": "alexnet", "dataset": "imagenet", "batch": 3
 def test_nor_in_python(ask):
     with pytest.raises(InputError, match=r"^system: no machine is named.*paradl list systems"):
         ask()
+
+
+@pytest.mark.parametrize(("option", "value"), [("--epochs", 0), ("--holds", 0), ("--price", 0.5)])
+def test_an_option_without_an_effect_is_refused_whatever_its_value(option, value, cli):
+    asked = ("--pe", 4, "--batch", 32, "--need", "inter_bandwidth", "--efficiency", 0.5)
+    err = fail(cli, "provision", *ASK, *asked, option, value)
+    assert option in err
+    assert "--deadline" in err

@@ -309,6 +309,36 @@ def test_json_and_csv_of_rccl_tests(read):
 
 
 @pytest.mark.parametrize(
+    "again", ["time,algbw,busbw", "in_place_time,in_place_algbw,in_place_busbw"]
+)
+def test_figures_in_place_of_a_table(again, read):
+    """By their place or by their names: in the same units, and with wrong results of their own."""
+    head = f"name,ranks,size,time(us),algbw,busbw,#wrong,{again},#wrong\n"
+    figures = "{},10.49,18.35"
+    row = f"AllReduce,8,1048576,{figures.format(100)},5,{figures.format(101)},0\n"
+    (run,) = read(head + row, "out.csv")
+    assert [sample.seconds for sample in run.samples] == pytest.approx([1e-4, 1.01e-4])
+    assert run.wrong == 1
+
+
+@pytest.mark.parametrize("nothing", [None, "N/A"])
+def test_what_was_not_measured_is_left_out(nothing, read):
+    rows = [
+        {
+            "name": "AllReduce",
+            "ranks": 8,
+            "size": size,
+            "time": time,
+            "algBw": 10.49,
+            "busBw": 18.35,
+        }
+        for size, time in ((1048576, 100), (2097152, nothing))
+    ]
+    (run,) = read(json.dumps(rows), "out.json")
+    assert len(run.samples) == 1
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "[" * 100_000,

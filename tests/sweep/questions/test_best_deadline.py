@@ -79,7 +79,8 @@ def test_layouts_that_miss_it_say_so():
 
 
 def test_a_deadline_of_an_epoch_is_refused():
-    with pytest.raises(InputError, match="whole training"):
-        rank_strategies(LAYERS, deadline="3 h")
+    for objective in ("epoch_time", "memory"):
+        with pytest.raises(InputError, match="whole training"):
+            rank_strategies(LAYERS, objective=objective, deadline="3 h")
     with pytest.raises(InputError, match="probability"):
         rank_strategies(LAYERS, objective="train_time", deadline="3 h", holds=np.float64(2))

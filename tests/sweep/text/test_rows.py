@@ -141,3 +141,12 @@ def test_limits_name_the_furthest_and_keep_what_was_asked(cli, monkeypatch):
     assert len({tuple(line.split()[:2]) for line in lines}) == len(lines) == 20
     assert all(head in out for head in ("largest_", "forbidden_by", "fastest_pe"))
     assert "20 more: --all" in err
+
+
+def test_a_reason_names_a_system_once(cli):
+    """Though it has a ranking for each bandwidth."""
+    asked = ("--model", "llama3_8b", "--system", "dgx-h100", "--pe", "8", "--global-batch", "64")
+    bandwidths = ("--set", "inter_bandwidth=25 GB/s,50 GB/s")
+    code, out, err = cli("best", *asked, *bandwidths)
+    assert code == 0, err
+    assert "dgx-h100\n reason" in out
