@@ -145,7 +145,8 @@ PLAIN_OVERHEAD = SOFTWARE["plain"].parameters["layer_overhead"]  # [s]
 def read_runs(path: Path = RUNS) -> tuple[Run, ...]:
     """Read the published rows."""
     rows = pd.read_csv(path, keep_default_na=False)
-    return tuple(Run(*row) for row in rows.itertuples(index=False))
+    records = rows.to_dict("records")
+    return tuple(Run(**{str(key): value for key, value in record.items()}) for record in records)
 
 
 @cache
@@ -204,7 +205,7 @@ def seconds(runs: Sequence[Run], values: Values) -> Floats:
 @cache  # a study repeats half of its fits
 def fit(runs: tuple[Run, ...], parameters: tuple[Parameter, ...] = PARAMETERS) -> Values:
     """Fit the parameters by least squares of logarithms; others are as shipped."""
-    known = {} if parameters is PARAMETERS else list_shipped()
+    known = list_shipped()
     weights = np.sqrt(_weigh(runs)) / ROW_SPREAD
     names = [parameter.name for parameter in parameters]
     centre, low, high = (
@@ -316,18 +317,18 @@ class Study(NamedTuple):
         if not parameter.ruling:
             names = {run.model for run in self.runs}
             kept = [tuple(run for run in self.runs if run.model != name) for name in names]
-            others = [fit(runs)[parameter.name] for runs in (*kept, (*self.runs, *self.checks))]
-            moves = np.abs(np.log(np.array(others) / self.values[parameter.name]))
+            fitted = [fit(runs, PARAMETERS) for runs in (*kept, (*self.runs, *self.checks))]
+            others = np.array([values[parameter.name] for values in fitted])
+            moves = np.abs(np.log(others / self.values[parameter.name]))
             return max(float(moves.max()), parameter.floor)
         shares = self.find_shares((*self.runs, *self.checks), parameter.name)
         logs = np.concatenate([self.without_network, self.checked])[shares > 0]
         return max(float(np.sqrt(np.mean(logs**2)) / shares[shares > 0].mean()), parameter.floor)
 
 
-def study(rows: Iterable[Run], parameters: tuple[Parameter, ...] = PARAMETERS) -> Study:
+def study(rows: Sequence[Run], parameters: tuple[Parameter, ...] = PARAMETERS) -> Study:
     """Fit the rows marked "fit"."""
-    by_use = {use: tuple(run for run in rows if run.use == use) for use in ("fit", "check")}
-    runs, checks = by_use.values()
+    runs, checks = (tuple(run for run in rows if run.use == use) for use in ("fit", "check"))
     values = fit(runs, parameters)
     without = leave_out(runs, find_network, parameters)
     return Study(runs, checks, values, errors(runs, values), errors(checks, values), without)

@@ -1,5 +1,6 @@
 """Words of planners that stand for values of a spec: a global batch, a sequence, tokens."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -139,6 +140,12 @@ class Shorthands:
         prefix = next((prefix for prefix in "TBM" if tokens >= AMOUNTS[prefix]), "")
         name = f"{tokens / AMOUNTS.get(prefix, 1):.4g}{prefix}-tokens"
         return [{**text, "name": f"{name}:length={n}", "length": n} for n in lengths]
+
+
+def read_tokens(dataset: str) -> str:
+    """Return the tokens in the name of a text that states them, such as 2T; empty of others."""
+    match = re.match(r"([\d.e+]+[TBM]?)-tokens(:|$)", dataset)
+    return match[1] if match else ""
 
 
 def reads_text(model: Values, base: Path) -> bool:

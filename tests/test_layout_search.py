@@ -14,7 +14,7 @@ from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.oracle.block_times import time_iteration
 from paradl.kernels.oracle.blocks import add_seconds, sum_memory
 from paradl.kernels.parallelism.layout import find_repeated, list_rules
-from paradl.kernels.search.candidates import multiply
+from paradl.kernels.search.candidates import join_candidates, multiply
 from paradl.kernels.search.ranking import Tally
 from paradl.kernels.search.stacks import find_unsupported
 from paradl.kernels.work.block_memory import measure_bucket
@@ -165,7 +165,7 @@ def test_no_software_runs_every_layout(software):
 def test_parts_make_no_difference(case, most, monkeypatch):
     whole = search(case, most)
     monkeypatch.setattr(search_module, "MOST", 100)
-    assert len([*make_space(case).list_candidates(100)]) > 10
+    assert len([*join_candidates(make_space(case).list_candidates(100), 100)]) > 10
     assert search(case, most) == whole
 
 

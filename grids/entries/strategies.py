@@ -12,6 +12,7 @@ from typing import Literal
 
 from paradl.grids.entries.entry import split_settings
 from paradl.grids.entries.layout_words import is_layout, parse_layout, respell, write_layout
+from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.strategy_words import (
     CHOICES,
     LAYERS,
@@ -25,10 +26,8 @@ from paradl.grids.entries.strategy_words import (
     expect_replicas,
     expect_settings,
     order_parts,
-    read_choice,
     read_dims,
     read_one,
-    write_size,
 )
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.kernels.names.parallelisms import (
@@ -261,7 +260,7 @@ class Strategy:
         layers = None if self.layers == "default" else self.layers
         usual = next(iter(LAYOUT_SCHEDULES if self.in_layout_words else SCHEDULES))
         settings = {
-            **{name: write_size(name, size) for name, size in self._sizes.items()},
+            **{name: _write_size(name, size) for name, size in self._sizes.items()},
             "split": self.dims or layers,
             "layers": layers if self.dims else None,
             "zero": self._sizes.get("zero", self.zero),
@@ -333,7 +332,7 @@ def _make_layout(base: str, settings: dict[str, str], where: str) -> Strategy:
         what = f"strategy {shorten(base)} has no setting 'segments' in words of layouts"
         raise InputError(what, where=where, advice="write 'micro=1' in its place")
     expect_settings(base, settings, (*bare.settings, *staged), where)
-    sizes = {name: read_choice(name, settings.get(name), where) for name in bare.settings}
+    sizes = {name: _read_choice(name, settings.get(name), where) for name in bare.settings}
     return replace(
         bare,
         degrees=tuple((name, size) for name, size in sizes.items() if size is not None),
@@ -351,7 +350,7 @@ def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
     layers, dims = settings.get("layers"), settings.get("split")
     if dims == "all":  # `split=all` is every layer, in the dimensions with the least halo
         layers, dims = "all", None
-    sizes = {name: read_choice(name, settings.get(name), where) for name in CHOICES}
+    sizes = {name: _read_choice(name, settings.get(name), where) for name in CHOICES}
     strategy = Strategy(
         base,
         group=sizes["group"],
@@ -378,3 +377,17 @@ def _list_settings(strategy: Strategy) -> list[str]:
     more = ["split", "layers"] if split else []
     more += ["zero"] if strategy.takes_zero else []
     return [*sizes, *cut, *more, *(["schedule"] if strategy.staged else [])]
+
+
+def _read_choice(name: str, value: str | None, where: str) -> Size:
+    """A setting's whole number, within the parameter's bounds, or `best`; None: left open."""
+    if value is None:
+        return None
+    if value == "best":
+        return "best"
+    return int(PARAMETERS[name].read(value, f"{where} {name}".strip()))
+
+
+def _write_size(name: str, size: Size) -> str | None:
+    """A setting's number as a user writes it, such as `recompute=full`; None: left out."""
+    return str(PARAMETERS[name].write(size)) if isinstance(size, int) else size

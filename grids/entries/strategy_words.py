@@ -114,7 +114,8 @@ def expect_settings(
     for key in settings:
         if key not in names:
             what = f"strategy {shorten(base)} has no setting {shorten(key)}"
-            raise InputError(what, where=where, advice=suggest_name(key, names))
+            advice = suggest_name(key, names) if names else f"{base} has no settings"
+            raise InputError(what, where=where, advice=advice)
 
 
 def read_one(name: str, value: str | None, known: Mapping[str, Chosen], where: str) -> Chosen:
@@ -123,21 +124,3 @@ def read_one(name: str, value: str | None, known: Mapping[str, Chosen], where: s
     if word not in known:
         raise InputError.unknown(name, word, known, where=where)
     return known[word]
-
-
-def read_choice(name: str, value: str | None, where: str) -> Size:
-    """A setting's whole number, within the parameter's bounds, or `best`; None: left open."""
-    if value is None:
-        return None
-    if value == "best":
-        return "best"
-    from paradl.grids.entries.parameters import PARAMETERS  # late: pydantic comes with it
-
-    return int(PARAMETERS[name].read(value, f"{where} {name}".strip()))
-
-
-def write_size(name: str, size: Size) -> str | None:
-    """A setting's number as a user writes it, such as `recompute=full`; None: left out."""
-    from paradl.grids.entries.parameters import PARAMETERS
-
-    return str(PARAMETERS[name].write(size)) if isinstance(size, int) else size

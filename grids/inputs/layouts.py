@@ -119,8 +119,6 @@ class LayoutSpace:
         # 8.0 s of CPU (2026-11).
         candidates = join_candidates(self.list_candidates(MOST, tally), MOST)
         likely = (self._find_likely(part, tally) for part in candidates)
-        if tally is not None:  # a search lists what is allowed, and times nothing else
-            likely = (found.take(found.forbidden < 2) for found in likely)
         answered = map(pick, likely if by_memory else map(self._time, likely))
         # Candidates of one cell may be in several parts.
         return reduce(lambda kept, more: pick(kept.join(more)), answered)
@@ -144,12 +142,15 @@ class LayoutSpace:
             np.broadcast_to(part, allowed.shape) for part in (*find_fit(case), exists)
         )
         asked = self.blocks.net, case.blocks.divided, self.blocks.training
-        if tally:
+        if tally is not None:
             tally.add(limit, memory, list_rules(*asked), allowed)
         software = self._system.software_facts.layouts.stack
         lacking = find_unsupported(software, *asked, self.fixed)
         forbidden = 2 * np.bitwise_count(limit & FORBIDS) + lacking
-        at = np.nonzero(find_likely(forbidden, allowed, cell))
+        # A search lists what is allowed; a case has what is least forbidden, in every cell.
+        searches = tally is not None
+        likely = allowed & (forbidden < 2) if searches else find_likely(forbidden, allowed, cell)
+        at = np.nonzero(likely)
         rows = case.blocks.divided.list_rows(at).to_rows()
         listed = (part[at] for part in (forbidden, memory, memory))
         return Ranked(np.rint(rows).astype(int), exists[at], cell[at[-1]], *listed)

@@ -112,7 +112,7 @@ def build_uncertainty(
         # Nor do assumed errors; those of networks that were left out may.
         if not unknown.calibrated.has_run and "model" not in unknown.calibrated.file.accuracy:
             most = {kind: getattr(PRIOR_ERROR, kind) / widening for kind in KINDS}
-    errors = [np.minimum(getattr(error, kind), most[kind]) for kind in KINDS]
+    errors = {kind: np.minimum(getattr(error, kind), most[kind]) for kind in KINDS}
     return _make_uncertainty({**logs, SERIAL: serial}, draws, errors, widening)
 
 
@@ -127,26 +127,25 @@ def build_block_uncertainty(
     error = find_system_spread(system, stack.precision, family, fit, is_drawn=fit is None)
     logs = {} if fit else draw_logarithms(system, file, values, DRAWN_OF_BLOCKS, draws)
     one = np.ones((1,) * values.rank)
-    drawn = _make_uncertainty(logs, draws, [one] * len(KINDS), one)
+    drawn = _make_uncertainty(logs, draws, dict.fromkeys(KINDS, one), one)
     return replace(drawn, joint=error * one, beside=RIVAL_SPREAD * one)
 
 
 def _make_uncertainty(
-    logs: Mapping[str, Floats], draws: int, errors: Sequence[Floats], widening: Floats
+    logs: Mapping[str, Floats], draws: int, errors: Mapping[str, Floats], widening: Floats
 ) -> Uncertainty:
     """Make the uncertainty of factors with these logarithms [draw], and errors [cells] of KINDS."""
     shape = (draws, *[1] * widening.ndim)
     factors = {name: np.exp(log).reshape(shape) for name, log in logs.items()}
     whole = np.ones(shape)
     kernels = [name for name in factors if name not in (*NAMES, SERIAL)]
-    alone, group, reduce, exchange = errors
     return Uncertainty(
         factors=Software(**{name: factors.get(name, whole) for name in NAMES}),
         serial=factors.get(SERIAL, whole),
-        whole=alone,
-        group=group,
-        reduce=reduce,
-        exchange=exchange,
+        whole=errors["serial"],
+        group=errors["group"],
+        reduce=errors["reduce"],
+        exchange=errors["exchange"],
         widening=widening,
         kernels={PLACES[name].field: factors[name] for name in kernels},
     )

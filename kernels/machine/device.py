@@ -13,7 +13,7 @@ class PE:
     """A processing element: rates and shares of them; the defaults are those of Table III.
 
     Parameters under their own names, or nearly so (`configuration.places`): meanings, units and
-    priors are in grids/entries/parameters.py, effects in docs/machine.md.
+    priors are in grids/entries/parameters.py and machine_parameters.py, effects in docs/machine.md.
     """
 
     peak_flops: Cells

@@ -15,7 +15,7 @@ import jax
 from paradl.kernels.arrays import AnyArray, Cells, Flags, in_numpy, pytree, repeat, take_item, xp
 from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.answers import Spread
-from paradl.kernels.configuration.case import Case
+from paradl.kernels.configuration.case import Case, Uncertainty
 from paradl.kernels.configuration.run import Times
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.stored import PERCENTILES
@@ -97,7 +97,7 @@ def _find_variances(case: Case, now: Times) -> tuple[Cells, Cells, Cells]:
     assert uncertainty is not None
 
     count = xp.shape(uncertainty.serial)[0]
-    draws: Draws = uncertainty.factors, uncertainty.kernels, uncertainty.serial
+    draws = _list_draws(uncertainty)
     # Differences from the centre, whose squares lose no digits.
     centre = _list_times(now)
 
@@ -159,11 +159,16 @@ def _move(case: Case, factors: Software, kernels: Mapping[str, Cells], serial: C
     )
 
 
+def _list_draws(uncertainty: Uncertainty) -> Draws:
+    """List what is drawn, in the order in which `_move` takes it."""
+    return uncertainty.factors, uncertainty.kernels, uncertainty.serial
+
+
 def add_draws(case: Case) -> Case:
     """Return the case with all draws along a new last dimension, and without uncertainty."""
     uncertainty, rank = case.uncertainty, xp.ndim(case.run.p)
     assert uncertainty is not None
-    drawn: Draws = uncertainty.factors, uncertainty.kernels, uncertainty.serial
+    drawn = _list_draws(uncertainty)
     factors = jax.tree.map(lambda leaf: xp.moveaxis(xp.asarray(leaf), 0, -1), drawn)
     return _move(add_dimension(replace(case, uncertainty=None), rank), *factors)
 

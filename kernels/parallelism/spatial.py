@@ -103,7 +103,7 @@ class Spatial(Parallelism):
         return HaloPaths(
             halos=find_halo_path(inside, sent.stride, fabric, case.software),
             ends=contend(ends, fabric.messages.phi_gather),
-            slowest_node=find_slowest(nodes(case.run.p, case.network)),
+            slowest_node=_find_slowest_node(case),
         )
 
     def list_exchanges(self, sent: Halos, case: Case, paths: HaloPaths, batch: Cells) -> Exchanges:
@@ -140,8 +140,7 @@ class Spatial(Parallelism):
         m, software = self.count_gradients(sent, case), case.software
         _, others = count_hosts(replicas, network)
         # A leader has its own node's sum already, and all wait for the slowest node's host.
-        slowest = find_slowest(nodes(case.run.p, case.network))
-        leaders = (1 - 1 / others) * (1 + software.host_jitter * slowest)
+        leaders = (1 - 1 / others) * (1 + software.host_jitter * _find_slowest_node(case))
         slow = leaders * time_large(m, network, software)
         return reduce_staged(m, replicas, network, case.run.phi, slow)
 
@@ -164,6 +163,11 @@ class Spatial(Parallelism):
 
 
 PARALLELISM = Spatial()
+
+
+def _find_slowest_node(case: Case) -> Cells:
+    """Spreads by which the slowest of all nodes exceeds the mean."""
+    return find_slowest(nodes(case.run.p, case.network))
 
 
 def find_halo_path(inside: Ring, stride: Cells, fabric: Fabric, software: Software) -> Cost:

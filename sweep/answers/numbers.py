@@ -41,7 +41,7 @@ def read_range(row: Mapping[str, object], name: str) -> tuple[float | None, floa
 
 
 def find_ends(values: NDArray[Any]) -> tuple[float | None, float | None]:
-    """The same, None if any draw is not finite."""
+    """10th and 90th percentiles of draws; None if any draw is not finite."""
     return find_range(values) if np.isfinite(values).all() else (None, None)
 
 

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError, shorten
@@ -56,6 +57,12 @@ class Deadline:
             )
         return cls(seconds, epochs, chance)
 
+    def can_be_met(self, times: Floats) -> NDArray[np.bool_]:
+        """Whether expected times [s] allow to meet it; with at least even odds they must do so."""
+        if self.holds is not None and self.holds < 0.5:
+            return np.isfinite(times)
+        return np.asarray(times <= self.seconds)
+
     def bound(self, times: Floats, answer: Answer) -> Floats:
         """Bound times [s], as the probability requires: the deadline is met if the bound is."""
         if self.holds is None:
@@ -64,7 +71,7 @@ class Deadline:
 
     def is_met(self, grid: Grid, row: Row, seconds: float) -> bool:
         """Whether the cell of a row, whose training is expected to take so long [s], meets it."""
-        if self.holds is None or (self.holds >= 0.5 and seconds > self.seconds):
+        if self.holds is None or not self.can_be_met(np.array(seconds)):
             return seconds <= self.seconds
         return (self.find_chance(grid, row, seconds) or 0.0) >= self.holds
 
@@ -85,7 +92,6 @@ class Deadline:
     def find_spread(self, answer: Answer) -> Cells:
         """Find the spread of the logarithm of the training time."""
         assert answer.spread is not None  # intervals were asked for
-        spread = np.asarray(answer.spread.total, float)
-        if self.epochs is None and answer.epochs_spread is not None:
-            spread = np.hypot(spread, np.asarray(answer.epochs_spread, float))
-        return spread
+        if self.epochs is None and answer.train_spread is not None:
+            return answer.train_spread
+        return answer.spread.total

@@ -87,7 +87,13 @@ class TrainOptions:
 
     data: options.SampleData
     path: Annotated[Path, Option("--output", "-o", help="File to write.")]
-    splits: Splits = None
+    splits: Annotated[
+        list[str] | None,
+        Option(
+            "--split",
+            help="Split whose training rows to use; may be repeated. [default: random, model]",
+        ),
+    ] = None
     gradients: Annotated[bool, Option("--gradients", help="Also train on gradients.")] = False
     members: Annotated[int, take_count("Number of networks; their spread is the uncertainty.")] = 1
     epochs: Annotated[int, take_number("amount", "Maximum passes of a network over the rows.")] = 20

@@ -210,7 +210,7 @@ def pareto(
     from paradl.sweep.text.ranking import show_front
     from paradl.sweep.text.sentences import ask_pareto
 
-    # A store has one layout per cell, and so no others that need less memory.
+    # The cells of a store have their layouts already.
     layouts = subject.store is None
     goals = {"against": against, "objective": goal, "price": parse_price(price)}
     rows = subject.ask(question, given.form, bounded=False, layouts=layouts, **goals)

@@ -196,7 +196,7 @@ def list_rates(
     """
     table, pe = grid.table(*index[:2]), read_axis(cell, "pe")
     if table is None or not math.isfinite(seconds) or not seconds:
-        return NO_RATES
+        return {**NO_RATES}
     system = grid.systems[index[2]]
     usual = system.pe.peak_flops if grid.spec.oracle == "paper" else system.peak
     peak = look_up_value(grid, cell, "peak_flops") or usual

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import format_quantity
-from paradl.kernels.names.flags import FORBIDS, STOPS, Limit
+from paradl.kernels.names.flags import STOPS, Limit
 from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.reasons import rank_limits
 from paradl.sweep.cells.selection import (
@@ -69,7 +69,8 @@ def read_fastest(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":
 
 def take_fastest(cells: "xr.Dataset", dim: str) -> "xr.Dataset":
     """Take the fastest allowed position along a dimension, whose number stays; else the first."""
-    times = Paradl(cells).epoch_time.where((cells["limit"] & FORBIDS) == 0)
+    derived = Paradl(cells)
+    times = derived.epoch_time.where(derived.feasible)
     # Columns of the rows would vary along other axes now.
     return cells.drop_vars(read_columns(cells)).isel({dim: times.fillna(np.inf).argmin(dim)})
 

@@ -21,7 +21,7 @@ from paradl.sweep.cube.variables import find_allowed
 from paradl.sweep.engine.resources import keep_programs
 from paradl.sweep.explanation.kinds import measure_row_parts
 from paradl.sweep.plots import slices
-from paradl.sweep.plots.bars import MOST_BARS, Bars
+from paradl.sweep.plots.bars import LEAST, MOST_BARS, Bars
 from paradl.sweep.plots.looks import LESS, MEMORY_LOOKS, MORE, SLOPE_LOOKS, TERM_LOOKS
 from paradl.sweep.questions.sensitivity import list_sensitivities
 
@@ -187,7 +187,9 @@ def describe_tornado(source: Source, selection: Selection | None = None) -> Bars
     slices.expect_any(rows, "no allowed configuration; why: paradl explain")
     # The widest bar on top gives the picture its name.
     rows = sorted(rows, key=lambda row: -abs(row["elasticity"]))
-    shown = [row for row in rows if abs(row["elasticity"]) >= LEAST_SLOPE][:MOST_SLOPES]
+    # Nor is what would be thinner than a line.
+    least = max(LEAST_SLOPE, LEAST * abs(rows[0]["elasticity"]))
+    shown = [row for row in rows if abs(row["elasticity"]) >= least][:MOST_SLOPES]
     rest = len(rows) - len(shown)
     slopes = np.array([row["elasticity"] for row in shown])
     return Bars(

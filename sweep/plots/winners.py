@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import InputError, suggest_name
 from paradl.kernels.names.arrays import Floats
-from paradl.kernels.names.flags import FORBIDS
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import list_given, thin_axis
@@ -122,8 +121,9 @@ def _take_best(cells: "xr.Dataset", others: list[str]) -> "xr.Dataset":
 
     NothingFeasibleError: all cells are forbidden.
     """
-    times = Paradl(cells).epoch_time.astype(float)
-    allowed = (cells["limit"] & FORBIDS == 0) & np.isfinite(times)
+    derived = Paradl(cells)
+    times = derived.epoch_time.astype(float)
+    allowed = derived.feasible & np.isfinite(times)
     reasons = slices.name_reasons(cells["limit"].values.reshape(-1))
     slices.expect_any(np.flatnonzero(allowed), reasons)
     cells = cells.assign(time=times.where(allowed, np.inf)).stack(choice=others)

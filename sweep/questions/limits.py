@@ -133,7 +133,7 @@ def add_ranges(
     from paradl.sweep.uncertainty.intervals import list_line_ranges  # late: imports JAX
 
     objective = Aim(goal).summarised
-    assert objective is not None  # `_make_columns` has checked it
+    assert objective is not None  # `_list_lines` has checked it
     space = open_space(reader, selection, max_global_batch).ask_intervals()
     return [extend(row, list_line_ranges(space, row, efficiency, objective)) for row in rows]
 

@@ -57,11 +57,11 @@ def list_provisions(
     deadline, between 0 and 1; None: the expected time must meet it.
 
     Every whole number of PEs is tried up to the least count of the slice that meets the deadline
-    (of layouts multiples of 8, or of smaller nodes, without a prime factor beyond 7), with all of
-    the slice's batches, groups, segments and accumulated passes; each value of another axis, such
-    as a bandwidth, has its own rows. `holds` of a row: probability of meeting the deadline (machine
-    oracle); `reason`: why no count meets it. InputError: a deadline not above 0, unknown epochs, a
-    probability not between 0 and 1.
+    (of layouts multiples of the largest power of two in a node, without a prime factor beyond 7),
+    with all of the slice's batches, groups, segments and accumulated passes; each value of another
+    axis, such as a bandwidth, has its own rows. `holds` of a row: probability of meeting the
+    deadline (machine oracle); `reason`: why no count meets it. InputError: a deadline not above 0,
+    unknown epochs, a probability not between 0 and 1.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
@@ -178,8 +178,9 @@ def _find_fewest(space: Space, index: Index, goal: Deadline, aim: Aim) -> Provis
 
 def _find_first_met(space: Space, index: Index, pe: Floats, goal: Deadline) -> Trainings | None:
     """Trainings at a few PE counts, the first that meet the deadline; None if none do."""
-    if pe.size and goal.holds is not None and goal.holds >= 0.5:  # the expected time meets it, too
-        pe = pe[Trainings(space, index, pe, replace(goal, holds=None)).list_met()]
+    if pe.size and goal.holds is not None:
+        expected = Trainings(space, index, pe, replace(goal, holds=None))
+        pe = pe[goal.can_be_met(expected.times).reshape(pe.size, -1).any(axis=1)]
     if not pe.size:
         return None
     parts = (Trainings(space, index, counts, goal) for counts in _split(pe, SPREAD))

@@ -65,12 +65,14 @@ def make_charts(report: Report) -> list[Chart]:
     values, goal = _list_values(report), report.goal
     values |= {"goal": GOALS[goal], "goal_axis": template["axes"][goal]}
     charts: list[Row] = template["charts"]
+    ranking = next(chart for chart in charts if chart["name"] == "ranking")
     if all(row["value_p10"] is None for row in report.ranking):
         # Without the values of intervals, Vega would warn of a scale without an extent.
-        charts[0]["spec"]["layer"].pop(0)
-        charts[0]["meaning"] = ""
+        layers = ranking["spec"]["layer"]
+        ranking["spec"]["layer"] = [layer for layer in layers if "x2" not in layer["encoding"]]
+        ranking["meaning"] = ""
     if goal == "epoch_time":
-        charts[0]["columns"].pop("value")
+        ranking["columns"].pop("value")
     filled = [_fill(chart, values) for chart in charts]
     if asked := report.question:
         form = template["asked"]["front" if asked.y else "dots"]

@@ -1,6 +1,6 @@
 """Contents of a report: the rows behind its sentence and its charts, from answers of questions."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -156,7 +156,7 @@ def list_places(reader: "Reader", selection: Selection) -> dict[str, list[Any]]:
 
 
 def find_opening(
-    ranking: list[Row], objective: Goal, asked: Asked | None = None
+    ranking: Sequence[Mapping[str, Any]], objective: Goal, asked: Asked | None = None
 ) -> Mapping[str, Any]:
     """Find the row of the winner: of the first model and data set that anything trains.
 
@@ -245,7 +245,7 @@ def find_limits(
         return {}  # one PE count has no scaling
     rows = list_limits(reader, selection=chosen, max_global_batch=max_global_batch, intervals=False)
     return {
-        locate_line(space, {**row}): {
+        locate_line(space, row): {
             "largest_pe": row["largest_pe"],
             "efficient_pe": row["efficient_pe"],
             "stop": write_stop(row["forbidden_by"]),
@@ -254,7 +254,7 @@ def find_limits(
     }
 
 
-def locate_line(space: Space, row: Row) -> tuple[Any, ...]:
+def locate_line(space: Space, row: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the labels and axes of a row without its PE count."""
     return tuple(row[name] for name in (*LABELS, *space.axes) if name != "pe")
 
@@ -283,8 +283,8 @@ def list_upgrades(space: Space, winners: Iterable[Row]) -> Iterator[Row]:
     names = ("parameter", "value", "upgrade", "elasticity", "change")
     for row in winners:
         for answer in list_sensitivities(space.grid, _select_cell(space, row)):
-            fields: Row = {**answer}
             if abs(answer["change"] or 0.0) >= LEAST_CHANGE:
+                fields: Mapping[str, object] = answer
                 yield _keep(space, row) | {name: fields[name] for name in names}
 
 

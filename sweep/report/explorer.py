@@ -80,7 +80,7 @@ class Explorer:
             why=False,
             intervals=False,
         )
-        opening = find_opening([{**row} for row in best], "epoch_time")
+        opening = find_opening(best, "epoch_time")
         place = tuple((name, opening[name]) for name in self.places)
         report = self.collect("details", place, ())
         report = replace(report, selectors=self.places, title="How to train at scale")

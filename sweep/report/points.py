@@ -113,9 +113,11 @@ def _make_points(
 
 def _mark_fronts(points: list[Row], places: list[str]) -> None:
     """Mark the points of each place that no other beats in both time and PE-hours, and the knee."""
-    best = [point for point in points if point["choice"] == BEST and point["time"]]
-    for place in {tuple(point[name] for name in places) for point in best}:
-        mine = [point for point in best if tuple(point[name] for name in places) == place]
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for point in points:
+        if point["choice"] == BEST and point["time"]:
+            groups.setdefault(tuple(point[name] for name in places), []).append(point)
+    for mine in groups.values():
         times, hours = (np.array([row[name] for row in mine]) for name in ("time", "pe_hours"))
         front = merge_fronts(None, {"time": times, "cost": hours, "at": np.arange(len(mine))})
         for at in front["at"]:

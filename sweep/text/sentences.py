@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
+from paradl.grids.shorthands import read_tokens
 from paradl.sweep.answers.objectives import Goal
 from paradl.sweep.answers.types.questions import LimitsRow, ParetoRow, ProvisionRow
 from paradl.sweep.questions.limits import END, pick_furthest, weigh_reach
@@ -235,8 +236,9 @@ def ask_provision(rows: Sequence[ProvisionRow], seconds: float, epochs: float | 
     stated = {epochs} if epochs else {row["epochs"] for row in rows if row["epochs"]}
     task = "train to the target"
     if epochs or stated == {1.0}:  # a stated number of tokens is one epoch
-        tokens, is_text, _ = rows[0]["dataset"].partition("-tokens")
-        once = f"train on {tokens} tokens" if is_text else "train one epoch"
+        tokens = {read_tokens(row["dataset"]) for row in rows}
+        once = f"train on {tokens.pop()} tokens" if len(tokens) == 1 and all(tokens) else ""
+        once = once or "train one epoch"
         task = once if stated == {1.0} else f"train {epochs:g} epochs"
     deadline = write_time(seconds)
 

@@ -163,6 +163,9 @@ def _keep_met(
     layouts: LayoutSpace, found: Ranked, aim: Aim, deadline: "Deadline", most: int, draws: int
 ) -> Ranked:
     """Keep those that meet the deadline, until enough of the best are found."""
+    found = found.take(np.flatnonzero(deadline.can_be_met(found.value)))
+    if deadline.holds is None:
+        return found
     order = np.argsort(found.value * _count_pes(found, aim), kind="stable")
     kept = found.take(order[:0])
     for some in np.split(order, range(TOGETHER, order.size, TOGETHER)):

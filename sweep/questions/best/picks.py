@@ -4,7 +4,7 @@ A place is a model, a data set and a machine: a system with one value of each ma
 is an axis. Picks come from a store's summary if it has the objective, else from the cells.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -154,8 +154,12 @@ def _pick_cells(grid: Grid, part: Part, aim: Aim, deadline: "Deadline | None") -
         places = zip(coordinates.items(), cells_of_place, strict=True)
         values = {axis: along[at] for (axis, along), at in places}
         weights = allowed[cells_of_place]
-        # The best first; without a deadline it is the only one that is described.
-        for flat in np.argsort(weights, axis=None, kind="stable")[: np.isfinite(weights).sum()]:
+        is_allowed = not np.isnan(weights).all()
+        # The best first; without a deadline it is the only one.
+        order: Iterable[np.intp] = [np.nanargmin(weights)] if is_allowed else []
+        if deadline and is_allowed:
+            order = np.argsort(weights, axis=None, kind="stable")[: (~np.isnan(weights)).sum()]
+        for flat in order:
             at = tuple(map(int, np.unravel_index(flat, weights.shape)))
             cell = {name: float(array[cells_of_place][at]) for name, array in arrays.items()}
             picked = _describe_cell(write_cell(take_cell(values, at)), cell)
@@ -164,7 +168,6 @@ def _pick_cells(grid: Grid, part: Part, aim: Aim, deadline: "Deadline | None") -
                 yield labels, picked
                 break
         else:
-            is_allowed = np.isfinite(weights).any()
             reasons = [TOO_SLOW] if is_allowed else rank_limits(limit[cells_of_place])
             given = write_axes({axis: values[axis][0] for axis in fixed})
             yield labels, Nothing(dict.fromkeys(coordinates) | given, reasons)

@@ -14,7 +14,10 @@ from paradl.sweep.plots.stacks import describe_tornado
 draw: Any = draw_bars
 
 
-def test_bars_are_the_elasticities(machine_url):
+@pytest.mark.parametrize("most", [None, 2])
+def test_bars_are_the_elasticities(most, machine_url, monkeypatch):
+    if most:
+        monkeypatch.setattr("paradl.sweep.plots.stacks.MOST_SLOPES", most)
     chosen: dict[str, Any] = {"pe": 4}
     rows = paradl.sensitivity(machine_url, chosen).to_dict("records")
     tornado = describe_tornado(machine_url, chosen)
@@ -22,6 +25,7 @@ def test_bars_are_the_elasticities(machine_url):
     drawn = [abs(slope) for slope in tornado.totals]
     assert drawn == pytest.approx(steepest[: len(drawn)])
     rest = len(rows) - len(drawn)
+    assert rest or not most
     assert (f"not drawn: {rest} smaller ones" in tornado.notes) == (rest > 0)
     bars = [bar for bar in draw(tornado).axes[0].patches if bar.get_width()]
     widths = {round(bar.get_y() + 0.35): bar.get_width() for bar in bars}

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -93,11 +94,18 @@ def test_rows_that_are_no_table_give_one_message(trained, tmp_path):
         predict_surrogate(trained, path)
 
 
+def test_each_score_is_reported(trained, drawn):
+    told = []
+    evaluate_surrogate(trained, drawn.path, report=lambda *step: told.append(step))
+    methods = ("network", "neighbour", "habit")
+    assert {*product(("random", "model"), methods)} <= {*told}
+
+
 def test_evaluating_reports_progress_in_a_pipe(trained, drawn, cli, monkeypatch):
     monkeypatch.setattr("paradl.sweep.engine.progress.PERIOD", 0.0005)
     code, _, err = cli("surrogate", "evaluate", trained, drawn.path)
     assert code == 0
-    # A step shorter than the period may pass unseen.
+    # A score that is found within the period passes unseen here, but is reported.
     assert re.search(r"paradl: (random|model): (network|neighbour|habit) \(", err)
 
 
