@@ -94,12 +94,12 @@ class Space:
         assert case is not None  # its samples fit
         return case
 
-    def expect_few(self, most: int, along: str = "") -> None:
+    def expect_few(self, most: int, *along: str) -> None:
         """Raise InputError if a strategy has more cells than can be evaluated one by one.
 
-        along: an axis that does not count.
+        along: axes that do not count.
         """
-        count = prod(values.size for name, values in self.axes.items() if name != along)
+        count = prod(values.size for name, values in self.axes.items() if name not in along)
         if count > most:
             raise InputError(
                 f"{count:,} cells are too many for this question, which evaluates them one by one",

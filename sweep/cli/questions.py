@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Context, Option, Typer
 
 from paradl.grids.reading.errors import InputError
-from paradl.kernels.names.statistics import EFFICIENCY, Objective
+from paradl.kernels.names.statistics import BEST, EFFICIENCY, Objective
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
 from paradl.sweep.cli.report import PageOption, write_page_of
@@ -81,10 +81,12 @@ def _show_limits(
     given: PagedOptions, subject: Subject, efficiency: float, by: Objective, intervals: bool
 ) -> "list[LimitsRow]":
     """Print how far each strategy scales; return the rows shown."""
+    from paradl.sweep.cells.source import open_source
+    from paradl.sweep.configurations.degrees import write_layouts
     from paradl.sweep.questions.limits import (
         add_ranges,
         expects_intervals,
-        list_limits,
+        find_lines,
         pick_furthest,
     )
     from paradl.sweep.text.ranking import show_limits
@@ -95,13 +97,13 @@ def _show_limits(
 
     def answer(source: Any, selection: Any, max_global_batch: int | None) -> "list[LimitsRow]":
         scope = (selection, by, max_global_batch)
-        found.extend(list_limits(source, efficiency, *scope, intervals=False))
+        found.extend(find_lines(source, efficiency, *scope, every_layout=given.every))
         whole = given.every or given.form != "table"
         rows = found if whole else pick_furthest(found)[:SCREENFUL]
         # None: by default, if there are few rows.
-        if not expects_intervals(len(rows), intervals or None):
-            return rows
-        return add_ranges(source, rows, efficiency, *scope)
+        if expects_intervals(len(rows), intervals or None):
+            rows = add_ranges(source, rows, efficiency, *scope)
+        return write_layouts(open_source(source).grid, rows, BEST[by]["pe"])
 
     subject.tell_kept_groups()
     rows = subject.ask(answer, given.form)

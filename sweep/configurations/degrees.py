@@ -4,7 +4,7 @@ This is plain arithmetic without JAX, unless the kernels choose the group (`best
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from paradl.grids.entries.parameters import DEFAULTS
@@ -12,6 +12,7 @@ from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import Grid, Index
 from paradl.kernels.batches import iterations
 from paradl.kernels.names.flags import Limit
+from paradl.sweep.answers.mapping import A, extend
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.types.words import (
     CellDegrees,
@@ -19,6 +20,7 @@ from paradl.sweep.answers.types.words import (
     InsideDegrees,
     IterationRates,
     SampleRates,
+    TokenRates,
 )
 from paradl.sweep.cells.reader import CHOSEN
 from paradl.sweep.cells.selection import locate_row, read_axis
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 
 # An answer's row: labels, values along the axes, and what is known of the cell.
 Row = Mapping[str, object]
+
+# In answers the words of a layout. An axis of a spec may have that name, too: its values are the
+# numbers of its rows, which mean nothing to a reader.
+LAYOUT = "layout"
 
 # The degrees of a row without a cell.
 NO_DEGREES: Degrees = {
@@ -111,7 +117,7 @@ def find_layout(grid: Grid, row: Row) -> "LayoutCell | None":
 def _list_layout(grid: Grid, row: Row, cell: "LayoutCell") -> CellDegrees:
     """The same of a transformer's layout, with its words."""
     inside: InsideDegrees = {"degrees": cell.degrees}
-    if "layout" not in grid.axes:  # rows of a spec may have that name
+    if LAYOUT not in grid.axes:
         inside["layout"] = cell.words
     replicas = cell.degrees["data"]
     return {
@@ -123,12 +129,23 @@ def _list_layout(grid: Grid, row: Row, cell: "LayoutCell") -> CellDegrees:
     }
 
 
-def read_layout_words(row: Row) -> str | None:
-    """Return the layout of a row in words; None if it has none.
+def write_layouts(grid: Grid, rows: Sequence[A], pe: str = "pe") -> list[A]:
+    """Rows with the words of their layouts in the place of row numbers. pe: their PE count."""
+    if LAYOUT not in grid.rows:
+        return list(rows)
+    return [_write_layout(grid, row, row.get(pe)) for row in rows]
 
-    An axis of rows may have that name, too: its values are row numbers, and no words.
-    """
-    words = row.get("layout")
+
+def _write_layout(grid: Grid, row: A, pe: object) -> A:
+    if pe is None:  # nothing is feasible
+        return extend(row, {LAYOUT: None})
+    cell = find_layout(grid, {**row, "pe": pe})
+    return extend(row, {LAYOUT: cell.words}) if cell else row
+
+
+def read_layout_words(row: Row) -> str | None:
+    """Return the layout of a row in words; None if it has none."""
+    words = row.get(LAYOUT)
     return words if isinstance(words, str) else None
 
 
@@ -201,9 +218,14 @@ def list_rates(
     usual = system.pe.peak_flops if grid.spec.oracle == "paper" else system.peak
     peak = look_up_value(grid, cell, "peak_flops") or usual
     rate = global_batch / seconds
+    blocks, tokens = grid.find_blocks(index), TokenRates()
+    if blocks:
+        of_tokens = rate * (blocks.length or grid.datasets[index[1]].shape[1])
+        tokens = {"tokens_per_second": of_tokens, "tokens_per_pe_second": of_tokens / pe}
     return {
         "samples_per_second": rate,
         "samples_per_pe_second": rate / pe,
+        **tokens,
         "mfu": 2 * PASSES * table.macs * rate / (pe * peak),
     }
 

@@ -1,21 +1,25 @@
 """Build the kernels' case for the cell of an answer's row, and read its parameters in SI units."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from paradl.grids.entries.parameters import GIVEN, PARAMETERS
-from paradl.grids.grid import Grid
+from paradl.grids.grid import Grid, Index
 from paradl.kernels.compiled import compiled
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.configuration.places import PLACES, read_parameter
 from paradl.kernels.machine.network import Cost
+from paradl.kernels.names.arrays import Floats
+from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.answer import answer_case, settle_choices
 from paradl.kernels.oracle.formulas import find_links
 from paradl.kernels.parallelism.layout import list_degrees
 from paradl.sweep.answers.numbers import finite, number
 from paradl.sweep.cells.selection import locate_row, read_axis
+from paradl.sweep.cells.space import Space
 from paradl.sweep.configurations.degrees import Row, settle_known
 
 
@@ -43,6 +47,29 @@ def choose_row(grid: Grid, row: Row) -> dict[str, int]:
 def answer_expected(case: Case) -> Answer:
     """Answer of the oracle without draws of uncertain parameters."""
     return answer_case(replace(case, uncertainty=None))
+
+
+def list_layout_rows(space: Space) -> list[str]:
+    """List the axes whose rows are layouts: parameters that a planner chooses together."""
+    known = space.grid.parameters
+    return [name for name in space.axes if name in space.grid.rows and known[name].chosen]
+
+
+def keep_fastest_layouts(
+    space: Space, index: Index, axes: Mapping[str, Floats]
+) -> dict[str, Floats]:
+    """Return the axes, and of those of layouts only rows that are the fastest somewhere.
+
+    A planner chooses among layouts, so the slow ones do not matter.
+    """
+    kept = {**axes}
+    for name in list_layout_rows(space):
+        answer = answer_expected(space.build_case(index, kept))
+        times = np.where((answer.limit & FORBIDS) == 0, answer.epoch_time, np.inf)
+        of_cells = np.broadcast_to(times, tuple(values.size for values in kept.values()))
+        fastest = of_cells.argmin(axis=[*kept].index(name))
+        kept[name] = kept[name][np.unique(fastest)]
+    return kept
 
 
 # Parameters on which no time depends.

@@ -23,8 +23,12 @@ from paradl.sweep.cells.space import (
     thin_axis,
     write_cell,
 )
-from paradl.sweep.configurations.degrees import list_degrees, time_iteration
-from paradl.sweep.configurations.row_cases import answer_expected
+from paradl.sweep.configurations.degrees import list_degrees, time_iteration, write_layouts
+from paradl.sweep.configurations.row_cases import (
+    answer_expected,
+    keep_fastest_layouts,
+    list_layout_rows,
+)
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.explanation.formulas import describe_largest
 from paradl.sweep.explanation.kinds import measure_row_parts
@@ -57,9 +61,8 @@ def list_bottlenecks(
     """
     selection = join_selection(selection, axes)
     space = open_space(cube, selection, max_global_batch).ask_intervals()
-    return complete_rows(
-        space, [row for index in space.list_indices() for row in _list_rows(space, index)]
-    )
+    rows = [row for index in space.list_indices() for row in _list_rows(space, index)]
+    return write_layouts(space.grid, complete_rows(space, rows))
 
 
 bottleneck = tabulate("bottleneck", list_bottlenecks)
@@ -67,7 +70,12 @@ bottleneck = tabulate("bottleneck", list_bottlenecks)
 
 def _list_rows(space: Space, index: Index) -> Iterator[BottleneckRow]:
     """Yield the rows of a strategy, for cells that can exist."""
-    axes = _thin_axes(space, index)
+    layouts = list_layout_rows(space)
+    axes = {
+        name: values if name in layouts else thin_axis(values, COUNTS if name == "pe" else OTHERS)
+        for name, values in space.axes.items()
+    }
+    axes = keep_fastest_layouts(space, index, axes)
     case = space.build_case(index, axes)
     answer = answer_expected(case)
     drawn = None if case.uncertainty is None else draw_terms(case)
@@ -90,24 +98,6 @@ def _list_rows(space: Space, index: Index) -> Iterator[BottleneckRow]:
             yield _describe_cell(
                 space.grid, cell, seconds, int(limit[at]), float(memory[at]), draws
             )
-
-
-def _thin_axes(space: Space, index: Index) -> dict[str, Floats]:
-    """The axes with few values each; of a layout's rows those that are the fastest somewhere."""
-    grid = space.grid
-    # A planner chooses among layouts, so the slow ones do not matter.
-    layouts = [name for name in space.axes if name in grid.rows and grid.parameters[name].chosen]
-    axes = {
-        name: values if name in layouts else thin_axis(values, COUNTS if name == "pe" else OTHERS)
-        for name, values in space.axes.items()
-    }
-    for name in layouts:
-        answer = answer_expected(space.build_case(index, axes))
-        times = np.where((answer.limit & FORBIDS) == 0, answer.epoch_time, np.inf)
-        of_cells = np.broadcast_to(times, tuple(values.size for values in axes.values()))
-        fastest = of_cells.argmin(axis=[*axes].index(name))
-        axes[name] = axes[name][np.unique(fastest)]
-    return axes
 
 
 def _describe_cell(

@@ -14,7 +14,7 @@ from paradl.grids.grid import LABELS, Grid
 from paradl.grids.notes import has_old_layouts
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import parse_quantity
-from paradl.kernels.names.statistics import BEST, EFFICIENCY
+from paradl.kernels.names.statistics import BEST, EFFICIENCY, Objective
 from paradl.sweep.answers.mapping import extend, tabulate
 from paradl.sweep.answers.objectives import Aim, Goal
 from paradl.sweep.answers.reasons import write_each
@@ -23,7 +23,14 @@ from paradl.sweep.answers.types.questions import LimitsRow
 from paradl.sweep.cells.reader import Reader
 from paradl.sweep.cells.selection import Selection, join_selection, locate_row
 from paradl.sweep.cells.source import Source, open_source, open_space
-from paradl.sweep.configurations.degrees import NO_RATES, list_degrees, mark_cell, time_iteration
+from paradl.sweep.configurations.degrees import (
+    LAYOUT,
+    NO_RATES,
+    list_degrees,
+    mark_cell,
+    time_iteration,
+    write_layouts,
+)
 
 END = "end of the axis"
 # Most rows with intervals by default: each takes some milliseconds.
@@ -38,6 +45,7 @@ def list_limits(
     max_global_batch: int | None = None,
     *,
     intervals: bool | None = None,
+    every_layout: bool = False,
     **axes: object,
 ) -> list[LimitsRow]:
     """One row for each strategy and each value of the other axes.
@@ -45,7 +53,8 @@ def list_limits(
     The largest PE count and what forbids the next, the fastest with its time [s] and rates, and the
     largest efficient one (`paradl schema limits`); None where no PE count qualifies. The objective
     train_time counts the time to the target. intervals: add 10th and 90th percentiles; None: for
-    the machine oracle if there are few rows.
+    the machine oracle if there are few rows. every_layout: of an axis of layouts list all, not just
+    the one that scales furthest.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
@@ -59,15 +68,33 @@ def list_limits(
     selection = join_selection(selection, axes)
     efficiency = parse_quantity(efficiency, "1", "efficiency", "80%")
     reader = open_source(cube)  # only once: opening reads and checks the root of the store
-    lines = _list_lines(reader, efficiency, selection, objective, max_global_batch)
-    plain = [extend(row, _list_rates(reader.grid, row, objective)) for row in lines]
-    rows = complete_rows(open_space(reader, selection), plain)
-    if not expects_intervals(len(rows), intervals):
-        return rows
-    return add_ranges(reader, rows, efficiency, selection, objective, max_global_batch)
+    scope = (selection, objective, max_global_batch)
+    rows = find_lines(reader, efficiency, *scope, every_layout=every_layout)
+    if expects_intervals(len(rows), intervals):
+        rows = add_ranges(reader, rows, efficiency, *scope)
+    return write_layouts(reader.grid, rows, BEST[_summarise(objective)]["pe"])
 
 
 limits = tabulate("limits", list_limits)
+
+
+def find_lines(
+    cube: Source,
+    efficiency: float,
+    selection: Selection | None,
+    goal: Goal,
+    max_global_batch: int | None,
+    *,
+    every_layout: bool = False,
+) -> list[LimitsRow]:
+    """The same rows without intervals, and with row numbers of layouts."""
+    reader = open_source(cube)
+    lines = _list_lines(reader, efficiency, selection, goal, max_global_batch)
+    if LAYOUT in reader.grid.rows and not every_layout:
+        varies = {name for name in reader.grid.axes if name != LAYOUT} - {"pe"}
+        lines = pick_furthest(lines, (*LABELS, *sorted(varies)))
+    plain = [extend(row, _list_rates(reader.grid, row, goal)) for row in lines]
+    return complete_rows(open_space(reader, selection), plain)
 
 
 def _list_rates(grid: Grid, row: LimitsRow, goal: Goal) -> Mapping[str, object]:
@@ -89,13 +116,17 @@ def _list_rates(grid: Grid, row: LimitsRow, goal: Goal) -> Mapping[str, object]:
         grid.datasets[index[1]].samples if is_exact else list_degrees(grid, cell)["global_batch"]
     )
     rates: Mapping[str, object] = time_iteration(grid, index, cell, batch, time / epochs)
-    return {name: rates[name] for name in NO_RATES}
+    return {name: rate for name, rate in rates.items() if name != "iteration_time"}
 
 
-def pick_furthest(rows: Sequence[LimitsRow]) -> list[LimitsRow]:
-    """Pick the row of each strategy and place at the batch that scales furthest, in their order."""
-    # Each bandwidth that is swept is another place.
-    key = itemgetter(*LABELS, *(name for name in GIVEN if rows and name in rows[0]))
+def pick_furthest(rows: Sequence[LimitsRow], names: Sequence[str] | None = None) -> list[LimitsRow]:
+    """Pick the row that scales furthest of those with the same labels, in their order.
+
+    names: other fields by which to compare; None: those of a place, of which each bandwidth that is
+    swept is another.
+    """
+    place = (*LABELS, *(name for name in GIVEN if rows and name in rows[0]))
+    key = itemgetter(*(place if names is None else names))
     best: dict[object, LimitsRow] = {}
     for row in rows:
         other = best.setdefault(key(row), row)
@@ -132,8 +163,7 @@ def add_ranges(
         return rows
     from paradl.sweep.uncertainty.intervals import list_line_ranges  # late: imports JAX
 
-    objective = Aim(goal).summarised
-    assert objective is not None  # `_list_lines` has checked it
+    objective = _summarise(goal)
     space = open_space(reader, selection, max_global_batch).ask_intervals()
     return [extend(row, list_line_ranges(space, row, efficiency, objective)) for row in rows]
 
@@ -152,13 +182,7 @@ def _list_lines(
             where="efficiency",
             advice="80 % is 0.8",
         )
-    objective = Aim(goal).summarised
-    if objective is None:
-        raise InputError(
-            f"limits cannot be ranked by {goal}",
-            where="objective",
-            advice="epoch_time or train_time",
-        )
+    objective = _summarise(goal)
     names = BEST[objective]
     lines = reader.summarise(selection or {}, efficiency, objective, max_global_batch)
     columns = lines.list_columns()
@@ -187,3 +211,15 @@ def _list_lines(
     ]
     shown = [{"marks": of} if any(marks) else {} for of in marks]
     return [cast(LimitsRow, {**row, **of}) for row, of in zip(rows, shown, strict=True)]
+
+
+def _summarise(goal: Goal) -> Objective:
+    """Return the objective of which there are lines. InputError: there are none."""
+    objective = Aim(goal).summarised
+    if objective is None:
+        raise InputError(
+            f"limits cannot be ranked by {goal}",
+            where="objective",
+            advice="epoch_time or train_time",
+        )
+    return objective

@@ -22,6 +22,7 @@ from paradl.sweep.cells.reader import Reader
 from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import list_given
+from paradl.sweep.configurations.degrees import write_layouts
 from paradl.sweep.cube.dimensions import expect_laws
 from paradl.sweep.cube.variables import Arrays
 
@@ -102,7 +103,7 @@ def pareto(
         for front in fronts.values()
         for row in zip(*(front[name].tolist() for name in columns), strict=True)
     ]
-    return complete_rows(space, rows)
+    return write_layouts(space.grid, complete_rows(space, rows))
 
 
 def _read_times(

@@ -33,8 +33,14 @@ from paradl.sweep.answers.types.questions import SensitivityFields, SensitivityR
 from paradl.sweep.cells.selection import Selection, join_selection, read_axis
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import CellLabels, Space, write_cell
-from paradl.sweep.configurations.degrees import list_degrees
-from paradl.sweep.configurations.row_cases import UPGRADABLE, build_row_case, read_value
+from paradl.sweep.configurations.degrees import list_degrees, write_layouts
+from paradl.sweep.configurations.row_cases import (
+    UPGRADABLE,
+    build_row_case,
+    keep_fastest_layouts,
+    list_layout_rows,
+    read_value,
+)
 
 Step = tuple[str, float]  # a parameter and its factor
 
@@ -58,7 +64,8 @@ def list_sensitivities(
     `value` in SI units (the first of several levels), `elasticity` d log T / d log x of the epoch
     time T, and the relative `change` of T by an `upgrade`: the value is halved if less is better,
     else doubled. Both are None if the new value would be out of bounds, as twice an efficiency of
-    0.9. The largest gain comes first in each cell. InputError: more than 256 cells per strategy.
+    0.9. The largest gain comes first in each cell. Of an axis of layouts those that are the fastest
+    somewhere are asked about. InputError: more than 256 cells per strategy.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
@@ -72,17 +79,20 @@ def list_sensitivities(
     """
     selection = join_selection(selection, axes)
     space = open_space(cube, selection, max_global_batch)
-    space.expect_few(MOST_CELLS)
-    rows = [
-        row
-        for index in space.list_indices()
-        for cell in space.list_cells()
-        for row in _list_rows(space, index, cell)
-    ]
-    return complete_rows(space, rows)
+    space.expect_few(MOST_CELLS, *list_layout_rows(space))
+    rows = [row for index in space.list_indices() for row in _list_strategy(space, index)]
+    return write_layouts(space.grid, complete_rows(space, rows))
 
 
 sensitivity = tabulate("sensitivity", list_sensitivities)
+
+
+def _list_strategy(space: Space, index: Index) -> Iterator[SensitivityRow]:
+    """Yield the rows of a strategy; of layouts in rows those of the fastest."""
+    fastest = replace(space, axes=keep_fastest_layouts(space, index, space.axes))
+    fastest.expect_few(MOST_CELLS)
+    for cell in fastest.list_cells():
+        yield from _list_rows(space, index, cell)
 
 
 def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[SensitivityRow]:

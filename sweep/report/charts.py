@@ -71,8 +71,13 @@ def make_charts(report: Report) -> list[Chart]:
         layers = ranking["spec"]["layer"]
         ranking["spec"]["layer"] = [layer for layer in layers if "x2" not in layer["encoding"]]
         ranking["meaning"] = ""
-    if goal == "epoch_time":
-        ranking["columns"].pop("value")
+    columns = ranking["columns"]
+    if goal in columns:
+        columns.pop("value")
+    # Not all rankings have intervals, and a price.
+    for name in ("value_p10", "value_p90", "cost"):
+        if all(row.get(name) is None for row in report.ranking):
+            columns.pop(name)
     filled = [_fill(chart, values) for chart in charts]
     if asked := report.question:
         form = template["asked"]["front" if asked.y else "dots"]

@@ -9,9 +9,10 @@ from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.answers.mapping import Row
 from paradl.sweep.answers.objectives import Goal, Price
-from paradl.sweep.cells.selection import Selection, locate_row, write_value
+from paradl.sweep.cells.selection import Selection, write_value
 from paradl.sweep.cells.source import Source, open_source, open_space
-from paradl.sweep.cells.space import Space, list_given, list_row_values, look_up_capacity
+from paradl.sweep.cells.space import Space, list_given
+from paradl.sweep.configurations.degrees import LAYOUT
 from paradl.sweep.errors import NothingFeasibleError
 from paradl.sweep.plots.looks import name_part
 from paradl.sweep.questions.best.question import rank_strategies
@@ -20,7 +21,7 @@ from paradl.sweep.questions.limits import list_limits
 from paradl.sweep.questions.sensitivity import list_sensitivities
 from paradl.sweep.report.points import list_points
 from paradl.sweep.report.report import Report
-from paradl.sweep.text.names import ROWS_OF_LAYOUTS, name_cell, write_reasons, write_stop
+from paradl.sweep.text.names import name_cell, write_reasons, write_stop
 from paradl.sweep.text.sentences import GOALS, Asked, describe_best
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def rank_places(
     models = list(dict.fromkeys(str(row["model"]) for row in winners))
     joined = " and ".join(filter(None, (", ".join(models[:-1]), models[-1])))
     space = open_space(reader, chosen, max_global_batch).ask_intervals()
-    choices = [name for name in space.axes if name not in (*places, "pe", ROWS_OF_LAYOUTS)]
+    choices = [name for name in space.axes if name not in (*places, "pe", LAYOUT)]
     spec = space.grid.spec
     points = list_points(reader, chosen, max_global_batch, list(places), choices, notes, winners)
     report = Report(
@@ -183,12 +184,7 @@ def _complete_rank(space: Space, row: Row, objective: Goal) -> Row:
     """
     completed: Row = {"capacity": None, "name": row["strategy"]}
     if row["feasible"]:
-        values = list_row_values(space.grid, row)
-        cell = {name: value for name, value in values.items() if value is not None}
-        completed = {
-            "capacity": look_up_capacity(space.grid, locate_row(space.grid, row), cell),
-            "name": name_cell(space.grid, row, row),
-        }
+        completed = {"capacity": row["memory_capacity"], "name": name_cell(space.grid, row, row)}
     # What would make it feasible.
     changes = (row.get("rejection") or {}).get("changes") or {}
     return {
@@ -255,13 +251,15 @@ def find_limits(
 
 
 def locate_line(space: Space, row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the labels and axes of a row without its PE count."""
-    return tuple(row[name] for name in (*LABELS, *space.axes) if name != "pe")
+    """Return the labels and axes of a row without its PE count, and the layout that suits it."""
+    return tuple(row[name] for name in (*LABELS, *space.axes) if name not in ("pe", LAYOUT))
 
 
 def _select_cell(space: Space, row: Row) -> dict[str, list[Any]]:
-    """Select the one cell of a ranked strategy."""
-    return {name: [value] for name, value in _keep(space, row).items() if value is not None}
+    """Select the one cell of a ranked strategy; a layout by its columns, not by its words."""
+    columns = space.grid.rows[LAYOUT].columns if LAYOUT in space.grid.rows else ()
+    fields = _keep(space, row) | {name: row[name] for name in columns}
+    return {name: [value] for name, value in fields.items() if value is not None and name != LAYOUT}
 
 
 def list_parts(space: Space, rows: Iterable[Row]) -> Iterator[Row]:

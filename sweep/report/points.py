@@ -12,12 +12,13 @@ from paradl.sweep.answers.objectives import HOUR
 from paradl.sweep.cells.reader import CHOSEN
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.space import thin_axis
+from paradl.sweep.configurations.degrees import LAYOUT
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import find_allowed, name_limits
 from paradl.sweep.plots.slices import take_fastest
 from paradl.sweep.questions.pareto import find_knee, merge_fronts
 from paradl.sweep.report.narrow import read_curves
-from paradl.sweep.text.names import ROWS_OF_LAYOUTS, name_cell, write_reasons
+from paradl.sweep.text.names import name_cell, write_reasons
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -62,8 +63,8 @@ def list_points(
     # The best choice is that of all values, so that curves agree with the ranking.
     chosen = {**selection, "pe": [float(count) for count in shown.pop("pe")]}
     cells = read_curves(reader, chosen, max_global_batch)
-    if ROWS_OF_LAYOUTS in cells.dims:
-        cells = take_fastest(cells, ROWS_OF_LAYOUTS)
+    if LAYOUT in cells.dims:
+        cells = take_fastest(cells, LAYOUT)
         notes.append("curves show the best layout of each place; choose with --sel tensor=8")
     points = list(_make_points(reader.grid, cells, ["strategy", *places, "pe"], shown))
     if len(points) > MOST_POINTS:
@@ -82,7 +83,7 @@ def _make_points(
     """
     dims = [*outer, *shown]
     # What names a configuration, beside its place: the group of `best`, the row of a layout.
-    named = [name for name in (*CHOSEN.values(), ROWS_OF_LAYOUTS) if name in cells]
+    named = [name for name in (*CHOSEN.values(), LAYOUT) if name in cells]
     cells = cells.assign(time=Paradl(cells).epoch_time)[["time", "memory", "limit", *named]]
     table = cells.to_dataframe(dim_order=dims).reset_index()
     numbers = [name for name in (*dims, "time", "memory", *named) if name not in LABELS]

@@ -16,10 +16,9 @@ from paradl.sweep.answers.types.hybrid import (
     OperatorRow,
     PlacementRecord,
 )
-from paradl.sweep.text.columns import INTERVAL, format_cell, format_interval, format_percent
+from paradl.sweep.text.columns import INTERVAL, Ranged, format_cell, format_percent
 from paradl.sweep.text.data import Format, Row
-from paradl.sweep.text.tables import print_table, show_sections
-from paradl.sweep.text.visible import escape_lines
+from paradl.sweep.text.tables import print_table, print_text, shorten_label, show_sections
 
 AGAINST = {"same": "data on as many PEs", "best": "data at its best PE count so far"}
 BASIS = {"oracle": "predicted", "given": "given"}
@@ -31,12 +30,14 @@ def show_hybrid(answer: HybridAnswer, form: Format) -> None:
 
 
 def _print(answer: HybridAnswer) -> None:
-    print(escape_lines("\n".join(_describe(answer))))
-    print_table(list(map(_describe_row, answer["rows"])), "Speed-up to the target over one PE")
+    print_text(describe_gain(answer["gain"]))
+    rows = list(map(_describe_row, answer["rows"]))
+    print_table(rows, "Speed-up to the target over one PE", asked=("speed-up", "wins"))
     most = answer["gain"]["pe"]
     crossovers = [_describe_crossover(row, most) for row in answer["crossovers"]]
-    print_table(crossovers, "From how many PEs on the hybrid wins")
-    print(describe_gain(answer["gain"]))
+    asked = ("from p on", INTERVAL, "chance")
+    print_table(crossovers, "From how many PEs on the hybrid wins", asked=asked)
+    print_text(*_describe(answer))
 
 
 def _describe(answer: HybridAnswer) -> Iterator[str]:
@@ -76,13 +77,12 @@ def _describe_row(row: HybridRow) -> Row:
     unmeasured = row["extrapolated"] and row["converges"]
     return {
         "p": row["pe"],
-        "strategy": row["strategy"],
+        "strategy": shorten_label(row["strategy"]),
         "replicas": row["replicas"],
         "B": row["global_batch"],
         "SE": row["scaling_efficiency"],
         "epochs": row["epochs"] if row["converges"] else "never",
-        "speed-up": row["speedup"],
-        INTERVAL: format_interval(row["p10"], row["p90"]),
+        "speed-up": Ranged(row["speedup"], row["p10"], row["p90"]),
         "wins": "wins" if row["wins"] else "",
         "remarks": ", ".join([*row["limit"], *(["extrapolated"] if unmeasured else [])]),
     }
@@ -103,7 +103,7 @@ def _describe_crossover(crossover: HybridCrossover, most: int) -> Row:
         "extrapolated": crossover["extrapolated"],
     }
     return {
-        "strategy": crossover["strategy"],
+        "strategy": shorten_label(crossover["strategy"]),
         "against": AGAINST[crossover["against"]],
         "from p on": write(crossover["pe"]),
         INTERVAL: " to ".join(ends),
@@ -121,7 +121,7 @@ def describe_gain(gain: Gain) -> str:
     chance = gain["chance"]
     return (
         f"{'Gain' if gain['gain'] > 0 else 'No hybrid wins: gain'} up to {gain['pe']:,} PEs: "
-        f"{format_percent(gain['gain'])} ({interval}), {gain['strategy']} on "
+        f"{format_percent(gain['gain'])} ({interval}), {shorten_label(gain['strategy'])} on "
         f"{gain['hybrid_pe']:,} over data on {gain['data_pe']:,}"
         f"{' (extrapolated)' if gain['extrapolated'] else ''}"
         f"{'' if chance is None else f'; chance of a gain {format_percent(chance)}'}"
@@ -134,7 +134,7 @@ def show_placement(answer: PlacementRecord, form: Format) -> None:
 
 
 def _print_placement(answer: PlacementRecord) -> None:
-    print(escape_lines("\n".join(_describe_placement(answer))))
+    print_text(*_describe_placement(answer))
     if answer["feasible"]:
         print_table([_lay_out_device(answer, device) for device in range(answer["devices"])])
         # All micro-batches run on the same devices.

@@ -13,6 +13,7 @@ from paradl.sweep.answers.types.questions import (
     SensitivityRow,
 )
 from paradl.sweep.cells.reader import CHOSEN
+from paradl.sweep.configurations.degrees import LAYOUT
 from paradl.sweep.text.columns import (
     INTERVAL,
     format_chance,
@@ -40,7 +41,8 @@ def show_bottlenecks(rows: Sequence[BottleneckRow], form: Format, every: bool) -
             f"{row.get('layout') or settle_label(row)} on {row['pe']:,}: {row['sentence']}{kind} "
             f"Memory {write_memory(row['memory'], row['memory_capacity'])}: {', '.join(sizes)}."
         )
-    show_rows(rows, form, every, _describe_bottleneck)
+    asked = ("bottleneck", "share", INTERVAL, "iteration_time", "feasible")
+    show_rows(rows, form, every, _describe_bottleneck, asked=asked)
 
 
 def _describe_bottleneck(row: BottleneckRow) -> Row:
@@ -98,7 +100,7 @@ def _describe_sensitivity(row: SensitivityRow) -> Row:
         "value": format_value(row["parameter"], row["value"]),
         "elasticity": row["elasticity"],
         "upgrade": row["upgrade"],
-        "time": None if row["change"] is None else f"{row['change']:+.1%}",
+        "time": None if row["change"] is None else f"{row['change']:+.1%}".replace("-0.0%", "0.0%"),
     }
 
 
@@ -153,7 +155,7 @@ def _describe_ends(row: NeedRow) -> str | None:
 
 def _take_place(row: Row) -> Row:
     """Return a row's labels and axes, which say which cell it is about."""
-    kept = (*LABELS, "precision", "software", *PARAMETERS)
+    kept = (*LABELS, LAYOUT, "precision", "software", *PARAMETERS)
     labels = {key: value for key, value in row.items() if key in kept}
     return labels | {"strategy": shorten_label(str(row["strategy"]))}
 

@@ -10,6 +10,7 @@ from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
 from paradl.kernels.names.flags import TIGHT, TOO_SLOW
+from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
 from paradl.sweep.answers.numbers import read_range
 from paradl.sweep.answers.objectives import Goal
 from paradl.sweep.answers.system_settings import PLACES
@@ -21,7 +22,7 @@ from paradl.sweep.answers.types.questions import (
     RegretRow,
 )
 from paradl.sweep.cells.selection import read_axis, write_value
-from paradl.sweep.configurations.degrees import NO_RATES
+from paradl.sweep.configurations.degrees import LAYOUT, read_layout_words
 from paradl.sweep.text.columns import (
     INTERVAL,
     Ranged,
@@ -53,6 +54,7 @@ HEADS = {
     "tokens_per_pe_second": "tokens/s/PE",
     "samples_per_pe_second": "samples/s/PE",
 }
+CHANCE = "P(deadline met)"
 # What the first row of a ranking is, by objective.
 WORDS = {
     "epoch_time": "Fastest",
@@ -62,6 +64,7 @@ WORDS = {
     "memory": "Least memory",
 }
 REGRETS = {"worst_loss": "worst slowdown", "mean_loss": "mean slowdown"}
+HEADLINES = 5  # networks with a sentence of their own
 FRONT = 12  # rows of a long front
 LISTED = 3  # scenarios in a cell of a regret; of more values only the ends
 
@@ -84,18 +87,22 @@ def show_ranking(rows: Sequence[RankingRow], form: Format, goal: Goal, every: bo
     # A sweep over a bandwidth has a ranking for each value: the winners are what to compare.
     kept = allowed if whole else [row for row in allowed if row["rank"] == 1][:SCREENFUL]
     if kept:
-        print_text(_write_headline([row for row in allowed if row["rank"] == 1], goal))
+        _print_headlines([row for row in allowed if row["rank"] == 1], goal)
         families = [[row] for row in kept] if every else _gather_alike(kept)
-        print_table([_describe_winner(first, goal, len(others)) for first, *others in families])
+        lines = [_describe_winner(first, goal, len(others)) for first, *others in families]
+        print_table(lines, asked=(_choose_time(kept[0]), goal, CHANCE))
         # One sentence for each ranking; among winners of many the table says enough.
         for number, row in enumerate(rows if whole else ()):
             if row.get("faster_than_next") is not None:
                 second = next(other for other in rows[number:] if other["rank"] != row["rank"])
-                print_text(_describe_chance(row, second, given))
+                # Not between two of one line.
+                if not any(row in family and second in family for family in families):
+                    print_text(_describe_chance(row, second, given))
         tell_more(len(allowed) - len(families))
     _show_losers([row for row in rows if not row["feasible"]], whole)
     if reasons := _gather_reasons(rows):
-        print_table(reasons, "Why others do not fit, and what would let them")
+        title = "Why others do not fit, and what would let them"
+        print_table(reasons, title, asked=("layouts", "remedy"))
 
 
 def _show_losers(rows: Sequence[RankingRow], whole: bool) -> None:
@@ -104,14 +111,17 @@ def _show_losers(rows: Sequence[RankingRow], whole: bool) -> None:
     shown = rows if whole else rows[:SCREENFUL]
     explained = any(row["rejection"] for row in rows)
     title = "Not feasible, at the nearest cell" if explained else "Not feasible"
-    print_table([_describe_loser(row) for row in shown], title)
+    print_table([_describe_loser(row) for row in shown], title, asked=("why", "feasible with"))
     if not explained and any(TOO_SLOW not in row["limit"] for row in rows):
         print("--why says by how much, and what would make them feasible")
     tell_more(len(rows) - len(shown))
 
 
 def _gather_reasons(rows: Sequence[RankingRow]) -> list[Row]:
-    """List why other layouts do not fit; a line for all systems where it is the same."""
+    """List why other layouts do not fit; a line for all systems where it is the same.
+
+    Memory, which other machines change, comes before what does not divide.
+    """
     systems: dict[tuple[object, ...], dict[str, None]] = {}
     for row in rows:
         for loser in row.get("losers", ()):
@@ -119,7 +129,9 @@ def _gather_reasons(rows: Sequence[RankingRow]) -> list[Row]:
             at[row["system"]] = None  # once, though it may have several rankings
     return [
         {"reason": reason, "layouts": count, "system": [*names], "remedy": remedy}
-        for (reason, count, remedy), names in systems.items()
+        for (reason, count, remedy), names in sorted(
+            systems.items(), key=lambda item: item[0][0] != "memory"
+        )
     ]
 
 
@@ -141,8 +153,7 @@ def _describe_winner(row: RankingRow, goal: Goal, alike: int) -> Row:
     # Axes of the machine come before the strategy, those chosen for it behind it.
     axes, is_layout, fields = _list_axes(row), "hfu" in row, cast(Row, row)
     given = _list_given(axes)
-    trains = row.get("train_time") is not None
-    time: Time = "train_time" if trains else "iteration_time" if is_layout else "epoch_time"
+    time = _choose_time(row)
     money = [key for key in ("cost", "pe_hours") if key == goal or (key == "cost" and key in row)]
     degrees = row.get("degrees") or {}
     rate = "tokens_per_pe_second" if is_layout else "samples_per_pe_second"
@@ -155,7 +166,7 @@ def _describe_winner(row: RankingRow, goal: Goal, alike: int) -> Row:
         **{key: fields[key] for key in axes if key not in given},
         **{key: fields[key] for key in money if key == goal},
         time: find_range(row, time),
-        "P(deadline met)": None if (chance := row.get("holds")) is None else format_chance(chance),
+        CHANCE: None if (chance := row.get("holds")) is None else format_chance(chance),
         **{key: fields[key] for key in money},
         "MFU": format_percent(row["mfu"]),
         "memory": row["memory"],
@@ -177,21 +188,37 @@ def _describe_winner(row: RankingRow, goal: Goal, alike: int) -> Row:
     }
 
 
+def _choose_time(row: RankingRow) -> Time:
+    """Choose the time of a line that has an interval."""
+    if row.get("train_time") is not None:
+        return "train_time"
+    return "iteration_time" if "hfu" in row else "epoch_time"
+
+
+def _print_headlines(winners: Sequence[RankingRow], goal: Goal) -> None:
+    """State the best of each network and data set, and what it reaches; of many a table does."""
+    networks: dict[str, list[RankingRow]] = {}
+    for row in winners:
+        networks.setdefault(f"{row['model']}, {row['dataset']}: ", []).append(row)
+    if len(networks) <= HEADLINES:
+        for name, rows in networks.items():
+            print_text(f"{name if len(networks) > 1 else ''}{_write_headline(rows, goal)}")
+
+
 def _write_headline(rows: Sequence[RankingRow], goal: Goal) -> str:
-    """State the best of all rankings, and what it reaches."""
+    """State the best of some rankings, and what it reaches."""
     row = min(rows, key=lambda row: row.get(goal) or 0.0)
-    axes = (
-        write_value(axis, read_axis(row, axis))
-        for axis in _list_axes(row)
-        if axis not in ("pe", "batch")
-    )
+    words, odds = read_layout_words(row), ""
+    said = ("pe", "batch", *((LAYOUT, *LAYOUT_COLUMNS) if words else ()))
+    axes = (write_value(name, read_axis(row, name)) for name in _list_axes(row) if name not in said)
     where = ", ".join([row["system"], *axes])
     spent = {"cost": "cost {}, ", "pe_hours": "{} PE-hours, "}.get(goal, "")
-    chance = row.get("holds")
-    odds = "" if chance is None else f", P(deadline met) {format_chance(chance)}"
+    if (chance := row.get("holds")) is not None:
+        odds = f", {CHANCE} {format_chance(chance)}"
+    name = words or shorten_label(row["strategy"])
     return (
-        f"{WORDS[goal]}: {shorten_label(row['strategy'])} on {format_count(row['pe'] or 0, 'PE')} "
-        f"of {where}: {spent.format(format_cell(row.get(goal)))}"
+        f"{WORDS[goal]}: {name} on {format_count(row['pe'] or 0, 'PE')} of {where}: "
+        f"{spent.format(format_cell(row.get(goal)))}"
         f"{write_summary(row, find_range(row))}{odds}"
     )
 
@@ -212,7 +239,8 @@ def show_front(
         name = f"{front[0]['model']}: " if len(fronts) > 1 else ""
         print_text(f"{name}{describe(front)}")
         kept += front if every else [front[at] for at in _thin(len(front), FRONT)]
-    print_table([{**row, "strategy": shorten_label(row["strategy"])} for row in kept])
+    lines = [{**row, "strategy": shorten_label(row["strategy"])} for row in kept]
+    print_table(lines, asked=[*rows[0]][-2:])  # what is traded comes last
     tell_more(len(rows) - len(kept))
 
 
@@ -331,15 +359,17 @@ def show_limits(rows: Sequence[LimitsRow], form: Format, sentence: str, left_out
         show(rows, form)
         return
     print_text(sentence)
-    print_table(list(map(_describe_limit, sorted(rows, key=lambda row: row["largest_pe"] is None))))
+    lines = map(_describe_limit, sorted(rows, key=lambda row: row["largest_pe"] is None))
+    print_table([*lines], asked=("largest_pe", "forbidden_by", *COUNTS[:2], *TIMES))
     tell_more(left_out)
 
 
 def _describe_limit(row: LimitsRow) -> Row:
     """Make a table line: a time has its interval, a PE count its range."""
     line: dict[str, object] = {}
+    rate = "tokens_per_pe_second" if "tokens_per_second" in row else "samples_per_pe_second"
     for key, value in row.items():
-        if key.endswith(("_p10", "_p90")) or key in NO_RATES:
+        if key.endswith(("_p10", "_p90", "_second", "mfu")):
             continue
         low, high = read_range(row, key)
         line[key] = value or None if key == "marks" else value
@@ -352,7 +382,7 @@ def _describe_limit(row: LimitsRow) -> Row:
     return {
         **line,
         "strategy": shorten_label(row["strategy"]),
-        "samples/s/PE": row["samples_per_pe_second"],
+        HEADS[rate]: row.get(rate),
         "MFU": format_percent(row["mfu"]),
     }
 

@@ -15,7 +15,7 @@ from paradl.sweep.answers.objectives import Goal
 from paradl.sweep.answers.types.questions import LimitsRow, ParetoRow, ProvisionRow
 from paradl.sweep.questions.limits import END, pick_furthest, weigh_reach
 from paradl.sweep.questions.pareto import find_knee
-from paradl.sweep.text.columns import format_cell, format_chance
+from paradl.sweep.text.columns import format_cell, format_chance, write_memory
 from paradl.sweep.text.names import write_stop
 from paradl.sweep.text.tables import shorten_label
 
@@ -93,8 +93,7 @@ def _describe_winner(best: Row, goal: Goal, precision: str) -> str:
     batch = f", batch {best['batch']:,.0f}," if best.get("batch") else ""
     memory = ""
     if best["capacity"]:
-        sizes = (brief(best[name] / 1e9) for name in ("memory", "capacity"))
-        memory = ", using {} of {} GB per PE".format(*sizes)
+        memory = f", using {write_memory(best['memory'], best['capacity'])} per PE"
     what = GOALS[goal](best, f"{best['model']} on {best['dataset']}")
     return f"{name_row(best)} of {best['system']} ({precision}){batch} {what}{memory}."
 

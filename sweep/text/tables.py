@@ -19,6 +19,8 @@ from rich.text import Text
 
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import LABELS
+from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
+from paradl.sweep.configurations.degrees import LAYOUT
 from paradl.sweep.text.columns import Column, format_alone, make_column, measure_text
 from paradl.sweep.text.data import (
     NAMES,
@@ -48,14 +50,19 @@ EXPENDABLE = (
     *("gathered_items", "halo_items", "backward"),
 )
 # Never left out, since they say what a row is about; swept parameters go last for the same reason.
-NEVER = ("", "value", "rank", *LABELS, "pe", "batch", "p", "b")
+NEVER = ("", "value", "rank", *LABELS, LAYOUT, "pe", "batch", "p", "b")
+# Where a table is too wide, rows of each place get a title with these, if it has several rows.
+PLACE = (*LABELS[:3], "precision", "software")
+FEW = 3  # rows of a place, on average
 
 RECORD = ("", "value")  # the columns of a record; even constant ones stay columns
 
 
-def print_text(text: str) -> None:
+def print_text(*lines: str) -> None:
     """Print sentences, wrapped to the width of the terminal, and an empty line."""
-    print("\n".join([*map(escape_invisible, _wrap(text, _measure_width())), ""]))
+    width = _measure_width()
+    wrapped = [escape_invisible(part) for line in lines for part in _wrap(line, width)]
+    print("\n".join([*wrapped, ""]))
 
 
 def print_record(row: Row, title: str = "", within: str = "") -> None:
@@ -69,22 +76,27 @@ def print_record(row: Row, title: str = "", within: str = "") -> None:
     print_table(texts, title)
 
 
-def print_table(rows: Sequence[Row], title: str = "", complete: Format = "json") -> None:
+def print_table(
+    rows: Sequence[Row], title: str = "", complete: Format = "json", asked: Sequence[str] = ()
+) -> None:
     """Print aligned columns under a title.
 
-    Values that all rows share are printed once, above the table. complete: the format to recommend
-    where the terminal has no room for all columns.
+    Values that all rows share are printed once, above the table; where the terminal has no room for
+    all columns, those of a place above its rows. asked: columns that are never left out. complete:
+    the format to recommend where others are.
     """
-    rows = [_write_words(row) for row in rows]
+    rows = [_write_words(_fold_layout(row)) for row in rows]
     columns = {key: make_column(key, rows) for key in list_columns(rows)}
     shared = _find_shared(rows, columns)
     width = _measure_width()
     kept = [column for key, column in columns.items() if key not in shared]
-    table, left_out = draw_table(kept, width)
+    table, left_out = draw_table(kept, width, asked)
     # Of a single row, a line per key has room for everything, whatever the width.
     if left_out and len(rows) == 1:
         print_record({key: value for key, value in rows[0].items() if value is not None}, title)
         return
+    if left_out and (places := _group_places(rows, shared)):
+        table, left_out = _draw_places(places, [column.key for column in kept], width, asked)
     # A terminal in ASCII cannot print the rule below the header.
     if not (sys.stdout.encoding or "").lower().startswith("utf"):
         table = [line.replace("─", "-") for line in table]
@@ -97,6 +109,44 @@ def print_table(rows: Sequence[Row], title: str = "", complete: Format = "json")
         *(_wrap(rest, width) if left_out else []),
     ]
     print("\n".join([*map(escape_invisible, lines), ""]))
+
+
+def _fold_layout(row: Row) -> Row:
+    """Return the row without what the words of its layout, if it has one, say as well."""
+    if not isinstance(row.get(LAYOUT), str):
+        return row
+    said = ("strategy", "degrees", *LAYOUT_COLUMNS)
+    return {key: value for key, value in row.items() if key not in said}
+
+
+def _group_places(
+    rows: Sequence[Row], shared: Mapping[str, str]
+) -> dict[tuple[str, ...], list[Row]]:
+    """Group rows by the names of their place that they do not share; empty if most have few."""
+    names = [name for name in PLACE if name in rows[0] and name not in shared]
+    places: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        places.setdefault(tuple(str(row.get(name)) for name in names), []).append(row)
+    return places if names and len(rows) >= FEW * len(places) else {}
+
+
+def _draw_places(
+    places: Mapping[tuple[str, ...], Sequence[Row]],
+    keys: Sequence[str],
+    width: int | None,
+    asked: Sequence[str],
+) -> tuple[list[str], list[str]]:
+    """Return the lines of a table for each place, and the columns left out of all of them."""
+    tables = [
+        [make_column(key, rows) for key in keys if key not in PLACE] for rows in places.values()
+    ]
+    # All lists begin alike: columns are left out in one order.
+    left_out = max((draw_table(table, width, asked)[1] for table in tables), key=len)
+    lines: list[str] = []
+    for place, table in zip(places, tables, strict=True):
+        shown = [column for column in table if column.key not in left_out]
+        lines += ["", ", ".join(place), *draw_table(shown, width, asked)[0]]
+    return lines, left_out
 
 
 def _write_words(row: Row) -> Row:
@@ -126,23 +176,26 @@ def _find_shared(rows: Sequence[Row], columns: Mapping[str, Column]) -> dict[str
     return shared if len(shared) < len(columns) else {}
 
 
-def draw_table(columns: Sequence[Column], width: int | None) -> tuple[list[str], list[str]]:
+def draw_table(
+    columns: Sequence[Column], width: int | None, asked: Sequence[str] = ()
+) -> tuple[list[str], list[str]]:
     """Return a table's lines, and the keys of the columns left out to fit `width` characters.
 
-    Prose wraps first, then headers break, then columns go one at a time. Labels stay even where
-    they are too wide. width: None for a pipe.
+    Prose wraps first, then headers break, then columns go one at a time. Labels, and what was
+    asked, stay even where they are too wide. width: None for a pipe.
     """
     room = WIDEST if width is None else width - len(MARGIN)
-    expendable = _order_expendable([column.key for column in columns])
+    expendable = _order_expendable([column.key for column in columns], asked)
     # The most columns that fit: each step leaves out one more.
     for count in range(len(expendable) + 1):
         kept = [column for column in columns if column.key not in expendable[:count]]
         for narrow in (False, True):
             heads = [measure_text(column.write_head(narrow)) for column in kept]
-            least = sum(max(column.least, head) for column, head in zip(kept, heads, strict=True))
-            if least + GAPS[narrow] * (len(kept) - 1) <= room:
+            widths = (max(column.least, head) for column, head in zip(kept, heads, strict=True))
+            least = sum(widths) + GAPS[narrow] * (len(kept) - 1)
+            if least <= room:
                 return _draw(kept, room, narrow), expendable[:count]
-    return _draw(kept, WIDEST, narrow), expendable
+    return _draw(kept, least, narrow), expendable
 
 
 def _draw(columns: Sequence[Column], width: int, narrow: bool) -> list[str]:
@@ -188,10 +241,10 @@ def _draw_plain(columns: Sequence[Column]) -> list[str]:
     return [text.rstrip() for text in texts]
 
 
-def _order_expendable(keys: Sequence[str]) -> list[str]:
+def _order_expendable(keys: Sequence[str], asked: Sequence[str]) -> list[str]:
     """List the columns that can be left out, the least important first."""
     # Whatever it is, the first column says what a line is about.
-    others = [key for key in reversed(keys[1:]) if key not in NEVER]
+    others = [key for key in reversed(keys[1:]) if key not in (*NEVER, *asked)]
     first = [key for key in EXPENDABLE if key in others]
     last = [key for key in others if key in PARAMETERS]
     return [*first, *(key for key in others if key not in (*first, *last)), *last]
@@ -244,16 +297,18 @@ def show_rows(
     every: bool = False,
     describe: Callable[[R], Row] = dict,
     left_out: int = 0,
+    asked: Sequence[str] = (),
 ) -> None:
     """Print rows; a table shows a screenful unless `every`, and stderr counts the rest.
 
     describe: makes the table line of a row. left_out: rows that the caller left out already.
+    asked: see `print_table`.
     """
     if form != "table" or not rows:
         show(rows, form)
         return
     shown = rows if every else rows[:SCREENFUL]
-    print_table([describe(row) for row in shown])
+    print_table([describe(row) for row in shown], asked=asked)
     tell_more(len(rows) - len(shown) + left_out)
 
 

@@ -121,7 +121,14 @@ class Degrees(InsideDegrees):
     global_batch: GlobalBatch | None
 
 
-class SampleRates(TypedDict):
+class TokenRates(TypedDict):
+    """Rates of a network with blocks; null where it has no time."""
+
+    tokens_per_second: NotRequired[Rate | None]
+    tokens_per_pe_second: NotRequired[PERate | None]
+
+
+class SampleRates(TokenRates):
     """Rates of a configuration; null where it has no time."""
 
     samples_per_second: Annotated[float, Fact("samples per second of all PEs", "1/s")] | None
@@ -138,15 +145,13 @@ class IterationRates(SampleRates):
 class LayoutTraits(TypedDict):
     """Facts of a layout, which other configurations lack; rates are null where it has no time."""
 
-    tokens_per_second: NotRequired[Rate | None]
-    tokens_per_pe_second: NotRequired[PERate | None]
     hfu: NotRequired[Annotated[float, "the same, with recomputed FLOPs"] | None]
     remarks: NotRequired[Annotated[list[str], "oddities that forbid nothing"]]
     runs_with: NotRequired[Annotated[list[str], "stacks that run it, if they know the network"]]
 
 
-class LayoutRates(LayoutTraits):
-    """The same with an MFU that counts what a layout computes."""
+class LayoutRates(LayoutTraits, TokenRates):
+    """The same with rates that count what a layout computes."""
 
     mfu: NotRequired[MFU | None]
 

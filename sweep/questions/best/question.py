@@ -35,6 +35,7 @@ from paradl.sweep.configurations.degrees import (
     mark_batch,
     read_layout_words,
     time_iteration,
+    write_layouts,
 )
 from paradl.sweep.questions.best.picks import PLACE, Nothing, Pick, PickedCell, pick_strategies
 
@@ -128,7 +129,7 @@ def rank_strategies(
             is_forbidden = not row["feasible"] and TOO_SLOW not in row["limit"]
             rejection = _reject(space, row) if explains and is_forbidden else None
             ranked.append({"rank": rank, **row, **chance, **losers, "rejection": rejection})
-    return complete_rows(space, ranked)
+    return write_layouts(space.grid, complete_rows(space, ranked))
 
 
 best = tabulate("best", rank_strategies)
@@ -198,7 +199,7 @@ def _describe_pick(grid: Grid, pick: Pick, aim: Aim, deadline: "Deadline | None"
     rates, traits = time_iteration(grid, index, cell, batch, found.epoch_time), LayoutRates()
     if layout:
         rates["iteration_time"] = layout.times["iteration_time"]
-        traits = traits if "layout" in cell else layout.describe()
+        traits = layout.describe()
     lacks = [UNSUPPORTED] if layout and layout.is_unsupported else []
     if deadline:
         seconds = found.epoch_time * (found.epochs or 1.0)

@@ -137,9 +137,17 @@ def test_limits_name_the_furthest_and_keep_what_was_asked(cli, monkeypatch):
     code, out, err = cli("limits", "--model", "resnet50", "--dataset", "imagenet", *systems)
     assert code == 0, err
     assert "scales furthest, to at least 64 PEs of " in out
-    lines = [line for line in out.splitlines() if line.startswith((" dgx-h100", " abci"))]
-    assert len({tuple(line.split()[:2]) for line in lines}) == len(lines) == 20
-    assert all(head in out for head in ("largest_", "forbidden_by", "fastest_pe"))
+    _, *places = re.split(r"\n\n(?=dgx-h100|abci)", out)
+    assert [place.partition("\n")[0] for place in places] == [
+        "dgx-h100, amp, ddp",
+        "abci, fp32, plain",
+    ]
+    for place in places:
+        assert (
+            len(re.findall(r"(?m)^ (?:data|serial|spatial|pipeline|filter|channel)", place)) == 10
+        )
+        assert all(head in place for head in ("largest_", "forbidden_by", "fastest_", " to "))
+    assert max(map(len, out.splitlines())) <= 80
     assert "20 more: --all" in err
 
 
