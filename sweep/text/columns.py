@@ -189,7 +189,8 @@ def format_digits(value: float, digits: int = 4) -> str:
     """Format a number with some digits; up to a billion without an exponent."""
     text = f"{value:.{digits}g}"
     # Of the rounded number: 9999.6 has four digits as 10,000, and `g` writes 1e+04.
-    return f"{float(text):,.0f}" if 1e3 <= abs(float(text)) < 1e9 and "e" in text else text
+    whole = "e" in text or "." not in text
+    return f"{float(text):,.0f}" if whole and 1e3 <= abs(float(text)) < 1e9 else text
 
 
 def format_alone(key: str, value: object) -> str:

@@ -9,7 +9,7 @@ from paradl.grids.entries.parameters import GIVEN, PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
-from paradl.kernels.names.flags import TIGHT, TOO_SLOW
+from paradl.kernels.names.flags import TOO_SLOW
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
 from paradl.sweep.answers.numbers import read_range
 from paradl.sweep.answers.objectives import Goal
@@ -162,7 +162,7 @@ def _describe_winner(row: RankingRow, goal: Goal, alike: int) -> Row:
         **(
             {"layout": row["layout"]} if is_layout else {"strategy": shorten_label(row["strategy"])}
         ),
-        **({"alike": f"+{alike}"} if alike else {}),
+        "alike": f"+{alike}" if alike else None,
         **{key: fields[key] for key in axes if key not in given},
         **{key: fields[key] for key in money if key == goal},
         time: find_range(row, time),
@@ -170,8 +170,7 @@ def _describe_winner(row: RankingRow, goal: Goal, alike: int) -> Row:
         **{key: fields[key] for key in money},
         "MFU": format_percent(row["mfu"]),
         "memory": row["memory"],
-        "marks": [*row["limit"], *(name for name in row.get("remarks", ()) if name == TIGHT)]
-        or None,
+        "marks": [*row["limit"], *row.get("remarks", ())] or None,
         HEADS[rate]: fields[rate],
         # A layout's words say its degrees.
         **(
@@ -215,6 +214,8 @@ def _write_headline(rows: Sequence[RankingRow], goal: Goal) -> str:
     spent = {"cost": "cost {}, ", "pe_hours": "{} PE-hours, "}.get(goal, "")
     if (chance := row.get("holds")) is not None:
         odds = f", {CHANCE} {format_chance(chance)}"
+    if row.get("runs_with") == []:
+        odds += ", no known software runs it"
     name = words or shorten_label(row["strategy"])
     return (
         f"{WORDS[goal]}: {name} on {format_count(row['pe'] or 0, 'PE')} of {where}: "

@@ -108,7 +108,7 @@ def print_table(
         *table,
         *(_wrap(rest, width) if left_out else []),
     ]
-    print("\n".join([*map(escape_invisible, lines), ""]))
+    print("\n".join([*map(escape_invisible, lines), ""]).removeprefix("\n"))
 
 
 def _fold_layout(row: Row) -> Row:

@@ -57,7 +57,7 @@ def test_by_measured_epochs_gnmt_in_pairs_does_not_win(cli):
     assert {row["pe"] for row in answer["crossovers"]} == {None}
     assert answer["epochs"]["measured"] == [2048, 16384]
     _, table, _ = cli("hybrid", *case, *given)
-    assert "No hybrid wins" in table.splitlines()[-1]
+    assert table.startswith("No hybrid wins")
 
 
 def test_epochs_of_one_s_own(cli, tmp_path):
@@ -128,7 +128,7 @@ def test_an_equal_gain_of_all_draws_does_not_deny_other_spreads(cli):
     case = ("--convergence", PAL, "--dataset", "imagenet-299", "--model", "inception_v3")
     asked = ("--system", "abci", "--batch", 64, "--pe", 1024, "--speedup", "2=1.3")
     _, out, _ = cli("hybrid", *case, *asked)
-    assert "9.383 to 35.62" in out  # speed-ups have intervals
+    assert "(9.38 to 35.6)" in out  # speed-ups have intervals
     assert "30.0% (no interval: all draws give the same), 2-way on 438 over data on 219" in out
 
 

@@ -158,3 +158,20 @@ def test_a_reason_names_a_system_once(cli):
     code, out, err = cli("best", *asked, *bandwidths)
     assert code == 0, err
     assert "dgx-h100\n reason" in out
+
+
+def test_columns_that_were_asked_stay(capsys, monkeypatch):
+    """Others make room for them; where they still do not fit, places become titles."""
+    monkeypatch.setenv("COLUMNS", "44")
+    rows = [
+        {"model": model, "pe": n, "group": 4 * n, "global_batch": 1024 * n, "epoch_time": n / 7}
+        for model in ("a-long-name-of-a-network", "vgg16")
+        for n in (1, 2, 4)
+    ]
+    print_table([row | {"iteration_time": row["pe"] / 4} for row in rows], asked=["iteration_time"])
+    out = capsys.readouterr().out
+    assert out.startswith("a-long-name-of-a-network\n")
+    assert "\n\nvgg16\n" in out
+    assert out.count(" 250") == 2
+    assert "left out for width: " in out
+    assert max(map(len, out.splitlines())) <= 44

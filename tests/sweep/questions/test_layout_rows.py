@@ -1,0 +1,68 @@
+"""A cube with an axis of layouts: questions answer over all of them, and write them in words."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import paradl
+
+ROWS = {"tensor": [2, 8], "pipeline": [1, 2], "zero": [0, 1]}
+SPEC = {
+    "scaling": "strong",
+    "axes": {
+        "model": "llama3_8b",
+        "dataset": "pile:length=2048",
+        "system": "dgx-h100",
+        "strategy": "data+tensor+pipeline",
+        "pe": [16, 64],
+        "batch": [128, 256],
+        "layout": {"product": ROWS},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    where = str(tmp_path_factory.mktemp("layouts") / "cube.zarr")
+    paradl.run(SPEC, where)
+    return where
+
+
+def test_words_name_the_layout_of_a_row(url):
+    """What they say, `predict` answers for with the same time."""
+    row = paradl.best(url).iloc[0]
+    place = {name: SPEC["axes"][name] for name in ("model", "dataset", "system")}
+    asked = {"global_batch": int(row["batch"]), "strategy": row["layout"], "pe": int(row["pe"])}
+    alone = paradl.predict(**place, **asked)
+    assert alone["iteration_time"] == pytest.approx(row["iteration_time"], rel=1e-5)
+    assert alone["tokens_per_pe_second"] == pytest.approx(row["tokens_per_pe_second"], rel=1e-5)
+
+
+@pytest.mark.parametrize("question", [paradl.pareto, paradl.bottleneck, paradl.sensitivity])
+def test_rows_state_words_and_columns(url, question):
+    for _, row in pd.DataFrame(question(url)).iterrows():
+        words = row["layout"].split()
+        assert f"tp{row['tensor']}" in words
+        assert f"pp{row['pipeline']}" in words
+
+
+def test_limits_are_those_of_the_layout_that_scales_furthest(url):
+    rows, every = paradl.limits(url), paradl.limits(url, every_layout=True)
+    assert len(rows) == 2
+    assert len(every) == 2 * np.prod([len(values) for values in ROWS.values()])
+    for _, row in rows.iterrows():
+        rivals = every[every["batch"] == row["batch"]]
+        assert row["fastest_time"] == rivals["fastest_time"].min()
+        assert row["tokens_per_second"] == pytest.approx(row["samples_per_second"] * 2048)
+        words = f"dp{64 // (row['tensor'] * row['pipeline'])}"
+        assert words in row["layout"].split()
+
+
+def test_tables_show_words_in_place_of_columns(url, cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for verb in ("best", "limits", "bottleneck", "pareto", "sensitivity"):
+        code, out, err = cli(verb, url)
+        assert code == 0, err
+        assert " dp" in out
+        assert "tensor" not in out.replace("tensor_exchange", "").replace("+tensor+", "")
+        assert max(map(len, out.splitlines())) <= 80
