@@ -297,7 +297,7 @@ def provision(
             end(f"no value of {need} will do", NOTHING_FEASIBLE)
         return
     from paradl.sweep.questions.provision import list_provisions
-    from paradl.sweep.text.sentences import ask_provision
+    from paradl.sweep.text.sentences import ask_provision, describe_networks
 
     assert deadline is not None  # one of both is given
     ask = partial(list_provisions, epochs=epochs, holds=holds)
@@ -305,7 +305,8 @@ def provision(
     if is_met := any(row["pe"] is not None for row in rows):
         asked = ask_provision(rows, deadline, epochs)
         if given.form == "table":
-            print_text(asked.describe(rows))
+            for sentence in describe_networks(rows, asked.describe):
+                print_text(sentence)
         write_page_of(subject, given.page, price=price, asked=asked)
     show_rows(rows, given.form, given.every, describe_provision)
     if not is_met:

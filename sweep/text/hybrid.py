@@ -121,7 +121,7 @@ def describe_gain(gain: Gain) -> str:
     chance = gain["chance"]
     return (
         f"{'Gain' if gain['gain'] > 0 else 'No hybrid wins: gain'} up to {gain['pe']:,} PEs: "
-        f"{format_percent(gain['gain'])} ({interval}), {shorten_label(gain['strategy'])} on "
+        f"{format_percent(gain['gain'])} ({interval}), {shorten_label(gain['strategy'] or '')} on "
         f"{gain['hybrid_pe']:,} over data on {gain['data_pe']:,}"
         f"{' (extrapolated)' if gain['extrapolated'] else ''}"
         f"{'' if chance is None else f'; chance of a gain {format_percent(chance)}'}"

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import cast
 
@@ -37,6 +38,7 @@ from paradl.sweep.text.columns import (
     write_summary,
 )
 from paradl.sweep.text.data import Format, Row
+from paradl.sweep.text.sentences import describe_networks
 from paradl.sweep.text.tables import (
     SCREENFUL,
     print_table,
@@ -64,7 +66,6 @@ WORDS = {
     "memory": "Least memory",
 }
 REGRETS = {"worst_loss": "worst slowdown", "mean_loss": "mean slowdown"}
-HEADLINES = 5  # networks with a sentence of their own
 FRONT = 12  # rows of a long front
 LISTED = 3  # scenarios in a cell of a regret; of more values only the ends
 
@@ -87,7 +88,9 @@ def show_ranking(rows: Sequence[RankingRow], form: Format, goal: Goal, every: bo
     # A sweep over a bandwidth has a ranking for each value: the winners are what to compare.
     kept = allowed if whole else [row for row in allowed if row["rank"] == 1][:SCREENFUL]
     if kept:
-        _print_headlines([row for row in allowed if row["rank"] == 1], goal)
+        winners = [row for row in allowed if row["rank"] == 1]
+        for sentence in describe_networks(winners, partial(_write_headline, goal)):
+            print_text(sentence)
         families = [[row] for row in kept] if every else _gather_alike(kept)
         lines = [_describe_winner(first, goal, len(others)) for first, *others in families]
         print_table(lines, asked=(_choose_time(kept[0]), goal, CHANCE))
@@ -194,17 +197,7 @@ def _choose_time(row: RankingRow) -> Time:
     return "iteration_time" if "hfu" in row else "epoch_time"
 
 
-def _print_headlines(winners: Sequence[RankingRow], goal: Goal) -> None:
-    """State the best of each network and data set, and what it reaches; of many a table does."""
-    networks: dict[str, list[RankingRow]] = {}
-    for row in winners:
-        networks.setdefault(f"{row['model']}, {row['dataset']}: ", []).append(row)
-    if len(networks) <= HEADLINES:
-        for name, rows in networks.items():
-            print_text(f"{name if len(networks) > 1 else ''}{_write_headline(rows, goal)}")
-
-
-def _write_headline(rows: Sequence[RankingRow], goal: Goal) -> str:
+def _write_headline(goal: Goal, rows: Sequence[RankingRow]) -> str:
     """State the best of some rankings, and what it reaches."""
     row = min(rows, key=lambda row: row.get(goal) or 0.0)
     words, odds = read_layout_words(row), ""
@@ -235,10 +228,10 @@ def show_front(
         show(rows, form)
         return
     kept: list[ParetoRow] = []
-    fronts = [[*front] for _, front in itertools.groupby(rows, itemgetter("model", "dataset"))]
-    for front in fronts:
-        name = f"{front[0]['model']}: " if len(fronts) > 1 else ""
-        print_text(f"{name}{describe(front)}")
+    for sentence in describe_networks(rows, describe):
+        print_text(sentence)
+    for _, of_network in itertools.groupby(rows, itemgetter("model", "dataset")):
+        front = [*of_network]
         kept += front if every else [front[at] for at in _thin(len(front), FRONT)]
     lines = [{**row, "strategy": shorten_label(row["strategy"])} for row in kept]
     print_table(lines, asked=[*rows[0]][-2:])  # what is traded comes last

@@ -6,7 +6,7 @@ These have rows and a first chart of their own, too.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
@@ -21,6 +21,7 @@ from paradl.sweep.text.tables import shorten_label
 
 # A row of a page's tables: of an answer, with what the page adds.
 Row = Mapping[str, Any]
+R = TypeVar("R", bound=Row)
 
 DIGITS = 2  # of numbers in sentences
 FULL = 0.95  # of the memory: a little more than predicted, and the configuration does not run
@@ -110,6 +111,20 @@ def _warn(best: Row) -> list[str]:
             "modelled."
         )
     return warnings
+
+
+HEADLINES = 5  # networks of an answer with a sentence each: of more, tables say enough
+
+
+def describe_networks(rows: Sequence[R], describe: Callable[[Sequence[R]], str]) -> list[str]:
+    """Describe the rows of each network and data set; several begin with their names."""
+    networks: dict[str, list[R]] = {}
+    for row in rows:
+        networks.setdefault(f"{row['model']}, {row['dataset']}: ", []).append(row)
+    if len(networks) == 1:
+        return [describe(rows)]
+    sentences = [f"{name}{describe(of_network)}" for name, of_network in networks.items()]
+    return sentences if len(networks) <= HEADLINES else []
 
 
 # What is minimised, in a sentence and on an axis.

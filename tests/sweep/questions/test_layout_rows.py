@@ -1,5 +1,7 @@
 """A cube with an axis of layouts: questions answer over all of them, and write them in words."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ import pytest
 import paradl
 
 ROWS = {"tensor": [2, 8], "pipeline": [1, 2], "zero": [0, 1]}
-SPEC = {
+SPEC: dict[str, Any] = {
     "scaling": "strong",
     "axes": {
         "model": "llama3_8b",
