@@ -18,6 +18,9 @@ from paradl.kernels.names.parallelisms import (
 )
 from paradl.kernels.options import Schedule
 
+# In answers the words of a layout. An axis of a spec may have that name, too: its values are the
+# numbers of its rows, which mean nothing to a reader.
+LAYOUT = "layout"
 MOST = 2**24  # far more PEs or sequences than any machine or batch has
 # Words without a number of their own.
 FLAG, SET, SCHEDULE = "sp", "recompute", "schedule"

@@ -5,6 +5,7 @@ from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 
+from paradl.grids.entries.layout_words import LAYOUT
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import find_meant
@@ -75,7 +76,7 @@ def name_arguments(question: Callable[P, R]) -> Callable[P, R]:
         except TypeError as error:
             raise TypeError(f"{question.__name__}() {error}") from None
         for name in options:
-            known = name in arguments or name in LABELS or name in PARAMETERS
+            known = name in (*arguments, *LABELS, LAYOUT) or name in PARAMETERS
             meant = None if known else find_meant(name, arguments)
             if meant is not None:
                 raise TypeError(f"{question.__name__}() has no {name!r}; did you mean {meant!r}?")

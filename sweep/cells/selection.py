@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paradl.grids.axes import expand_axis, read_item
+from paradl.grids.entries.layout_words import is_layout, parse_layout
 from paradl.grids.entries.names import split_labels
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.quantity import Parameter
@@ -70,7 +71,8 @@ def locate_values(
     """
     _expect_mapping(selection)
     columns, positions = columns or {}, dict[str, Positions]()
-    for axis, wanted in selection.items():
+    for axis, written in selection.items():
+        wanted = _number_layouts(axis, written, columns)
         dim, values = columns.get(axis, (axis, coordinates.get(axis)))
         if values is None:
             raise InputError(
@@ -89,6 +91,27 @@ def locate_values(
                 advice=f"leave out {axis}, or select by {dim} alone",
             )
     return positions
+
+
+def _number_layouts(axis: str, wanted: object, columns: Columns) -> object:
+    """Return the row numbers of layouts that are written in words, other values as they are."""
+    if isinstance(wanted, list | tuple):
+        numbered = (_number_layouts(axis, item, columns) for item in wanted)
+        return [n for item in numbered for n in (item if isinstance(item, list) else [item])]
+    rows = {name: values for name, (dim, values) in columns.items() if dim == axis}
+    if not (rows and isinstance(wanted, str) and is_layout(wanted)):
+        return wanted
+    stated, _ = parse_layout(wanted, f"selection {axis}")
+    known = [values == stated[name] for name, values in rows.items() if name in stated]
+    at = np.flatnonzero(np.logical_and.reduce(known))
+    if not at.size:
+        raise InputError(
+            f"no {axis} {wanted!r} in this cube",
+            where="selection",
+            advice=f"select by its columns, such as {next(iter(rows))}",
+            page="not-in-the-cube",
+        )
+    return at.tolist()
 
 
 def _expect_mapping(selection: object) -> None:

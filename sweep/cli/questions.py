@@ -67,7 +67,7 @@ def limits(
         subject.end_if_empty(_show_limits(given, subject, efficiency, by, intervals))
         return
     from paradl.sweep.questions.crossovers import list_crossovers
-    from paradl.sweep.text.ranking import describe_crossover
+    from paradl.sweep.text.limits import describe_crossover
     from paradl.sweep.text.tables import show_rows
 
     rows = subject.ask(list_crossovers, given.form, along, objective=by)
@@ -89,7 +89,7 @@ def _show_limits(
         find_lines,
         pick_furthest,
     )
-    from paradl.sweep.text.ranking import show_limits
+    from paradl.sweep.text.limits import show_limits
     from paradl.sweep.text.sentences import ask_limits
     from paradl.sweep.text.tables import SCREENFUL
 
@@ -181,12 +181,12 @@ def _show_worst_cases(given: PagedOptions, over: str, objective: str) -> None:
             advice="write epoch-time or train-time",
         )
     subject = given.read(objective)
-    from paradl.sweep.questions.regret import regret
+    from paradl.sweep.questions.regret import rank_regrets
     from paradl.sweep.text.ranking import describe_regret
     from paradl.sweep.text.tables import show_rows
 
     by = options.TIMES[objective]
-    rows = subject.ask(regret, given.form, over=over, objective=by, bounded=False)
+    rows = subject.ask(rank_regrets, given.form, over=over, objective=by, bounded=False)
     show_rows(rows, given.form, given.every, partial(describe_regret, over))
     if not any(row["rank"] for row in rows):
         end("no strategy is feasible throughout", NOTHING_FEASIBLE)
@@ -208,7 +208,7 @@ def pareto(
     given: PagedOptions = context.obj
     goal = options.OBJECTIVES[objective]
     subject = given.read(objective)
-    from paradl.sweep.questions.pareto import pareto as question
+    from paradl.sweep.questions.pareto import list_front as question
     from paradl.sweep.text.ranking import show_front
     from paradl.sweep.text.sentences import ask_pareto
 

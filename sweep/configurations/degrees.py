@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from paradl.grids.entries.layout_words import LAYOUT
 from paradl.grids.entries.parameters import DEFAULTS
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.grid import Grid, Index
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
 
 # An answer's row: labels, values along the axes, and what is known of the cell.
 Row = Mapping[str, object]
-
-# In answers the words of a layout. An axis of a spec may have that name, too: its values are the
-# numbers of its rows, which mean nothing to a reader.
-LAYOUT = "layout"
 
 # The degrees of a row without a cell.
 NO_DEGREES: Degrees = {
@@ -139,8 +136,21 @@ def write_layouts(grid: Grid, rows: Sequence[A], pe: str = "pe") -> list[A]:
 def _write_layout(grid: Grid, row: A, pe: object) -> A:
     if pe is None:  # nothing is feasible
         return extend(row, {LAYOUT: None})
-    cell = find_layout(grid, {**row, "pe": pe})
-    return extend(row, {LAYOUT: cell.words}) if cell else row
+    words = name_layout(grid, {**row, "pe": pe})
+    return extend(row, {LAYOUT: words}) if words else row
+
+
+def name_layout(grid: Grid, row: Row) -> str | None:
+    """Return the layout of a row's cell in words; None if its strategy divides layers."""
+    if words := read_layout_words(row):
+        return words
+    cell = find_layout(grid, row)
+    return cell.words if cell else None
+
+
+def list_layout_rows(grid: Grid) -> list[str]:
+    """List the axes whose rows are layouts: parameters that a planner chooses together."""
+    return [name for name in grid.axes if name in grid.rows and grid.parameters[name].chosen]
 
 
 def read_layout_words(row: Row) -> str | None:

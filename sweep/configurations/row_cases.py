@@ -20,7 +20,7 @@ from paradl.kernels.parallelism.layout import list_degrees
 from paradl.sweep.answers.numbers import finite, number
 from paradl.sweep.cells.selection import locate_row, read_axis
 from paradl.sweep.cells.space import Space
-from paradl.sweep.configurations.degrees import Row, settle_known
+from paradl.sweep.configurations.degrees import Row, list_layout_rows, settle_known
 
 
 def build_row_case(grid: Grid, row: Row) -> Case:
@@ -49,12 +49,6 @@ def answer_expected(case: Case) -> Answer:
     return answer_case(replace(case, uncertainty=None))
 
 
-def list_layout_rows(space: Space) -> list[str]:
-    """List the axes whose rows are layouts: parameters that a planner chooses together."""
-    known = space.grid.parameters
-    return [name for name in space.axes if name in space.grid.rows and known[name].chosen]
-
-
 def keep_fastest_layouts(
     space: Space, index: Index, axes: Mapping[str, Floats]
 ) -> dict[str, Floats]:
@@ -63,7 +57,7 @@ def keep_fastest_layouts(
     A planner chooses among layouts, so the slow ones do not matter.
     """
     kept = {**axes}
-    for name in list_layout_rows(space):
+    for name in list_layout_rows(space.grid):
         answer = answer_expected(space.build_case(index, kept))
         times = np.where((answer.limit & FORBIDS) == 0, answer.epoch_time, np.inf)
         of_cells = np.broadcast_to(times, tuple(values.size for values in kept.values()))

@@ -15,7 +15,7 @@ from paradl.sweep.cells.space import list_given
 from paradl.sweep.plots import slices
 from paradl.sweep.plots.figures import add_legend, make_axes, scale_amounts, set_ticks
 from paradl.sweep.plots.looks import choose_looks, shorten_names, styled, wrap_name
-from paradl.sweep.questions.pareto import PLACE, find_knee, pareto
+from paradl.sweep.questions.pareto import PLACE, find_knee, list_front
 
 Against = Literal["pe-hours", "memory"]
 # Key of a row, and label of the axis.
@@ -55,11 +55,11 @@ def describe_front(
     slices.expect_single(cells, free)
     # What fits no other is no part of the cells: the question has to leave it out, too.
     chosen = {**chosen, **{dim: [cells[dim].values[0]] for dim in PLACE}}
-    rows = pareto(reader, chosen, against=against)
+    rows = list_front(reader, chosen, against=against)
     slices.expect_any(rows, "no configuration")
     # The front of all may have one strategy alone; those of the others say how far behind they are.
     alone = {
-        strategy: pareto(reader, {**chosen, "strategy": [strategy]}, against=against)
+        strategy: list_front(reader, {**chosen, "strategy": [strategy]}, against=against)
         for strategy in map(str, cells["strategy"].values)
     }
     times, costs = _read_points(rows, against)

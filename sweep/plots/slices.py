@@ -21,7 +21,7 @@ from paradl.sweep.cells.selection import (
 )
 from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cells.space import list_given
-from paradl.sweep.configurations.degrees import find_layout
+from paradl.sweep.configurations.degrees import name_layout
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.errors import NothingFeasibleError
@@ -171,13 +171,13 @@ def format_number(axis: str, value: float) -> str:
 
 def write_choice(grid: Grid, row: Mapping[str, Any], axes: Iterable[str]) -> str:
     """Write what a cell chooses along some axes; of a layout's rows, its words."""
-    layout = find_layout(grid, row)
+    layout = name_layout(grid, row)
     values = [
         f"{name_axis(grid, axis)} = {format_number(axis, row[axis])}"
         for axis in axes
         if not (layout and axis in grid.rows)
     ]
-    return ", ".join([*values, *([layout.words] if layout else [])])
+    return ", ".join([*values, *([layout] if layout else [])])
 
 
 def read_row(grid: Grid, cell: "xr.Dataset") -> Row:

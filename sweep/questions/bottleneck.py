@@ -23,11 +23,15 @@ from paradl.sweep.cells.space import (
     thin_axis,
     write_cell,
 )
-from paradl.sweep.configurations.degrees import list_degrees, time_iteration, write_layouts
+from paradl.sweep.configurations.degrees import (
+    list_degrees,
+    list_layout_rows,
+    time_iteration,
+    write_layouts,
+)
 from paradl.sweep.configurations.row_cases import (
     answer_expected,
     keep_fastest_layouts,
-    list_layout_rows,
 )
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.explanation.formulas import describe_largest
@@ -70,7 +74,7 @@ bottleneck = tabulate("bottleneck", list_bottlenecks)
 
 def _list_rows(space: Space, index: Index) -> Iterator[BottleneckRow]:
     """Yield the rows of a strategy, for cells that can exist."""
-    layouts = list_layout_rows(space)
+    layouts = list_layout_rows(space.grid)
     axes = {
         name: values if name in layouts else thin_axis(values, COUNTS if name == "pe" else OTHERS)
         for name, values in space.axes.items()

@@ -24,9 +24,9 @@ from paradl.sweep.cells.reader import Reader
 from paradl.sweep.cells.selection import Selection, join_selection, locate_row
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.configurations.degrees import (
-    LAYOUT,
     NO_RATES,
     list_degrees,
+    list_layout_rows,
     mark_cell,
     time_iteration,
     write_layouts,
@@ -90,9 +90,10 @@ def find_lines(
     """The same rows without intervals, and with row numbers of layouts."""
     reader = open_source(cube)
     lines = _list_lines(reader, efficiency, selection, goal, max_global_batch)
-    if LAYOUT in reader.grid.rows and not every_layout:
-        varies = {name for name in reader.grid.axes if name != LAYOUT} - {"pe"}
-        lines = pick_furthest(lines, (*LABELS, *sorted(varies)))
+    layouts = () if every_layout else list_layout_rows(reader.grid)
+    if layouts:
+        others = [name for name in reader.grid.axes if name not in ("pe", *layouts)]
+        lines = pick_furthest(lines, (*LABELS, *others))
     plain = [extend(row, _list_rates(reader.grid, row, goal)) for row in lines]
     return complete_rows(open_space(reader, selection), plain)
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.answers.mapping import name_arguments
+from paradl.sweep.answers.mapping import tabulate
 from paradl.sweep.answers.objectives import (
     HOUR,
     Price,
@@ -34,8 +34,7 @@ FrontGoal = Literal["epoch_time", "train_time", "pe_hours"]
 PLACE = ("model", "dataset")
 
 
-@name_arguments
-def pareto(
+def list_front(
     cube: Source,
     selection: Selection | None = None,
     *,
@@ -45,7 +44,7 @@ def pareto(
     layouts: bool = False,
     **axes: object,
 ) -> list[ParetoRow]:
-    """Non-dominated cells of each model and data set, the fastest first, as plain data.
+    """Non-dominated cells of each model and data set, the fastest first.
 
     No other feasible cell of the front has less of the objective ([s], or PE-hours of an epoch) and
     no more of what it is traded `against`: PE-hours, cost, memory [B per PE] or PEs. PE-hours stand
@@ -62,11 +61,9 @@ def pareto(
     >>> import paradl
     >>> space = {"dataset": "imagenet-226", "system": "abci", "pe": [1, 8, 64], "batch": 32}
     >>> ds = paradl.compute_space("alexnet", **space)
-    >>> for row in paradl.pareto(ds):
-    ...     print(row["strategy"], row["pe"], round(row["epoch_time"]), round(row["pe_hours"], 2))
-    data 64 81 1.43
-    data 8 569 1.26
-    serial 1 1331 0.37
+    >>> front = paradl.pareto(ds)
+    >>> [*zip(front["strategy"], front["pe"], front["pe_hours"].astype(float).round(2))]
+    [('data', 64, 1.43), ('data', 8, 1.26), ('serial', 1, 0.37)]
     """
     selection = join_selection(selection, axes)
     _check(against, objective, price)
@@ -104,6 +101,9 @@ def pareto(
         for row in zip(*(front[name].tolist() for name in columns), strict=True)
     ]
     return write_layouts(space.grid, complete_rows(space, rows))
+
+
+pareto = tabulate("pareto", list_front)
 
 
 def _read_times(

@@ -10,7 +10,7 @@ from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.kernels.names.flags import Limit
 from paradl.kernels.names.statistics import BEST, EFFICIENCY, Objective
-from paradl.sweep.answers.mapping import name_arguments
+from paradl.sweep.answers.mapping import tabulate
 from paradl.sweep.answers.objectives import expect_objective
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.answers.types.questions import LossFields, RegretRow
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from paradl.grids.grid import Grid
 
 
-@name_arguments
-def regret(
+def rank_regrets(
     cube: Source,
     selection: Selection | None = None,
     *,
@@ -32,7 +31,7 @@ def regret(
     objective: Objective = "epoch_time",
     **axes: object,
 ) -> list[RegretRow]:
-    """Strategies of each place, the one with the least worst-case loss first, as plain data.
+    """Strategies of each place, the one with the least worst-case loss first.
 
     A place is a model, a data set, a system and a value of each machine parameter that is an axis,
     except for `over`. The loss of a strategy on a system, or at a value of another axis (`over`),
@@ -48,7 +47,8 @@ def regret(
     >>> ds = paradl.compute_space(
     ...     "alexnet", dataset="imagenet-226", system=systems, pe=[1, 8, 64], batch=32
     ... )
-    >>> [(row["strategy"], round(row["worst_loss"], 2)) for row in paradl.regret(ds)[:2]]
+    >>> losses = paradl.regret(ds).head(2)
+    >>> [*zip(losses["strategy"], losses["worst_loss"].astype(float).round(2))]
     [('data', 0.0), ('data+channel:group=best', 1.72)]
     """
     selection = join_selection(selection, axes)
@@ -59,6 +59,9 @@ def regret(
     lines = reader.summarise(selection or {}, EFFICIENCY, objective)
     _check_axis(lines, over)
     return complete_rows(space, _regret_values(space.grid, lines, over, objective))
+
+
+regret = tabulate("regret", rank_regrets)
 
 
 def _check_axis(lines: Lines, over: str) -> None:

@@ -33,12 +33,11 @@ from paradl.sweep.answers.types.questions import SensitivityFields, SensitivityR
 from paradl.sweep.cells.selection import Selection, join_selection, read_axis
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import CellLabels, Space, write_cell
-from paradl.sweep.configurations.degrees import list_degrees, write_layouts
+from paradl.sweep.configurations.degrees import list_degrees, list_layout_rows, write_layouts
 from paradl.sweep.configurations.row_cases import (
     UPGRADABLE,
     build_row_case,
     keep_fastest_layouts,
-    list_layout_rows,
     read_value,
 )
 
@@ -79,7 +78,7 @@ def list_sensitivities(
     """
     selection = join_selection(selection, axes)
     space = open_space(cube, selection, max_global_batch)
-    space.expect_few(MOST_CELLS, *list_layout_rows(space))
+    space.expect_few(MOST_CELLS, *list_layout_rows(space.grid))
     rows = [row for index in space.list_indices() for row in _list_strategy(space, index)]
     return write_layouts(space.grid, complete_rows(space, rows))
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from paradl.grids.entries.layout_words import LAYOUT
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.answers.mapping import Row
@@ -12,7 +13,6 @@ from paradl.sweep.answers.objectives import Goal, Price
 from paradl.sweep.cells.selection import Selection, write_value
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import Space, list_given
-from paradl.sweep.configurations.degrees import LAYOUT
 from paradl.sweep.errors import NothingFeasibleError
 from paradl.sweep.plots.looks import name_part
 from paradl.sweep.questions.best.question import rank_strategies

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from paradl.grids.entries.layout_words import LAYOUT
 from paradl.grids.grid import LABELS, Grid
 from paradl.kernels.names.arrays import Floats
 from paradl.sweep.answers.mapping import Row
@@ -12,7 +13,6 @@ from paradl.sweep.answers.objectives import HOUR
 from paradl.sweep.cells.reader import CHOSEN
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.space import thin_axis
-from paradl.sweep.configurations.degrees import LAYOUT
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import find_allowed, name_limits
 from paradl.sweep.plots.slices import take_fastest

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from paradl.grids.grid import Grid
 from paradl.sweep.cells.selection import locate_row
-from paradl.sweep.configurations.degrees import find_layout, read_layout_words, settle_known
+from paradl.sweep.configurations.degrees import name_layout, settle_known
 from paradl.sweep.questions.limits import END
 
 REASONS = {
@@ -38,8 +38,6 @@ def name_cell(grid: Grid, row: Mapping[str, object], chosen: Mapping[str, object
 
     chosen: group_size, degrees and segment_count where a strategy takes the best.
     """
-    if words := read_layout_words(row):
-        return words
-    if layout := find_layout(grid, row):
-        return layout.words
-    return settle_known(grid.strategy(locate_row(grid, row)), chosen).label
+    return (
+        name_layout(grid, row) or settle_known(grid.strategy(locate_row(grid, row)), chosen).label
+    )

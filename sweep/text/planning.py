@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from paradl.grids.entries.layout_words import LAYOUT
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.units import format_quantity
@@ -13,7 +14,6 @@ from paradl.sweep.answers.types.questions import (
     SensitivityRow,
 )
 from paradl.sweep.cells.reader import CHOSEN
-from paradl.sweep.configurations.degrees import LAYOUT
 from paradl.sweep.text.columns import (
     INTERVAL,
     format_chance,

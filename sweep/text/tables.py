@@ -17,10 +17,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from paradl.grids.entries.layout_words import LAYOUT
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
-from paradl.sweep.configurations.degrees import LAYOUT
 from paradl.sweep.text.columns import Column, format_alone, make_column, measure_text
 from paradl.sweep.text.data import (
     NAMES,

@@ -5,15 +5,16 @@ Types leave open the axes of a cube, and which values are there; a test knows bo
 
 from typing import Any
 
-import paradl
 from paradl.sweep.questions import (
     catalogue,
     crossovers,
     explain,
     limits,
     needs,
+    pareto,
     predict,
     provision,
+    regret,
     sensitivity,
 )
 from paradl.sweep.questions.best import question
@@ -30,10 +31,10 @@ list_needs: Any = needs.list_needs
 list_parameters: Any = catalogue.list_parameters
 list_provisions: Any = provision.list_provisions
 list_sensitivities: Any = sensitivity.list_sensitivities
-pareto: Any = paradl.pareto
+list_front: Any = pareto.list_front
 predict_grid: Any = predict.predict_grid
 rank_strategies: Any = question.rank_strategies
-regret: Any = paradl.regret
+rank_regrets: Any = regret.rank_regrets
 show_difference: Any = cubes.show_difference
 show_front: Any = ranking.show_front
 show_sensitivities: Any = planning.show_sensitivities

@@ -183,7 +183,7 @@ def test_provisions_and_regrets_of_machines(links):
     fewest = paradl.provision(links, "20 h", epochs=50)
     assert {*fewest["link"]} == {0, 1}
     losses = paradl.regret(links, over="link")
-    assert losses[0]["worst_loss"] == 0
+    assert losses["worst_loss"][0] == 0
 
 
 def test_what_a_command_says_of_rows(links, cli):

@@ -85,7 +85,7 @@ def test_a_store_a_dataset_and_a_design_space_have_the_same_cells(mixed, mixed_u
         difference = paradl.diff(mixed_url, other, selection)
         assert difference["same"], difference
         assert difference["compared"] == 2 * 6 * 2 * 2 * 2
-        assert paradl.regret(mixed_url, selection) == paradl.regret(other, selection)
+        assert paradl.regret(mixed_url, selection).equals(paradl.regret(other, selection))
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from open_answers import pareto
+from open_answers import list_front
 
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.engine.run import read_grid
@@ -20,7 +20,7 @@ draw: Any = draw_front
 @pytest.mark.parametrize(("against", "key"), [("pe-hours", "pe_hours"), ("memory", "memory")])
 def test_the_front_is_that_of_the_question(against, key, mixed):
     front = describe_front(mixed, ALEXNET, against)
-    rows = pareto(mixed, ALEXNET, against=against)
+    rows = list_front(mixed, ALEXNET, against=against)
     assert front.times.tolist() == [row["epoch_time"] for row in rows]
     assert front.costs.tolist() == [row[key] for row in rows]
     # No strategy's own front has a point that the front of all does not equal or beat.

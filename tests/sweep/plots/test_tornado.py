@@ -42,6 +42,6 @@ def test_one_configuration_alone(mixed, machine_url):
 
 def test_sensitivity_is_of_the_best_layout(layouts):
     cell = {"pe": [128], "batch": [256]}
-    layout = int(paradl.best(layouts, cell).iloc[0]["layout"])
+    layout = paradl.best(layouts, cell).iloc[0]["layout"]
     alone = describe_tornado(layouts, {**cell, "layout": [layout]})
     assert describe_tornado(layouts, cell).totals.tolist() == alone.totals.tolist()

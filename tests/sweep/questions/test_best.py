@@ -209,7 +209,7 @@ def test_systems_compete():
     for answer in (rows, paradl.limits(cells), paradl.pareto(cells), paradl.bottleneck(cells)):
         for row in pd.DataFrame(answer).to_dict("records"):
             assert (row["precision"], row["software"]) == settings[row["system"]]
-    lost = [loser for loser in paradl.regret(cells) if loser["worst_at"]]
+    lost = [loser for _, loser in paradl.regret(cells).iterrows() if loser["worst_at"]]
     for value in lost:
         assert (value["worst_precision"], value["worst_software"]) == settings[
             str(value["worst_at"])

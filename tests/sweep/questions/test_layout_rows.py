@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import paradl
+from paradl.grids.reading.errors import InputError
 
 ROWS = {"tensor": [2, 8], "pipeline": [1, 2], "zero": [0, 1]}
 SPEC: dict[str, Any] = {
@@ -68,3 +69,15 @@ def test_tables_show_words_in_place_of_columns(url, cli, monkeypatch):
         assert " dp" in out
         assert "tensor" not in out.replace("tensor_exchange", "").replace("+tensor+", "")
         assert max(map(len, out.splitlines())) <= 80
+
+
+def test_words_select_a_row(url):
+    every = paradl.limits(url, every_layout=True)
+    words = "tp8 pp2 dp4 mb2 zero1"
+    rows = paradl.limits(url, layout=words)
+    assert rows["tensor"].tolist() == [8, 8]
+    expected = every[(every["tensor"] == 8) & (every["pipeline"] == 2) & (every["zero"] == 1)]
+    assert rows["fastest_time"].tolist() == expected["fastest_time"].tolist()
+    assert {*paradl.limits(url, layout=[words, "tp2 pp1"], every_layout=True)["tensor"]} == {2, 8}
+    with pytest.raises(InputError, match="no layout 'tp4 pp2' in this cube"):
+        paradl.limits(url, layout="tp4 pp2")

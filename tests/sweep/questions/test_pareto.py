@@ -9,7 +9,7 @@ import xarray as xr
 from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
-from open_answers import pareto
+from open_answers import list_front
 
 import paradl
 from paradl.grids.reading.errors import InputError
@@ -19,7 +19,7 @@ Pairs = list[tuple[int, int]]
 pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40)
 
 
-def list_front(cells: Pairs) -> Pairs:
+def keep_front(cells: Pairs) -> Pairs:
     """The cells that no other dominates, each once."""
     return sorted(
         {
@@ -43,7 +43,7 @@ def columns(cells: Pairs) -> dict[str, Any]:
 def test_a_front_is_what_nothing_dominates(first: Pairs, second: Pairs) -> None:
     merged = merge_fronts(merge_fronts(None, columns(first)), columns(second))
     front = list(zip(merged["time"].tolist(), merged["cost"].tolist(), strict=True))
-    assert front == list_front([*first, *second])
+    assert front == keep_front([*first, *second])
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,8 @@ def test_each_bandwidth_of_a_cube_has_a_front(
         "objective": objective,
         "price": {"abci": 2.5} if against == "cost" else None,
     }
-    rows = pareto(mixed_url, {"model": "alexnet"}, **options)
-    assert rows == pareto(mixed.sel(model="alexnet"), **options)
+    rows = list_front(mixed_url, {"model": "alexnet"}, **options)
+    assert rows == list_front(mixed.sel(model="alexnet"), **options)
     bandwidths = mixed["inter_bandwidth"].values.tolist()
     assert len(bandwidths) == 2
     assert [row["inter_bandwidth"] for row in rows] == sorted(
@@ -99,7 +99,7 @@ def expect_front(
             strict=True,
         )
     )
-    expected = list_front(every)
+    expected = keep_front(every)
     assert len(expected) > 1 or (objective, against) == ("pe_hours", "pe")
     assert [row[objective] for row in rows] == [time for time, _ in expected]
     np.testing.assert_allclose([row[name] for row in rows], [c for _, c in expected], rtol=1e-6)
@@ -109,16 +109,16 @@ def expect_front(
 
 
 def test_the_time_to_the_target(mixed_url: str) -> None:
-    rows = pareto(mixed_url, {"model": "alexnet"}, objective="train_time")
+    rows = list_front(mixed_url, {"model": "alexnet"}, objective="train_time")
     assert rows[0]["train_time"] < rows[-1]["train_time"]
     assert rows[0]["pe_hours"] == pytest.approx(rows[0]["train_time"] * rows[0]["pe"] / 3600)
 
 
 def test_the_time_to_the_target_need_not_be_stored(mixed: xr.Dataset, cli: Any) -> None:
     options: dict[str, Any] = {"objective": "train_time", "against": "memory"}
-    stored = paradl.pareto(mixed, **options)
+    stored = list_front(mixed, **options)
     assert stored
-    bare = paradl.pareto(mixed.drop_vars(["train_time", "epochs"]), **options)
+    bare = list_front(mixed.drop_vars(["train_time", "epochs"]), **options)
     for row, expected in zip(bare, stored, strict=True):
         assert row["train_time"] == pytest.approx(expected["train_time"], rel=1e-6)
         assert row | {"train_time": 0} == expected | {"train_time": 0}
@@ -151,7 +151,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("options", "message"), BAD)
 def test_bad_input(options: dict[str, Any], message: str, mixed_url: str) -> None:
     with pytest.raises(InputError, match=message):
-        pareto(mixed_url, **options)
+        list_front(mixed_url, **options)
 
 
 def test_the_command(mixed_url: str, cli: Any) -> None:

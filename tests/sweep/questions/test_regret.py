@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from open_answers import regret
+from open_answers import rank_regrets
 
 import paradl
 from paradl.grids.reading.errors import InputError
@@ -45,8 +45,8 @@ def find_losses(cube: xr.Dataset, over: str) -> xr.DataArray:
 def test_losses_are_those_of_the_cells(over: str, url: str) -> None:
     cube = paradl.open_dataset(url).load()
     losses = find_losses(cube, over)
-    rows = regret(url, over=over)
-    assert rows == paradl.regret(cube, over=over)
+    rows = rank_regrets(url, over=over)
+    assert rows == rank_regrets(cube, over=over)
     assert len(rows) == losses.size // losses.sizes[over]
     for row in rows:
         own = losses.sel({dim: row[str(dim)] for dim in losses.dims if dim != over})
@@ -106,7 +106,7 @@ def test_tables_shorten_what_data_lists(capsys: pytest.CaptureFixture[str]) -> N
 )
 def test_bad_axes(over: str, message: str, url: str) -> None:
     with pytest.raises(InputError, match=message):
-        paradl.regret(url, over=over)
+        rank_regrets(url, over=over)
 
 
 def test_the_command(url: str, cli: Any) -> None:

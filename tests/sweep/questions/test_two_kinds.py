@@ -11,16 +11,16 @@ from paradl.grids.reading.errors import InputError
 from paradl.sweep.plots.winners import describe_map
 from paradl.sweep.questions.best.question import rank_strategies
 from paradl.sweep.questions.crossovers import list_crossovers
-from paradl.sweep.questions.pareto import pareto
+from paradl.sweep.questions.pareto import list_front
 from paradl.sweep.questions.provision import list_provisions
-from paradl.sweep.questions.regret import regret
+from paradl.sweep.questions.regret import rank_regrets
 
 RANKED: dict[str, Callable[..., Any]] = {
     "best": rank_strategies,
-    "pareto": pareto,
+    "pareto": list_front,
     "provision": lambda source, selection=None: list_provisions(source, "9 h", selection, epochs=1),
     "crossovers": lambda source, selection=None: list_crossovers(source, "pe", selection),
-    "regret": lambda source, selection=None: regret(source, selection),
+    "regret": lambda source, selection=None: rank_regrets(source, selection),
     "winners": describe_map,
 }
 VIT: dict[str, Any] = {"model": "vit_b_16", "dataset": "imagenet", "batch": "32,64"}
