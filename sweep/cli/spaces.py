@@ -3,7 +3,8 @@
 With a store, options named after its axes select a slice, as `--sel` does.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -203,8 +204,8 @@ class SpaceOptions(options.SettingOptions):
                 advice="leave it out, or ask without a store, with --model and other options",
             )
         # With a store, --pe 64 means --sel pe=64.
-        given = options.list_given(self, *options.AXES).items()
-        named = (f"{name}={value}" for name, value in given)
+        given = options.list_given(self, *options.AXES)
+        named = (f"{name}={value}" for name, value in given.items())
         selection: cells.Selection = options.parse_selection([*(self.selection or []), *named])
         from paradl.grids.notes import list_store_warnings
         from paradl.sweep.cells.source import open_source
@@ -212,7 +213,8 @@ class SpaceOptions(options.SettingOptions):
         # Opened once: of `paradl limits` on a small store, four further times took half the time.
         reader = open_source(store)
         if selection:
-            selection = _locate_values(reader.grid, selection, self.nearest)
+            with _name_axes(given):
+                selection = _locate_values(reader.grid, selection, self.nearest)
         subject = Subject(reader, selection, store, self.max_global_batch, self.quiet)
         for warning in list_store_warnings(reader.grid, reader.versions):
             subject.note(f"warning: {warning}", always=True)
@@ -246,6 +248,17 @@ class SpaceOptions(options.SettingOptions):
                 "train-time"
             )
         return subject
+
+
+@contextmanager
+def _name_axes(given: Iterable[str]) -> Iterator[None]:
+    """Name the option of an axis and not `--sel` where that option has given the value."""
+    try:
+        yield
+    except InputError as error:
+        pattern = rf"^selection(?: ({'|'.join(given)}): |: (?=no ({'|'.join(given)}) '))"
+        error.args = (re.sub(pattern, lambda match: f"{match[1] or match[2]}: ", str(error)),)
+        raise
 
 
 def _locate_values(grid: "Grid", selection: "cells.Selection", nearest: bool) -> "cells.Selection":
