@@ -21,7 +21,7 @@ from paradl.sweep.answers.types.questions import (
     RegretRow,
 )
 from paradl.sweep.cells.selection import read_axis, write_value
-from paradl.sweep.configurations.degrees import NO_RATES
+from paradl.sweep.configurations.degrees import NO_RATES, read_layout_words
 from paradl.sweep.text.columns import (
     INTERVAL,
     Ranged,
@@ -92,7 +92,8 @@ def show_ranking(rows: Sequence[RankingRow], form: Format, goal: Goal, every: bo
             if row.get("faster_than_next") is not None:
                 second = next(other for other in rows[number:] if other["rank"] != row["rank"])
                 print_text(_describe_chance(row, second, given))
-        tell_more(len(allowed) - len(families))
+        is_layouts = all(read_layout_words(cast(Row, row)) for row in allowed)
+        tell_more(len(allowed) - len(families), "layout" if is_layouts else "row")
     _show_losers([row for row in rows if not row["feasible"]], whole)
     if reasons := _gather_reasons(rows):
         print_table(reasons, "Why others do not fit, and what would let them")
@@ -213,7 +214,7 @@ def show_front(
         print_text(f"{name}{describe(front)}")
         kept += front if every else [front[at] for at in _thin(len(front), FRONT)]
     print_table([{**row, "strategy": shorten_label(row["strategy"])} for row in kept])
-    tell_more(len(rows) - len(kept))
+    tell_more(len(rows) - len(kept), "configuration")
 
 
 def _thin(count: int, most: int) -> list[int]:
