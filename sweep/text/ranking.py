@@ -32,6 +32,7 @@ from paradl.sweep.text.columns import (
     format_coordinate,
     format_odds,
     format_percent,
+    format_ranged,
     format_value,
     write_summary,
 )
@@ -231,6 +232,19 @@ def describe_losers(rows: Sequence[RankingRow]) -> str:
     """List the limits that forbid the losers, for the end of a message."""
     reasons = dict.fromkeys(reason for row in rows for reason in row["limit"])
     return f": {', '.join(reasons)}" if reasons else ""
+
+
+def describe_fastest(rows: Sequence[RankingRow]) -> str:
+    """State what finishes first, for the end of a message; empty if nothing trains."""
+    times = [(row["train_time"], row) for row in rows if row.get("train_time")]
+    if not times:
+        return ""
+    _, row = min(times, key=itemgetter(0))
+    return (
+        f"; at best {format_ranged(find_range(row, 'train_time'), 's')}, by "
+        f"{shorten_label(row['strategy'])} on {format_count(row['pe'] or 0, 'PE')} of "
+        f"{row['system']}"
+    )
 
 
 def _describe_chance(row: RankingRow, second: RankingRow, given: Sequence[str]) -> str:
