@@ -248,7 +248,10 @@ def test_models_of_frameworks_are_written_anew(model, cli):
     assert "docs/your-model.md" in err
 
 
-@pytest.mark.parametrize("command", [(), ("sweep",), ("surrogate", "train"), ("plot", "map")])
+@pytest.mark.parametrize(
+    "command",
+    [(), ("sweep",), ("surrogate", "train"), ("plot", "map"), ("hybrid",), ("compare",)],
+)
 def test_help_and_quiet_have_short_names(cli, command):
     code, out, _ = cli(*command, "-h")
     assert (code, out) == (0, cli(*command, "--help")[1])
