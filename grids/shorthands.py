@@ -115,7 +115,7 @@ class Shorthands:
         length = None if self.sequence is None else list_counts("sequence", self.sequence)
         if dataset is not None:
             if self.tokens is not None:
-                advice = "a data set has tokens of its own: leave it out, or tokens"
+                advice = "a data set has its own: leave out one of the two"
                 raise InputError("the tokens are given twice", where="tokens", advice=advice)
             labels = list_labels(dataset)
             named = [_add_setting(label, "length", n) for label in labels for n in length or ()]
