@@ -34,7 +34,7 @@ from paradl.sweep.answers.types.prediction import (
     LayoutFields,
     Prediction,
 )
-from paradl.sweep.answers.types.words import LayoutRates, SampleRates
+from paradl.sweep.answers.types.words import CostFields, LayoutRates, SampleRates
 from paradl.sweep.boundaries.fits import find_smallest_group
 from paradl.sweep.cells.memory_cube import compute_cells
 from paradl.sweep.cells.space import name_labels
@@ -167,6 +167,7 @@ def describe_case(grid: Grid, case: Case | None) -> Prediction:
         **_list_rates(grid, answer),
         **details,
         **list_intervals(grid, answer),
+        **CostFields(),
         "smallest_group": None,
     }
 

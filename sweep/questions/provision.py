@@ -18,8 +18,8 @@ from paradl.sweep.answers.mapping import tabulate
 from paradl.sweep.answers.objectives import Aim, Price, count_hours, look_up_price
 from paradl.sweep.answers.reasons import write_commonest
 from paradl.sweep.answers.system_settings import complete_rows
-from paradl.sweep.answers.types.questions import CostFields, ProvisionRow
-from paradl.sweep.answers.types.words import CellPlaceOrNone
+from paradl.sweep.answers.types.questions import ProvisionRow
+from paradl.sweep.answers.types.words import CellPlaceOrNone, CostFields
 from paradl.sweep.boundaries.deadlines import Deadline
 from paradl.sweep.cells.selection import Selection, join_selection, write_place
 from paradl.sweep.cells.source import Source, open_space

@@ -62,8 +62,6 @@ class CellFields(TypedDict):
     terms: Annotated[
         dict[str, float | None], Fact("time per epoch by term", "s/epoch", names=tuple(EVERY_TERM))
     ]
-    # With a price: of the training, or of an epoch where its epochs are unknown.
-    cost: NotRequired[words.Cost | None]
     # Unless the samples do not fit the model.
     samples: NotRequired[Annotated[float, "samples per epoch"]]
     iterations: NotRequired[Annotated[float, "iterations per epoch"]]
@@ -104,6 +102,7 @@ class Prediction(
     words.PlaceLabels,
     words.SampleRates,
     words.LayoutTraits,
+    words.CostFields,
     CellFields,
     GroupFields,
     IntervalFields,

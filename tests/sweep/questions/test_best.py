@@ -1,4 +1,5 @@
 import json
+from typing import Any
 from unittest.mock import Mock, call
 
 import numpy as np
@@ -228,7 +229,7 @@ def test_a_cost_needs_a_price(mixed):
 
 
 def test_the_price_of_a_machine_misnamed_and_with_settings():
-    space = {"dataset": "imagenet", "pe": 8, "batch": 32, "strategy": "data"}
+    space: dict[str, Any] = {"dataset": "imagenet", "pe": 8, "batch": 32, "strategy": "data"}
     cells = paradl.compute_space("alexnet", system="dgx-h100", precision="bf16", **space)
     with pytest.raises(paradl.InputError, match="write dgx-h100=2 in place of dgx-h10=2"):
         paradl.best(cells, objective="cost", price={"dgx-h10": 2.0})
