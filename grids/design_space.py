@@ -63,7 +63,10 @@ class SpaceValues(Shorthands):
 
 def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
     """Make the grid of a design space. InputError: an unknown name, or a bad value."""
-    parameters = {name: split_values(given) for name, given in options.parameters.items()}
+    parameters = {
+        name: split_values(given, f"parameters: {name}")
+        for name, given in options.parameters.items()
+    }
     # All layouts, of which a parameter states some degrees or settings.
     every = parse_strategy(LAYOUTS)
     degrees = tuple((name, size) for name, size in every.degrees if name not in parameters)
@@ -93,8 +96,8 @@ def make_grid(options: SpaceValues, base: Path = Path()) -> Grid:
         "strategy": [
             _open_choices(parse_strategy(label, "strategy"), parameters) for label in labels
         ],
-        "pe": split_values(options.pe),
-        "batch": split_values(subject.get("batch", 1)),
+        "pe": split_values(options.pe, "pe"),
+        "batch": split_values(subject.get("batch", 1), "batch"),
         **swept,
     }
     written = {

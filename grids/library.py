@@ -29,6 +29,7 @@ from paradl.grids.entries.names import (
     check_name,
     list_names,
     locate_entry,
+    refuse_config,
     split_reference,
 )
 from paradl.grids.entries.systems import System
@@ -110,8 +111,13 @@ def _load(kind: Kind, path: Path) -> Entry:
     # A file of another kind is named as such: a list of its wrong keys would not help.
     others = (other for other in ENTRIES if _has_required(other, keys) and other != kind)
     other = "spec" if "axes" in keys else next(others, None)
-    if other and not _has_required(kind, keys):
-        raise InputError(f"expected a {kind}'s file, got a {other}'s", where=str(path))
+    if not _has_required(kind, keys):
+        refuse_config(keys, f"a {kind}'s file", path)
+        if other:
+            raise InputError(f"expected a {kind}'s file, got a {other}'s", where=str(path))
+        if kind == "calibration":  # which programs write: its keys are no slips
+            what, advice = "expected a calibration's file", "paradl calibrate writes one"
+            raise InputError(f"{what}, got another", where=str(path), advice=advice)
     return _validate(kind, document.data, document, path.parent)
 
 

@@ -99,10 +99,10 @@ def _list_unused_choices(grid: Grid) -> Iterator[str]:
     given = (*spec.parameters, *spec.axes.swept)
     for name, (is_used, kind) in takers.items():
         if name in given and not is_used:
-            yield f"{name} is not used: no strategy is a {kind} whose label does not set {name}"
+            yield f"{name} has no effect: no strategy here is a {kind} that leaves it open"
     for name in ("attention", "context", "loss"):
         if name in spec.model_fields_set and not grid.layouts:
-            yield f"{name} is not used: no strategy is a layout of a transformer"
+            yield f"{name} has no effect: no strategy here is a layout of a transformer"
     # Beside layouts, other strategies would use these keys.
     if None not in grid.blocks:
         for name in given:

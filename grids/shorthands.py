@@ -15,7 +15,7 @@ from paradl.grids.entries.quantity import Parameter
 from paradl.grids.library import look_up
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import find_longest
-from paradl.grids.reading.errors import InputError, find_meant
+from paradl.grids.reading.errors import InputError, add_place, find_meant
 from paradl.grids.reading.units import AMOUNTS, parse_quantity
 from paradl.grids.reading.yamlfile import join_keys
 
@@ -115,7 +115,7 @@ class Shorthands:
         length = None if self.sequence is None else list_counts("sequence", self.sequence)
         if dataset is not None:
             if self.tokens is not None:
-                advice = "a data set has tokens of its own: leave it out, or tokens"
+                advice = "a data set has its own: leave out one of the two"
                 raise InputError("the tokens are given twice", where="tokens", advice=advice)
             labels = list_labels(dataset)
             named = [_add_setting(label, "length", n) for label in labels for n in length or ()]
@@ -166,13 +166,14 @@ def _add_setting(label: Any, key: str, value: object) -> Any:
     return f"{label}{',' if ':' in label else ':'}{key}={value}"
 
 
-def split_values(given: object) -> object:
+def split_values(given: object, where: str = "") -> object:
     """Turn `64,128`, `1..1024`, `pow2:1..1024` or `geomspace:1 GB/s..9 GB/s..20` into what a spec
-    would say; pass anything but a text through.
+    would say; pass anything but a text through. InputError, at `where`: a range without an end.
     """
     if not isinstance(given, str):
         return given
-    values = [read_item(part.strip()) for part in given.split(",")]
+    with add_place(where):
+        values = [read_item(part.strip()) for part in given.split(",")]
     return values if len(values) > 1 else values[0]
 
 

@@ -23,6 +23,7 @@ from pydantic import (
 
 from paradl.grids.axes import Axis, Range, describe_axis
 from paradl.grids.entries.entry import Name, Record, list_one
+from paradl.grids.entries.names import refuse_config
 from paradl.grids.entries.parameters import PARAMETERS, read_parameters
 from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.entries.strategy_words import TABLE_III
@@ -285,6 +286,7 @@ class Spec(Choices, _Space):
 def read_spec(path: Path) -> tuple[Spec, Document]:
     """Read a spec file and the places of its keys; InputError: file, line and key."""
     document = load(path)
+    refuse_config(document.data, "a spec", path)
     return validate_spec(document.data, document), document
 
 

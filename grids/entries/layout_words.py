@@ -138,9 +138,11 @@ def _read_word(word: str, text: str, given: dict[str, int], where: str) -> None:
         name, number = "sequence", 1
     else:
         name, number = _read_number(word, text, where)
-    if given.setdefault(name, number) != number:
-        advice = "keep one; modules are joined by +: recompute=core_attn+mlp"
-        raise InputError(f"{LAYOUT_COLUMNS[name].word} is repeated", where=where, advice=advice)
+    if name in given:
+        joined = "; modules are joined by +: recompute=core_attn+mlp" if name == SET else ""
+        what, advice = f"{LAYOUT_COLUMNS[name].word} is repeated", f"keep one{joined}"
+        raise InputError(what, where=where, advice=advice)
+    given[name] = number
 
 
 def _read_number(word: str, text: str, where: str) -> tuple[str, int]:

@@ -4,6 +4,7 @@ This module does not import readers, so that a wrong name is refused before slow
 """
 
 import os
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -67,6 +68,16 @@ def check_name(kind: Kind, reference: str, base: Path = Path()) -> None:
             advice += f"{end} Or write your own file, such as ./mine.yaml ({guide})"
         what = f"unknown {kind} {shorten(reference)}"
         raise InputError(what, advice=advice, page="unknown-name")
+
+
+def refuse_config(keys: Collection[str], wanted: str, path: Path) -> None:
+    """Raise InputError for the keys of a config.json in the place of another file."""
+    if "model_type" in keys and path.suffix == ".json":
+        raise InputError(
+            f"expected {wanted}, got a model's config.json",
+            where=str(path),
+            advice=f"it is a model: --model {path}, or in a spec model: {path}",
+        )
 
 
 def _is_missing(path: Path) -> bool:

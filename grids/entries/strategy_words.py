@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeVar
 
-from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.grids.reading.errors import InputError, find_meant, shorten, suggest_name
 from paradl.kernels.names.parallelisms import (
     ALSO,
     DATA,
@@ -68,7 +68,10 @@ def _advise(base: str) -> str:
     # Stages and versions are written behind a name: zero-3, fsdp2.
     parts = (part.strip().rstrip("-123") for part in base.casefold().split("+"))
     inner = next((part for part in parts if part in ALSO), None)
-    return suggest_name(base, MEANING) if inner is None else f"{inner} is {ALSO[inner]}"
+    if inner is not None:
+        return f"{inner} is {ALSO[inner]}"
+    names = suggest_name(base, MEANING)
+    return names if find_meant(base, MEANING) else f"{names}; or a layout, as in 'tp8 pp4 dp2'"
 
 
 def expect_replicas(base: str, where: str) -> None:

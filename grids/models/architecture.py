@@ -48,6 +48,8 @@ from paradl.grids.reading.yamlfile import (
 )
 from paradl.kernels.names.arrays import Floats
 
+Above0 = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
 # Assumed samples per pass if a profile does not state them; usual in ParaDL's experiments.
 USUAL_BATCH = 32
 
@@ -75,6 +77,19 @@ class Profile(Record):
     def pass_batch(self) -> int:
         """Samples of the measured pass, stated or usual."""
         return self.batch or USUAL_BATCH
+
+
+class Constants(Record):
+    """Numbers that change no prediction, and that a launch line states.
+
+    rotary_base: of rotary positions. rope_scaling: how they are stretched to longer sequences, and
+    rope_factor by how much. norm_epsilon: of norms. The defaults are Megatron-LM's.
+    """
+
+    rotary_base: Above0 = 1e4
+    rope_scaling: Name | None = None
+    rope_factor: Above0 | None = None
+    norm_epsilon: Above0 = 1e-5
 
 
 def find_nearest_profile(
@@ -139,6 +154,7 @@ class Architecture(Entry):
     profiles: Annotated[tuple[Profile, ...], Field(max_length=16)] = ()
     customary: str | None = None  # the data set for which its size is usually quoted
     longest: Count | None = None  # tokens of the longest sequence it was trained for
+    constants: Constants | None = None
     # Number of first layers that spatial groups divide, before parts are gathered. None: all.
     spatial_layers: Count | None = None
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from paradl.grids.reading.errors import InputError, format_count, is_number, shorten
+from paradl.grids.reading.errors import InputError, find_meant, format_count, is_number, shorten
 from paradl.grids.reading.textfile import read_text
 
 Record = dict[str, str]
@@ -70,10 +70,13 @@ def _check_header(
     twice = next((column for column, count in counts.items() if count > 1), None)
     if twice is not None:
         raise InputError(f"the column {shorten(twice)} is repeated", where=where, advice="keep one")
-    missing = next((column for column in required if column not in names), None)
-    if missing is not None:
+    missing = [column for column in required if column not in names]
+    if missing:
+        others = ((name, find_meant(name, missing)) for name in names if name not in required)
+        renames = [f"{name} to {meant}" for name, meant in others if meant]
+        advice = "rename" if renames else "required:"
         raise InputError(
-            f"the column {missing} is missing",
+            f"the column {missing[0]} is missing",
             where=where,
-            advice=f"required: {', '.join(required)}",
+            advice=f"{advice} {', '.join(renames or required)}",
         )

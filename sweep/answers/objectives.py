@@ -9,8 +9,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from paradl.grids.entries.names import list_names, split_reference
 from paradl.grids.grid import Grid
-from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.errors import InputError, find_meant, shorten
 from paradl.kernels.names.statistics import BEST, Objective
 
 Goal = Literal["epoch_time", "train_time", "pe_hours", "cost", "memory"]
@@ -30,13 +31,7 @@ class Aim:
     def __post_init__(self) -> None:
         if self.goal not in get_args(Goal):
             raise InputError.unknown("objective", self.goal, get_args(Goal), where="objective")
-        if self.goal == "cost" and self.price is None:
-            raise InputError(
-                "the cost needs the price of a PE-hour",
-                where="objective",
-                advice="give one, such as 2.5, or ask for PE-hours",
-            )
-        check_price(self.price)
+        check_price(self.price, is_needed=self.goal == "cost")
 
     @property
     def summarised(self) -> Objective | None:
@@ -58,24 +53,32 @@ class Aim:
         return (model, dataset) in grid.convergences
 
 
-def check_price(price: object) -> None:
-    """Raise InputError unless every price is a number above 0."""
+def check_price(price: object, *, is_needed: bool = False) -> None:
+    """Raise InputError unless every price is a number above 0; is_needed: if there is none, too."""
+    if is_needed and price is None:
+        raise InputError("a cost needs the price of a PE-hour, such as 2.5", where="price")
     for value in price.values() if isinstance(price, Mapping) else [price]:
         if value is not None and not (isinstance(value, Real) and 0 < float(value) < math.inf):
             raise InputError(f"expected a price above 0, got {shorten(value)}", where="price")
 
 
 def look_up_price(price: Price, system: str) -> float | None:
-    """Price of a PE-hour on a system; None without prices. InputError: only others have one."""
+    """Price of a PE-hour on a system, whatever its settings; None without prices.
+
+    InputError: only other systems have one.
+    """
     if not isinstance(price, Mapping):
         return price
-    if system not in price:
-        raise InputError(
-            f"no price for {system!r}",
-            where="price",
-            advice=f"add {system}=2.5; known: {', '.join(price) or 'none'}",
-        )
-    return price[system]
+    machine, _ = split_reference(system)
+    if system not in price and machine not in price:
+        # That of another machine of the catalogue is no slip.
+        slips = [name for name in price if name not in list_names("system")]
+        meant, advice = find_meant(machine, slips), f"add {machine}=2.5"
+        if meant is not None:
+            advice = f"write {machine}={price[meant]:g} in place of {meant}={price[meant]:g}"
+        what = f"no price for {machine!r}; known: {', '.join(price) or 'none'}"
+        raise InputError(what, where="price", advice=advice)
+    return price.get(system, price.get(machine))
 
 
 def look_up_prices(systems: NDArray[Any], price: Price) -> NDArray[np.float64]:

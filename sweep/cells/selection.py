@@ -15,7 +15,7 @@ from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.quantity import Parameter
 from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.grid import LABELS, Grid, Index
-from paradl.grids.reading.errors import InputError, format_count, suggest_name
+from paradl.grids.reading.errors import InputError, add_place, format_count, suggest_name
 from paradl.grids.reading.units import format_quantity
 from paradl.sweep.cube.variables import Columns, Positions
 
@@ -173,7 +173,9 @@ def _list_values(coordinate: NDArray[Any], axis: str, wanted: object) -> list[ob
         elif axis in LABELS:
             values += split_labels(item)
         else:
-            for part in map(read_item, map(str.strip, item.split(","))):
+            with add_place(f"selection {axis}"):
+                parts = [read_item(part.strip()) for part in item.split(",")]
+            for part in parts:
                 if isinstance(part, dict):
                     several = expand_axis(part, look_up_parameter(axis)).values
                     values += [write_value(axis, value) for value in several.tolist()]

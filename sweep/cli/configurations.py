@@ -8,6 +8,7 @@ from typer import Context, Option, Typer
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
+from paradl.sweep.cli.values import parse_price
 from paradl.sweep.text.visible import tell
 
 if TYPE_CHECKING:
@@ -72,13 +73,18 @@ ConfigurationCommand = take_options(ConfigurationOptions)
 
 
 @app.command(cls=ConfigurationCommand)
-def predict(context: Context, every: options.All = False, form: options.Form = "table") -> None:
+def predict(
+    context: Context,
+    price: options.Prices = None,
+    every: options.All = False,
+    form: options.Form = "table",
+) -> None:
     """Time, memory and limits of one configuration."""
     grid: Grid = context.obj.read_grid()
     from paradl.sweep.questions.predict import answer_grid
     from paradl.sweep.text.explanation import show_prediction
 
-    answer = answer_grid(grid)
+    answer = answer_grid(grid, parse_price(price))
     show_prediction(answer, form, every)
     _end_if_forbidden(answer)
 

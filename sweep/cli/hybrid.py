@@ -41,6 +41,7 @@ class HybridOptions:
     parameters: options.Set = None
     oracle: options.Oracle = None
     calibration: options.Calibration = None
+    quiet: options.Quiet = False
 
     def check_names(self) -> None:
         """Refuse unknown names, of those that are looked up."""

@@ -35,6 +35,7 @@ class RunOptions:
     calibration: options.Calibration = None
     system: SystemOfRows = None
     allreduce: options.AllReduce = None
+    quiet: options.Quiet = False
 
     def compare(self) -> "AnswerMapping[Comparison]":
         """Compare the runs with the oracle."""

@@ -148,7 +148,7 @@ def best(
         objective = "train-time"
     subject = given.read(objective)
     from paradl.sweep.questions.best.question import rank_strategies
-    from paradl.sweep.text.ranking import describe_losers, show_ranking
+    from paradl.sweep.text.ranking import describe_fastest, describe_losers, show_ranking
 
     goal = options.OBJECTIVES[objective]
     # A store has one layout per cell; of a design space several are compared.
@@ -169,7 +169,14 @@ def best(
         write_page_of(shown, given.page, objective, price)
     show_ranking(rows, given.form, goal, given.every)
     if not is_feasible:
-        end(f"nothing in this slice is feasible{describe_losers(rows)}", NOTHING_FEASIBLE)
+        late = ""
+        if deadline is not None:  # how far it is missed
+            bound = subject.max_global_batch
+            unhurried = partial(ask, objective="train_time", deadline=None, holds=None, why=False)
+            late = describe_fastest(
+                unhurried(subject.source, subject.selection, max_global_batch=bound)
+            )
+        end(f"nothing in this slice is feasible{describe_losers(rows)}{late}", NOTHING_FEASIBLE)
 
 
 def _show_worst_cases(given: PagedOptions, over: str, objective: str) -> None:
@@ -281,6 +288,8 @@ def provision(
     else:
         unused = {"holds": holds, "epochs": epochs, "price": price, "report": given.page}
         options.refuse_given(unused, "belongs to --deadline")
+    if given.tokens is not None:
+        options.refuse_given({"epochs": epochs}, "--tokens are those of the whole training")
     if need in ("batch", "memory_capacity"):
         options.refuse_given({"efficiency": efficiency}, f"--need {need} asks what fits")
     subject = given.read()

@@ -3,7 +3,8 @@
 With a store, options named after its axes select a slice, as `--sel` does.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -140,16 +141,22 @@ class Subject:
 
 
 @contextmanager
-def advise(of_store: bool) -> Iterator[None]:
-    """Mention `--nearest` where a store's axis lacks a value; a design space has no selection."""
+def advise(of_store: bool, given: Iterable[str] = ()) -> Iterator[None]:
+    """Mention `--nearest` where a store's axis lacks a value; a design space has no selection.
+
+    given: axes whose own options gave values, so that messages name these and not `--sel`.
+    """
     try:
         yield
     except InputError as error:
         text = str(error)
         if not of_store:
-            error.args = (text.replace("selection: ", "space: ", 1),)
+            text = text.replace("selection: ", "space: ", 1)
         elif text.startswith("selection: no ") and "nearest" in text:
-            error.args = (f"{text}; --nearest takes it",)
+            text += "; --nearest takes it"
+        for axis in given:
+            text = re.sub(rf"^selection(?: {axis}: |: (?=no {axis} '))", f"{axis}: ", text)
+        error.args = (text,)
         raise
 
 
@@ -203,8 +210,8 @@ class SpaceOptions(options.SettingOptions):
                 advice="leave it out, or ask without a store, with --model and other options",
             )
         # With a store, --pe 64 means --sel pe=64.
-        given = options.list_given(self, *options.AXES).items()
-        named = (f"{name}={value}" for name, value in given)
+        given = options.list_given(self, *options.AXES)
+        named = (f"{name}={value}" for name, value in given.items())
         selection: cells.Selection = options.parse_selection([*(self.selection or []), *named])
         from paradl.grids.notes import list_store_warnings
         from paradl.sweep.cells.source import open_source
@@ -212,7 +219,7 @@ class SpaceOptions(options.SettingOptions):
         # Opened once: of `paradl limits` on a small store, four further times took half the time.
         reader = open_source(store)
         if selection:
-            selection = _locate_values(reader.grid, selection, self.nearest)
+            selection = _locate_values(reader.grid, selection, self.nearest, given)
         subject = Subject(reader, selection, store, self.max_global_batch, self.quiet)
         for warning in list_store_warnings(reader.grid, reader.versions):
             subject.note(f"warning: {warning}", always=True)
@@ -248,7 +255,9 @@ class SpaceOptions(options.SettingOptions):
         return subject
 
 
-def _locate_values(grid: "Grid", selection: "cells.Selection", nearest: bool) -> "cells.Selection":
+def _locate_values(
+    grid: "Grid", selection: "cells.Selection", nearest: bool, given: Iterable[str]
+) -> "cells.Selection":
     """Return the selection; nearest: moved to values of the store's axes, which stderr names.
 
     InputError, before the question's slow imports: a value that the axes lack.
@@ -257,10 +266,11 @@ def _locate_values(grid: "Grid", selection: "cells.Selection", nearest: bool) ->
     from paradl.sweep.cube.variables import list_columns, list_coordinates
 
     coordinates, columns = list_coordinates(grid), list_columns(grid)
-    taken = find_nearest(coordinates, selection, columns) if nearest else {}
+    with advise(True, given):
+        taken = find_nearest(coordinates, selection, columns) if nearest else {}
     for axis, values in taken.items():
         texts = ", ".join(write_value(axis, value) for value in values)
         tell(f"paradl: the nearest {axis}: {texts}")
-    with advise(of_store=True):
+    with advise(True, given):
         locate_values(coordinates, {**selection, **taken}, columns)
     return {**selection, **taken}

@@ -191,15 +191,13 @@ def _refuse_file(url: str) -> None:
     path = Path(url)
     if not path.is_file():
         return
-    if path.suffix in (".yaml", ".yml"):
-        raise InputError(
-            "a YAML file, not a cube; left untouched",
-            where=url,
-            advice=f"make a cube from a spec with: paradl sweep {path.name} STORE",
-            page="no-cube",
-        )
-    what = "a file, not a cube; left untouched"
-    raise InputError(what, where=url, advice="name a folder", page="no-cube")
+    kinds = {
+        ".yaml": ("YAML ", f"make a cube from a spec with: paradl sweep {path.name} STORE"),
+        ".json": ("JSON ", f"ask about a model's config.json with: --model {url}"),
+    }
+    kind, advice = kinds.get(path.suffix.replace("yml", "yaml"), ("", "name a folder"))
+    what = f"a {kind}file, not a cube; left untouched"
+    raise InputError(what, where=url, advice=advice, page="no-cube")
 
 
 def is_unfinished(group: zarr.Group) -> bool:

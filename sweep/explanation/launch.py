@@ -14,6 +14,7 @@ import numpy as np
 from paradl.grids.entries.systems import System
 from paradl.grids.entries.transformer_rates import find_recipe
 from paradl.grids.grid import Grid
+from paradl.grids.models.architecture import Constants
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.parallelisms import DATA, RECOMPUTE
@@ -103,11 +104,12 @@ class LayoutRun:
     training: Training
     precision: str
     machine: System
+    constants: Constants
 
     @classmethod
-    def from_cell(cls, cell: LayoutCell, machine: System) -> "LayoutRun":
-        """Make the run of a cell."""
-        return cls(cell.net, cell.layout, cell.training, find_recipe(machine), machine)
+    def from_cell(cls, cell: LayoutCell, machine: System, constants: Constants) -> "LayoutRun":
+        """Make the run of a cell. constants: of its network."""
+        return cls(cell.net, cell.layout, cell.training, find_recipe(machine), machine, constants)
 
     @cached_property
     def row(self) -> dict[str, int]:

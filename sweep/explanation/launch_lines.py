@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 
 from paradl.grids.entries.layout_words import name_recompute
+from paradl.grids.models.architecture import Constants
 from paradl.grids.reading.errors import InputError, format_count
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.work.schedules import is_uneven
@@ -142,9 +143,10 @@ def _write_script(run: LayoutRun, flags: Flags) -> LaunchFile:
 
 def write_megatron(run: LayoutRun) -> list[LaunchFile]:
     """Write flags of Megatron-LM's pretrain_gpt.py."""
-    stack, zero = "Megatron-LM", run.precision == "zero"
+    stack, zero, kind = "Megatron-LM", run.precision == "zero", run.constants.rope_scaling
     states = (zero, "the bytes of --precision zero", "take --precision bf16")
-    refuse_run(stack, "megatron", run, run.drops_logits, states)
+    scaled = (kind not in (None, "llama3"), f"rope_scaling {kind}", "take llama3, or none")
+    refuse_run(stack, "megatron", run, run.drops_logits, states, scaled)
     sizes = Sizes(stack, run.net)
     flags = {
         **_write_degrees(run),
@@ -155,8 +157,20 @@ def write_megatron(run: LayoutRun) -> list[LaunchFile]:
         **_write_recompute(run),
         **sizes.write(run.training.length),
         **sizes.write_megatron(),
+        **_write_constants(run.constants, rotary=not sizes.learns_positions),
     }
     return [_write_script(run, flags)]
+
+
+def _write_constants(constants: Constants, rotary: bool) -> Flags:
+    """Write what differs from Megatron-LM's defaults. rotary: whether positions are."""
+    base, epsilon, usual = constants.rotary_base, constants.norm_epsilon, Constants()
+    return {
+        "rotary-base": round(base) if rotary and base != usual.rotary_base else None,
+        "use-rope-scaling": constants.rope_scaling is not None,
+        "rope-scaling-factor": constants.rope_factor,
+        "norm-epsilon": epsilon if epsilon != usual.norm_epsilon else None,
+    }
 
 
 def _write_degrees(run: LayoutRun) -> Flags:

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 
 from paradl.grids.design_space import ONLY, Configuration
 from paradl.grids.grid import Grid
+from paradl.grids.models.architecture import Constants
 from paradl.grids.reading.errors import InputError
 from paradl.grids.shorthands import Words, expect_words
 from paradl.kernels.configuration.case import Case
@@ -96,7 +97,8 @@ def _explain_layout(grid: Grid, case: Case, launch: str | None) -> ExplanationOf
             raise InputError("launch lines are written for transformers", where="launch")
         return {}
     cell = find_cell(grid, case, ONLY)
-    files = write_launch(launch, LayoutRun.from_cell(cell, grid.systems[0])) if launch else []
+    run = LayoutRun.from_cell(cell, grid.systems[0], grid.models[0].constants or Constants())
+    files = write_launch(launch, run) if launch else []
     return {"changes": list_changes(cell), "launch_files": files}
 
 

@@ -194,10 +194,6 @@ def _check(against: str, objective: str, price: Price) -> None:
         raise InputError(
             "PE-hours are the objective", where="against", advice="choose cost, memory or pe"
         )
-    if (against == "cost") != (price is not None):
-        raise InputError(
-            "'cost' needs a price, and nothing else takes one",
-            where="price",
-            advice="give the price of a PE-hour, such as 1.5, with 'cost'",
-        )
-    check_price(price)
+    if against != "cost" and price is not None:
+        raise InputError("belongs to against='cost'", where="price", advice="leave it out")
+    check_price(price, is_needed=against == "cost")

@@ -17,6 +17,7 @@ from paradl.grids.grid import LABELS, Grid
 from paradl.grids.inputs.workload import Workload
 from paradl.grids.models.architecture import describe_profile
 from paradl.grids.notes import list_warnings
+from paradl.grids.reading.errors import InputError
 from paradl.grids.shorthands import Shorthands, Words, expect_words
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case
@@ -25,6 +26,7 @@ from paradl.kernels.oracle.answer import answer_case, settle_choices
 from paradl.kernels.parallelism.layout import list_degrees
 from paradl.sweep.answers.mapping import AnswerMapping
 from paradl.sweep.answers.numbers import finite, number
+from paradl.sweep.answers.objectives import Price, check_price, count_hours, look_up_price
 from paradl.sweep.answers.types.facts import list_fields
 from paradl.sweep.answers.types.prediction import (
     BasisFields,
@@ -32,7 +34,7 @@ from paradl.sweep.answers.types.prediction import (
     LayoutFields,
     Prediction,
 )
-from paradl.sweep.answers.types.words import LayoutRates, SampleRates
+from paradl.sweep.answers.types.words import CostFields, LayoutRates, SampleRates
 from paradl.sweep.boundaries.fits import find_smallest_group
 from paradl.sweep.cells.memory_cube import compute_cells
 from paradl.sweep.cells.space import name_labels
@@ -55,13 +57,15 @@ def predict(
     dataset: Any = None,
     parameters: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
+    price: Price = None,
     **words: Unpack[Words],
 ) -> Any:
     """Times [s], memory [bytes] and limits of one configuration, as `paradl predict` prints them.
 
     Arguments are those of `Configuration`, with the words of `compute_space`. If one of them, or a
     parameter, has several values (a list, a range, an array), the answer is a Dataset over all
-    combinations: a cube as `run` makes them, in memory. InputError: an unknown name, a bad value.
+    combinations: a cube as `run` makes them, in memory. price: of a PE-hour, for the `cost` of a
+    single answer; a cube has `ds.paradl.cost`. InputError: an unknown name, a bad value.
 
     >>> import paradl
     >>> answer = paradl.predict("alexnet", "data", 64, 32, system="abci", dataset="imagenet-226")
@@ -77,18 +81,30 @@ def predict(
         has_several(value) and not (name in LABELS and isinstance(value, Mapping))
         for name, value in {**fixed, **asked, **divided, **words}.items()
     ):
+        if price is not None:
+            what = "a price is for one configuration"
+            raise InputError(what, where="price", advice="ask the answer: ds.paradl.cost(price)")
         named, stated = Shorthands(**words).write(asked)
         stated |= expect_mapping(settings, "settings")
         return compute_cells(make_product({**named, **divided}, fixed, stated))
     wanted = Configuration(
         model, strategy, pe, batch, system, dataset, parameters, settings, **words
     )
-    return AnswerMapping(answer_grid(wanted.grid()))
+    return AnswerMapping(answer_grid(wanted.grid(), price))
 
 
-def answer_grid(grid: Grid) -> Prediction:
-    """Answer for the one configuration of `grid`, including the smallest group that fits."""
-    return {**predict_grid(grid), "smallest_group": find_smallest_group(grid, ONLY)}
+def answer_grid(grid: Grid, price: Price = None) -> Prediction:
+    """Answer for the one configuration of `grid`, including the smallest group that fits.
+
+    price: of a PE-hour, for its cost.
+    """
+    check_price(price)
+    answer = predict_grid(grid)
+    answer["smallest_group"] = find_smallest_group(grid, ONLY)
+    if (paid := look_up_price(price, answer["system"])) is not None:
+        seconds = answer["epoch_time"] if answer["epochs"] is None else answer["train_time"]
+        answer["cost"] = None if seconds is None else paid * count_hours(answer["pe"], seconds)
+    return answer
 
 
 def predict_grid(grid: Grid) -> Prediction:
@@ -151,6 +167,7 @@ def describe_case(grid: Grid, case: Case | None) -> Prediction:
         **_list_rates(grid, answer),
         **details,
         **list_intervals(grid, answer),
+        **CostFields(),
         "smallest_group": None,
     }
 

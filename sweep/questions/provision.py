@@ -1,5 +1,6 @@
 """Provision: the fewest PEs that meet a deadline."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import cast
 
@@ -17,8 +18,8 @@ from paradl.sweep.answers.mapping import tabulate
 from paradl.sweep.answers.objectives import Aim, Price, count_hours, look_up_price
 from paradl.sweep.answers.reasons import write_commonest
 from paradl.sweep.answers.system_settings import complete_rows
-from paradl.sweep.answers.types.questions import CostFields, ProvisionRow
-from paradl.sweep.answers.types.words import CellPlaceOrNone
+from paradl.sweep.answers.types.questions import ProvisionRow
+from paradl.sweep.answers.types.words import CellPlaceOrNone, CostFields
 from paradl.sweep.boundaries.deadlines import Deadline
 from paradl.sweep.cells.selection import Selection, join_selection, write_place
 from paradl.sweep.cells.source import Source, open_space
@@ -30,7 +31,7 @@ from paradl.sweep.cells.space import (
     write_axes,
     write_cell,
 )
-from paradl.sweep.configurations.degrees import NO_DEGREES, list_degrees
+from paradl.sweep.configurations.degrees import NO_DEGREES, find_layout, list_degrees
 
 # PE counts whose times, and whose spreads, are computed together: few enough for numpy. All at
 # once, and so compiled, ten strategies took 37 instead of 3.2 s of CPU (VGG-16 on ABCI, 2026-11).
@@ -105,6 +106,7 @@ class Trainings:
     """
 
     def __init__(self, space: Space, index: Index, pe: Floats, goal: Deadline) -> None:
+        self.space, self.index = space, index
         self.goal, self.axes = goal, {**space.axes, "pe": pe}
         together = TIMED if goal.holds is None else SPREAD
         parts = [self._compute(space, index, some) for some in _split(pe, together)]
@@ -150,7 +152,13 @@ class Trainings:
         at = np.unravel_index(int(np.nanargmin(self.bounds)), self.times.shape)
         place, holds = write_place("pe", self.axes["pe"][at[0]]), self.goal.holds
         odds = "" if holds is None else f" with probability {holds:g}"
-        return f"at best {format_quantity(self.bounds[at], 's')}{odds}, on {place}"
+        layout = find_layout(self.space.grid, self.name_cell(map(int, at)))
+        words = f" ({layout.words})" if layout else ""
+        return f"at best {format_quantity(self.bounds[at], 's')}{odds}, on {place}{words}"
+
+    def name_cell(self, at: Iterable[int]) -> CellLabels:
+        """Labels and values of the cell at a position along each axis."""
+        return {**self.space.name(self.index), **write_cell(take_cell(self.axes, at))}
 
 
 def _find_fewest(space: Space, index: Index, goal: Deadline, aim: Aim) -> ProvisionRow:
@@ -173,7 +181,7 @@ def _find_fewest(space: Space, index: Index, goal: Deadline, aim: Aim) -> Provis
     if is_slow:
         between = _keep_usual(between, step)
     fine = _find_first_met(space, index, between, goal) or rough
-    return _describe_cell(space, index, fine, aim)
+    return _describe_cell(space, fine, aim)
 
 
 def _find_first_met(space: Space, index: Index, pe: Floats, goal: Deadline) -> Trainings | None:
@@ -205,10 +213,10 @@ def _split(pe: Floats, together: int) -> list[Floats]:
     return np.split(pe, range(together, pe.size, together))
 
 
-def _describe_cell(space: Space, index: Index, trainings: Trainings, aim: Aim) -> ProvisionRow:
+def _describe_cell(space: Space, trainings: Trainings, aim: Aim) -> ProvisionRow:
     """Row of the fastest cell with the fewest PEs: axes, degrees, time, cost and probability."""
     at = trainings.find_first()
-    cell: CellLabels = {**space.name(index), **write_cell(take_cell(trainings.axes, at))}
+    cell = trainings.name_cell(at)
     degrees = list_degrees(space.grid, cell)
     seconds = float(trainings.times[at])
     hours = count_hours(cell["pe"], seconds)

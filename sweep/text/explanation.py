@@ -65,7 +65,8 @@ def _print_prediction(answer: Prediction, every: bool) -> None:
     parts = {part: size for part, size in answer["memory_parts"].items() if size}
     whole = sum(parts.values())
     lines = [{"part": part, "memory": n, "share": f"{n / whole:.1%}"} for part, n in parts.items()]
-    print_table(lines, "Memory of the fullest PE")
+    if lines:  # what cannot exist has no memory
+        print_table(lines, "Memory of the fullest PE")
     print_record({key: value for key, value in _drop_nothing(row).items() if key not in SHOWN})
 
 

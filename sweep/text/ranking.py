@@ -29,6 +29,7 @@ from paradl.sweep.text.columns import (
     format_chance,
     format_coordinate,
     format_percent,
+    format_ranged,
     write_summary,
 )
 from paradl.sweep.text.data import Format, Row
@@ -95,7 +96,8 @@ def show_ranking(rows: Sequence[RankingRow], form: Format, goal: Goal, every: bo
                 # Not between two of one line.
                 if not any(row in family and second in family for family in families):
                     print_text(_describe_chance(row, second, given))
-        tell_more(len(allowed) - len(families))
+        is_layouts = all(read_layout_words(cast(Row, row)) for row in allowed)
+        tell_more(len(allowed) - len(families), "layout" if is_layouts else "row")
     _show_losers([row for row in rows if not row["feasible"]], whole)
     if reasons := _gather_reasons(rows):
         title = "Why others do not fit, and what would let them"
@@ -229,7 +231,7 @@ def show_front(
         kept += front if every else [front[at] for at in _thin(len(front), FRONT)]
     lines = [{**row, "strategy": shorten_label(row["strategy"])} for row in kept]
     print_table(lines, asked=[*rows[0]][-2:])  # what is traded comes last
-    tell_more(len(rows) - len(kept))
+    tell_more(len(rows) - len(kept), "configuration")
 
 
 def _thin(count: int, most: int) -> list[int]:
@@ -246,6 +248,19 @@ def describe_losers(rows: Sequence[RankingRow]) -> str:
     """List the limits that forbid the losers, for the end of a message."""
     reasons = dict.fromkeys(reason for row in rows for reason in row["limit"])
     return f": {', '.join(reasons)}" if reasons else ""
+
+
+def describe_fastest(rows: Sequence[RankingRow]) -> str:
+    """State what finishes first, for the end of a message; empty if nothing trains."""
+    times = [(row["train_time"], row) for row in rows if row.get("train_time")]
+    if not times:
+        return ""
+    _, row = min(times, key=itemgetter(0))
+    return (
+        f"; at best {format_ranged(find_range(row, 'train_time'), 's')}, by "
+        f"{shorten_label(row['strategy'])} on {format_count(row['pe'] or 0, 'PE')} of "
+        f"{row['system']}"
+    )
 
 
 def _describe_chance(row: RankingRow, second: RankingRow, given: Sequence[str]) -> str:

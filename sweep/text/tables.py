@@ -20,6 +20,7 @@ from rich.text import Text
 from paradl.grids.entries.layout_words import LAYOUT
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import LABELS
+from paradl.grids.reading.errors import format_count
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
 from paradl.sweep.text.columns import Column, format_alone, make_column, measure_text
 from paradl.sweep.text.data import (
@@ -312,10 +313,10 @@ def show_rows(
     tell_more(len(rows) - len(shown) + left_out)
 
 
-def tell_more(count: int) -> None:
-    """Say on stderr how many rows the table leaves out, if any."""
+def tell_more(count: int, noun: str = "row") -> None:
+    """Say on stderr how many rows the table leaves out, if any. noun: what a row is."""
     if count:
-        tell(f"paradl: {count:,} more: --all")
+        tell(f"paradl: {format_count(count, f'more {noun}')}: --all")
 
 
 def shorten_label(label: str) -> str:

@@ -118,6 +118,9 @@ class ModelType:
     values: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     fixed: Mapping[str, object] = field(default_factory=dict)
     derived: Collection[str] = ()
+    # Of positions and of norms, where a file leaves them out.
+    rotary_base: float = 1e4
+    epsilon: float = 1e-6
 
 
 def _read_llama(config: Config) -> dict[str, object]:
@@ -191,6 +194,7 @@ TYPES = {
         optional={"hidden": "n_inner"},
         derive=lambda config: {"tied": read_flag(config, "tie_word_embeddings", True)},
         values={"activation_function": SMOOTH, "add_cross_attention": (False,)},
+        epsilon=1e-5,
     ),
     "llama": ModelType(
         "llama", DECODER | DENSE, KEYS_AND_VALUES, _read_llama, GATED | {"mlp_bias": (False,)}
@@ -211,6 +215,8 @@ TYPES = {
         KEYS_AND_VALUES,
         _read_attention,
         GATED,
+        rotary_base=1e6,
+        epsilon=1e-5,
     ),
     "qwen3_moe": ModelType(
         "moe",
@@ -268,7 +274,26 @@ def read_config(path: Path) -> dict[str, object]:
         "rank": 1,
         "customary": "pile",
         "longest": longest,
+        "constants": _read_constants(config, form),
         "family": {"name": form.family, **settings},
+    }
+
+
+def _read_constants(config: Config, form: ModelType) -> dict[str, object]:
+    """The numbers that change no prediction, which the file states or its class has."""
+    # Transformers 5 has them all under one key.
+    stated = config.get("rope_parameters") or config.get("rope_scaling")
+    rope: Config = stated if isinstance(stated, dict) else {}
+    kind = rope.get("rope_type", rope.get("type"))
+    # Of Llama 3: Megatron-LM has no other than these.
+    usual = {"low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 8192}
+    if kind == "llama3" and any(rope.get(key, n) != n for key, n in usual.items()):
+        kind = "llama3 of other frequencies"
+    epsilon = config.get("rms_norm_eps") or config.get("layer_norm_epsilon")
+    return {
+        "rotary_base": config.get("rope_theta") or rope.get("rope_theta") or form.rotary_base,
+        **({"rope_scaling": kind, "rope_factor": rope.get("factor")} if kind != "default" else {}),
+        "norm_epsilon": epsilon or form.epsilon,
     }
 
 

@@ -102,6 +102,7 @@ class Prediction(
     words.PlaceLabels,
     words.SampleRates,
     words.LayoutTraits,
+    words.CostFields,
     CellFields,
     GroupFields,
     IntervalFields,

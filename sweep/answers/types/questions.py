@@ -31,13 +31,7 @@ class LoserRow(TypedDict):
     remedy: Annotated[str, "what would let them fit"]
 
 
-class CostFields(TypedDict):
-    """The cost, if there is a price."""
-
-    cost: NotRequired[words.Cost | None]
-
-
-class SpentFields(CostFields):
+class SpentFields(words.CostFields):
     """What a configuration takes; null without one."""
 
     # With a law of epochs, where the objective is not the time of an epoch.
@@ -239,7 +233,7 @@ class SensitivityRow(words.PlaceLabels, words.CellPlace, SensitivityFields):
     """Row of `sensitivity`: the effect of a parameter on the time."""
 
 
-class ProvisionRow(words.PlaceLabels, words.CellPlaceOrNone, words.Degrees, CostFields):
+class ProvisionRow(words.PlaceLabels, words.CellPlaceOrNone, words.Degrees, words.CostFields):
     """Row of `provision --deadline`: the fewest PEs that meet a deadline."""
 
     epochs: words.Epochs | None

@@ -96,6 +96,12 @@ class CellPlaceOrNone(TypedDict):
     batch: Batch | None
 
 
+class CostFields(TypedDict):
+    """The cost, if there is a price: of a training, or of an epoch where epochs are unknown."""
+
+    cost: NotRequired[Cost | None]
+
+
 class InsideDegrees(TypedDict):
     """How a replica divides, if by several parallelisms, and the layout of a transformer."""
 

@@ -54,7 +54,7 @@ def test_other_columns_where_any_may_stand(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("weather,a,,\nfair,1,,\n")
     assert [record["a"] for _, record in read_records(path, ("a",), None)] == ["1"]
-    path.write_text("weather,aa\nfair,1\n")
+    path.write_text("weather,other\nfair,1\n")
     with pytest.raises(InputError, match=r"csv:1: the column a is missing; required: a"):
         list(read_records(path, ("a",), None))
 

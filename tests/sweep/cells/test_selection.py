@@ -79,7 +79,7 @@ def test_the_nearest_values_of_axes_of_numbers():
     ("ask", "message"),
     [
         (lambda ds: paradl.best(ds, {"pe": 65}), "^selection: no pe 65"),
-        (lambda ds: paradl.best(ds, objective="cost"), "^objective: "),
+        (lambda ds: paradl.best(ds, objective="cost"), "^price: "),
         (lambda ds: paradl.provision(ds, "2 parsecs", epochs=1), "^deadline: .*2 parsecs"),
         (lambda ds: paradl.provision(ds, -1, epochs=1), "^deadline: "),
         (lambda ds: paradl.needs(ds, "inter_latency"), "^efficiency: "),

@@ -23,7 +23,8 @@ MEGATRON = {  # core 0.16.1's configuration, and flags of pretrain_gpt.py (not c
     *("untie-embeddings-and-output-weights", "add-qkv-bias", "qk-layernorm", "normalization"),
     *("position-embedding-type", "vocab-size", "num-experts", "moe-router-topk"),
     *("moe-ffn-hidden-size", "moe-shared-expert-intermediate-size", "moe-layer-freq"),
-    *("moe-grouped-gemm", "moe-token-dispatcher-type"),
+    *("moe-grouped-gemm", "moe-token-dispatcher-type", "norm-epsilon"),
+    *("rotary-base", "use-rope-scaling", "rope-scaling-factor"),
 }
 MEGATRON_DEEPSPEED = {  # of its README and examples (not checked)
     *("deepspeed", "deepspeed_config", "zero-stage", "no-pipeline-parallel"),
@@ -111,6 +112,41 @@ def test_sizes_of_networks(cli):
     _, flags = launch(cli, "megatron", "gpt3_175b", 256, "tp8 pp16 dp2 mb1 zero1")
     assert not {"swiglu", "disable-bias-linear", "group-query-attention"} & set(flags)
     assert flags["normalization"] == "LayerNorm"
+
+
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+SCALED = {"use-rope-scaling": "", "rope-scaling-factor": "8.0"}
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        ({"rope_theta": 10000.0, "rms_norm_eps": 1e-5}, {}),
+        ({"rope_theta": 500000.0, "rms_norm_eps": 1e-5}, {"rotary-base": "500000"}),
+        ({}, {"norm-epsilon": "1e-06"}),  # the default of Transformers' class
+        ({"rms_norm_eps": 1e-5, "rope_scaling": LLAMA3}, SCALED),
+        (
+            {"rms_norm_eps": 1e-5, "rope_parameters": LLAMA3 | {"rope_theta": 5e5}},
+            SCALED | {"rotary-base": "500000"},
+        ),
+        ({"rms_norm_eps": 1e-5, "rope_scaling": {"type": "default"}}, {}),
+        ({"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, "rope_scaling yarn"),
+        ({"rope_scaling": LLAMA3 | {"low_freq_factor": 2.0}}, "rope_scaling llama3 of other"),
+    ],
+)
+def test_megatron_has_the_constants_of_a_config(stated, expected, tmp_path, cli):
+    """Those that its defaults would get wrong; what it does not know is refused."""
+    sizes = {"hidden_size": 512, "intermediate_size": 1024, "vocab_size": 32000}
+    layers = {"num_attention_heads": 8, "num_hidden_layers": 2, "model_type": "llama"}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**sizes, **layers, **stated}))
+    if isinstance(expected, str):
+        given = ("--pe", 8, *SYSTEM, "--global-batch", 64, "--strategy", "dp8")
+        assert expected in cli("explain", "--model", path, *given, "--launch", "megatron")[2]
+        return
+    _, flags = launch(cli, "megatron", path, 8, "dp8 mb1 zero1")
+    names = ("rotary-base", "use-rope-scaling", "rope-scaling-factor", "norm-epsilon")
+    assert {name: flags[name] for name in names if name in flags} == expected
 
 
 @pytest.mark.parametrize(

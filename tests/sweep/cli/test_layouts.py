@@ -221,6 +221,43 @@ def test_the_fewest_pes_for_a_deadline(cli):
     code, _, err = cli("provision", *options[:-2], "--deadline", "1 min")
     assert code == 4
     assert "no strategy meets the deadline" in err
+    few = ("--pe", row["pe"] // 2, "--deadline", "10 d")
+    code, (late,) = ask(cli, "provision", *options[:-2], *few)
+    fastest = ask(cli, "best", *options[:-2], *few[:2])[1][0]["layout"]
+    assert (code, late["reason"].endswith(f" PEs ({fastest})")) == (4, True)
+
+
+def test_a_deadline_that_nothing_meets_says_what_comes_nearest(cli):
+    options = (*TEXT, "--tokens", "100G", "--pe", 16)
+    first = ask(cli, "best", *options)[1][0]
+    for more in ((), ("--holds", 0.9)):
+        code, _, err = cli("best", *options, "--deadline", "1 h", *more)
+        assert code == 4
+        days = f"{first['train_time'] / 86400:.3g} d"
+        assert f"too_slow; at best {days} (" in err
+        assert f"), by {first['layout']} on 16 PEs of dgx-h100" in err
+
+
+def test_tokens_are_those_of_all_epochs(cli):
+    options = (*TEXT, "--tokens", "100G", "--pe", 16, "--deadline", "9 d", "--epochs", 3)
+    code, out, err = cli("provision", *options)
+    assert (code, out) == (2, "")
+    assert err.startswith("paradl: --epochs: --tokens are those of the whole training")
+
+
+def test_a_prediction_has_a_cost(cli):
+    """Of all tokens, or of an epoch; none of what cannot exist."""
+    options = (*TEXT, "--tokens", "100G", "--pe", 16, "--strategy", "tp8 dp2")
+    _, answer = ask(cli, "predict", *options, "--price", "dgx-h100=2")
+    assert answer["cost"] == pytest.approx(2 * 16 * answer["train_time"] / 3600)
+    _, (row,) = ask(cli, "best", *options, "--price", 2)
+    assert row["cost"] == pytest.approx(answer["cost"], rel=1e-6)
+    assert re.search(r"\n cost +[\d,.]+\n", cli("predict", *options, "--price", 2)[1])
+    assert "cost" not in ask(cli, "predict", *options)[1]
+    _, answer = ask(cli, "predict", *TEXT, "--pe", 16, "--strategy", "tp8 dp2", "--price", 2)
+    assert answer["cost"] == pytest.approx(2 * 16 * answer["epoch_time"] / 3600)
+    code, answer = ask(cli, "predict", *TEXT, "--pe", 3, "--strategy", "tp3", "--price", 2)
+    assert (code, answer["cost"]) == (4, None)
 
 
 def test_limits_of_layouts(cli):

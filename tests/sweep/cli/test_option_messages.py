@@ -48,7 +48,7 @@ def test_arguments_and_keys_are_options(command, text, expected):
 @pytest.mark.parametrize(
     ("question", "argument"),
     [
-        (("best", "--objective", "cost"), "--objective"),
+        (("best", "--objective", "cost"), "--price"),
         (("best", "--objective", "cost", "--price", "-2"), "--price"),
         (("limits", "--crossovers", "inter_bandwith"), "--crossovers"),
         (("limits", "--efficiency", "80"), "--efficiency"),
@@ -58,7 +58,13 @@ def test_arguments_and_keys_are_options(command, text, expected):
         (("pareto", "--against", "cost"), "--price"),
         (("pareto", "--against", "cost", "--price", "0"), "--price"),
         (("best", "--worst-case", "machine"), "--worst-case"),
-        (("bottleneck", "--strategy", "tensor"), "--sel"),
+        (("bottleneck", "--strategy", "tensor"), "--strategy"),
+        (("best", "--system", "dgx"), "--system: no system 'dgx' in this cube"),
+        (("best", "--pe", "65"), "--pe: no pe '65' in this cube"),
+        (("best", "--pe", "8.."), "--pe: expected a range"),
+        (("best", "--sel", "pe=8.."), "--sel pe: expected a range"),
+        (("best", "--sel", "system=dgx"), "--sel: no system"),
+        (("pareto", "--price", "2"), "--price: belongs to --against cost"),
     ],
 )
 def test_no_message_names_an_argument(question, argument, small_url, cli):

@@ -36,7 +36,10 @@ def test_options_slice_a_store(mixed_url, cli):
         ((*SMALL, "--set", "gama=1"), "--set"),
         ((*SMALL, "--price", "x"), "--price"),
         ((*SMALL, "--price", "1", "--price", "2"), "--price"),
-        ((*SMALL, "--objective", "cost"), "--objective"),
+        ((*SMALL, "--objective", "cost"), "--price"),
+        ((*SMALL, "--pe", "64.."), "--pe"),
+        ((*SMALL, "--batch", "..64"), "--batch"),
+        ((*SMALL, "--set", "gamma=1.."), "--set: gamma"),
     ],
 )
 def test_bad_options(options, name, cli):

@@ -80,6 +80,34 @@ def test_a_spec_is_no_cube(command, tmp_path, cli):
     assert "paradl sweep week.yaml STORE" in fail(cli, command, spec)
 
 
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (("best", "config.json"), "config.json: a JSON file, not a cube"),
+        (("sweep", "config.json", "out.zarr"), "config.json: expected a spec, got a model's"),
+        (("best", *ASK, "--calibration", "config.json"), "--calibration: config.json: expected a"),
+        (("best", *ASK, "--system", "config.json"), "--system: config.json: expected a system's"),
+    ],
+)
+def test_a_config_of_a_model_is_named_as_one(command, message, tmp_path, monkeypatch, cli):
+    monkeypatch.chdir(tmp_path)
+    Path("config.json").write_text('{"model_type": "llama", "hidden_size": 4096}')
+    err = fail(cli, *command)
+    assert err.startswith(f"paradl: {message}")
+    assert "--model config.json" in err
+
+
+def test_any_json_is_no_calibration(tmp_path, cli):
+    path = tmp_path / "other.json"
+    path.write_text('{"a": 1}')
+    err = fail(cli, "predict", *ASK, *PLACE, "--calibration", path)
+    assert "expected a calibration's file, got another; paradl calibrate writes one" in err
+
+
+def test_an_unknown_strategy_may_be_a_layout(cli):
+    assert "or a layout, as in 'tp8 pp4 dp2'" in fail(cli, "best", *ASK[:4], "--strategy", "foo")
+
+
 LLAMA = ("--model", "llama2_7b", "--pe", 8)
 
 
@@ -125,6 +153,8 @@ def test_words_of_a_layout_stand_apart(layout, cli):
     [
         *(("tp8 vpp2", "'v'"), ("tp8 mbs1", "'mb'"), ("dp2tp4", "'dp2 tp4'"), ("dp8 tp0", "1 to")),
         *(("tp8 recompute=selective", "'core_attn'"), ("dp8 dp4", "dp is repeated")),
+        *(("dp8 dp8", "dp is repeated"), ("tp8 sp sp", "sp is repeated")),
+        ("tp8 recompute=mlp recompute=mlp", "modules are joined by +"),
     ],
 )
 def test_other_words_of_a_layout(layout, instead, cli):
@@ -218,7 +248,10 @@ def test_models_of_frameworks_are_written_anew(model, cli):
     assert "docs/your-model.md" in err
 
 
-@pytest.mark.parametrize("command", [(), ("sweep",), ("surrogate", "train"), ("plot", "map")])
+@pytest.mark.parametrize(
+    "command",
+    [(), ("sweep",), ("surrogate", "train"), ("plot", "map"), ("hybrid",), ("compare",)],
+)
 def test_help_and_quiet_have_short_names(cli, command):
     code, out, _ = cli(*command, "-h")
     assert (code, out) == (0, cli(*command, "--help")[1])

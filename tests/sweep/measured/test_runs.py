@@ -68,7 +68,10 @@ BAD = [
     (("", " "), "runs.csv: "),
     ((HEAD,), "runs.csv: "),
     ((HEAD.replace("total_s", "total"), ROW), "the column total_s is missing"),
-    ((HEAD.replace("p,samples_per_replica", "pe,batch"), ROW), "the column p is missing"),
+    (
+        (HEAD.replace("p,samples_per_replica", "pe,batch"), ROW),
+        "the column p is missing; rename pe to p, batch to samples_per_replica",
+    ),
     ((HEAD.replace(",", ";"), ROW), "runs.csv:1: "),
     ((HEAD.replace(",", "\t"), ROW), "runs.csv:1: "),
     ((f"{HEAD},p", f"{ROW},8"), "runs.csv:1: the column 'p'"),

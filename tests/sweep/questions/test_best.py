@@ -1,4 +1,5 @@
 import json
+from typing import Any
 from unittest.mock import Mock, call
 
 import numpy as np
@@ -219,12 +220,23 @@ def test_systems_compete():
 
 
 def test_a_cost_needs_a_price(mixed):
-    with pytest.raises(paradl.InputError, match=r"^objective: "):
+    with pytest.raises(paradl.InputError, match=r"^price: a cost needs"):
         paradl.best(mixed, objective="cost")
     with pytest.raises(paradl.InputError, match=r"^price: .*abci"):
         paradl.best(mixed, objective="cost", price={"dgx-a100": 2.0})
     with pytest.raises(paradl.InputError, match=r"^price: .*-1"):
         paradl.best(mixed, objective="cost", price=-1)
+
+
+def test_the_price_of_a_machine_misnamed_and_with_settings():
+    space: dict[str, Any] = {"dataset": "imagenet", "pe": 8, "batch": 32, "strategy": "data"}
+    cells = paradl.compute_space("alexnet", system="dgx-h100", precision="bf16", **space)
+    with pytest.raises(paradl.InputError, match="write dgx-h100=2 in place of dgx-h10=2"):
+        paradl.best(cells, objective="cost", price={"dgx-h10": 2.0})
+    with pytest.raises(paradl.InputError, match=r"add dgx-h100=2\.5"):
+        paradl.best(cells, objective="cost", price={"dgx-a100": 2.0})
+    costs = [paradl.best(cells, price=price)["cost"][0] for price in (2.0, {"dgx-h100": 2.0})]
+    assert costs[0] == costs[1]
 
 
 @pytest.mark.parametrize("oracle", ["paper", "machine"])

@@ -183,6 +183,11 @@ def test_what_is_no_parameter_and_no_setting(question, query, message):
     assert len(str(error.value)) < 1000
 
 
+def test_a_price_is_for_one_configuration():
+    with pytest.raises(InputError, match=r"^price: .*ds\.paradl\.cost"):
+        paradl.predict("alexnet", **ONE | {"pe": [4, 8]}, price=2)
+
+
 def test_the_path_of_halos_is_stated_of_every_group() -> None:
     """Through host memory on ABCI, though these strategies send none."""
     named = ("halo_latency", "halo_bandwidth")

@@ -14,7 +14,7 @@ ROW = {"model": "vgg16", "strategy": "data", "pe": 4, "memory": 5e9, "fastest_ti
 def test_a_screenful(capsys):
     show_rows([ROW | {"pe": n} for n in range(493)], "table")
     shown = capsys.readouterr()
-    assert shown.err == "paradl: 473 more: --all\n"
+    assert shown.err == "paradl: 473 more rows: --all\n"
     rows = [line for line in shown.out.splitlines() if line.strip().isdigit()]
     assert len(rows) == SCREENFUL
 
@@ -68,7 +68,7 @@ def test_the_parameters_of_the_largest_gain_come_first(capsys):
     show_sensitivities(rows, "table", every=False)
     shown = capsys.readouterr()
     assert "-25.0%" in shown.out
-    assert shown.err == "paradl: 2 more: --all\n"
+    assert shown.err == "paradl: 2 more rows: --all\n"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_long_front_is_thinned(capsys):
     counts = [int(line.split()[0]) for line in lines.splitlines()[1:] if line]
     assert counts[0] == 64
     assert counts[-1] == 1
-    assert shown.err == f"paradl: {64 - len(counts)} more: --all\n"
+    assert shown.err == f"paradl: {64 - len(counts)} more configurations: --all\n"
     show_front(rows, "table", every=True, describe=lambda front: "")
     assert capsys.readouterr().err == ""
 
@@ -148,7 +148,7 @@ def test_limits_name_the_furthest_and_keep_what_was_asked(cli, monkeypatch):
         )
         assert all(head in place for head in ("largest_", "forbidden_by", "fastest_", " to "))
     assert max(map(len, out.splitlines())) <= 80
-    assert "20 more: --all" in err
+    assert "20 more rows: --all" in err
 
 
 def test_a_reason_names_a_system_once(cli):
