@@ -10,6 +10,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
+from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
 from rich.box import SIMPLE_HEAD
@@ -123,12 +124,17 @@ def _fold_layout(row: Row) -> Row:
 def _group_places(
     rows: Sequence[Row], shared: Mapping[str, str]
 ) -> dict[tuple[str, ...], list[Row]]:
-    """Group rows by the names of their place that they do not share; empty if most have few."""
+    """Group rows by the names of their place that they do not share.
+
+    Empty if most places have few rows, or if their rows alternate: their order says something.
+    """
     names = [name for name in PLACE if name in rows[0] and name not in shared]
-    places: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        places.setdefault(tuple(str(row.get(name)) for name in names), []).append(row)
-    return places if names and len(rows) >= FEW * len(places) else {}
+    runs = [
+        (place, [*of_place])
+        for place, of_place in groupby(rows, lambda row: tuple(str(row.get(n)) for n in names))
+    ]
+    is_split = names and len(rows) >= FEW * len(runs) and len(dict(runs)) == len(runs)
+    return dict(runs) if is_split else {}
 
 
 def _draw_places(

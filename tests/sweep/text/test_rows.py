@@ -176,3 +176,14 @@ def test_columns_that_were_asked_stay(capsys, monkeypatch):
     assert out.count(" 250") == 2
     assert "left out for width: " in out
     assert max(map(len, out.splitlines())) <= 32
+
+
+def test_a_ranking_over_places_keeps_its_order(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    rows = [
+        {"rank": n, "system": "abci" if n % 2 else "dgx-h100", "pe": 2**n, "epoch_time": n / 7}
+        for n in range(1, 9)
+    ]
+    print_table([row | {"iteration_time": row["pe"] / 4} for row in rows])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines if "abci" in line or "dgx" in line] == [*"12345678"]
