@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from paradl.grids.design_space import ONLY, Configuration
+from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.inputs import layouts as search_module
 from paradl.grids.inputs.case import find_space
+from paradl.grids.inputs.layouts import LayoutSpace
 from paradl.kernels.columns import add, find_any
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.oracle.block_times import time_iteration
@@ -52,7 +54,7 @@ def make_space(case, software="plain", **axes):
         parameters={"memory_capacity": capacity, "reserved": RESERVED},
     )
     grid = asked.grid()
-    axes = {name: np.array(axes.get(name, values), float) for name, values in grid.axes.items()}
+    axes = {**grid.axes, **{name: np.array(values, float) for name, values in axes.items()}}
     return grid.build(find_space, ONLY, axes, None)
 
 
@@ -180,6 +182,26 @@ def test_cells_have_the_best_of_each_alone(case):
         assert list_rows(found.take(found.cell == cell)) == list_rows(alone)
         if alone.rows.size:  # else the cell has what is least forbidden
             assert chosen[cell].tolist() == alone.rows[0].tolist()
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_cells_along_a_parameter_have_the_best_of_each_alone(case, fits, monkeypatch):
+    """Of a wide range of values in any order; if no layout fits, too."""
+    case = case if fits else (*case[:3], 1e9)
+    spaces = {}
+    for name in sorted(search_module.TIMING):
+        known = PARAMETERS[name]
+        ends = (1e8, 1e16) if known.high == np.inf and known.unit != "s" else (1e-7, 1.0)
+        values = np.geomspace(max(ends[0], known.low), min(ends[1], known.high), 9)
+        spaces[name] = make_space(case, **{name: np.random.default_rng(0).permutation(values)})
+    some = {name: space.build_case().blocks.columns for name, space in spaces.items()}
+    monkeypatch.setattr(LayoutSpace, "_sort_cells", lambda space: None)
+    for name, space in spaces.items():
+        columns = space.build_case().blocks.columns
+        assert all(np.array_equal(columns[key], some[name][key]) for key in COLUMNS), name
+    if fits:  # else layouts of the least reason are all the same
+        differ = [any(column.size > 1 for column in columns.values()) for columns in some.values()]
+        assert sum(differ) > 5
 
 
 def test_the_nearest_layout_has_the_least_memory(case):
