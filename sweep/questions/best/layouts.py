@@ -103,20 +103,25 @@ class BestLayouts:
 
 
 def find_best_layouts(
-    space: Space, most: int | None, aim: Aim = FASTEST, deadline: "Deadline | None" = None
+    space: Space,
+    most: int | None,
+    aim: Aim = FASTEST,
+    deadline: "Deadline | None" = None,
+    *,
+    fronts: bool = True,
 ) -> BestLayouts:
     """Replace strategies that leave layouts open by the best layouts of all cells of the slice.
 
     most: number per place and value of a machine's parameter; None: the fronts of time and memory
-    of each cell. deadline: only those that meet it. A strategy of which no layout is left stays as
-    it is.
+    of each cell, or without `fronts` their first. deadline: only those that meet it. A strategy of
+    which no layout is left stays as it is.
     """
     strategies: dict[Strategy, None] = {}
     best = BestLayouts(space.grid, [], {}, {})
     for index in space.list_indices():
         names, stated, tally = space.name(index), space.grid.strategy(index), Tally()
         is_open = stated.searched and stated.of_blocks
-        found = [*_search(space, index, most, tally, aim, deadline)] if is_open else []
+        found = [*_search(space, index, most, tally, aim, deadline, fronts)] if is_open else []
         best.found.extend(found)
         place = names["model"], names["dataset"], names["system"]
         others = best.others.setdefault(place, set())
@@ -135,6 +140,7 @@ def _search(
     tally: Tally,
     aim: Aim,
     deadline: "Deadline | None",
+    fronts: bool,
 ) -> Iterator[FoundLayouts]:
     """Yield the best layouts of a strategy that leaves them open, of each place with any."""
     for place in space.split_given():
@@ -145,6 +151,8 @@ def _search(
             if deadline:
                 found = _keep_met(layouts, found, aim, deadline, most, space.grid.draws)
             found = found.pick_together(most, _count_pes(found, aim))
+        elif not fronts:
+            found = found.take(np.unique(found.cell, return_index=True)[1])
         if len(found.cell):
             words = (
                 write_layout(columns, layouts.strategy.schedule)
