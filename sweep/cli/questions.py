@@ -306,6 +306,7 @@ def provision(
             end(f"no value of {need} will do", NOTHING_FEASIBLE)
         return
     from paradl.sweep.questions.provision import list_provisions
+    from paradl.sweep.text.columns import CHANCE
     from paradl.sweep.text.sentences import ask_provision, describe_networks
 
     assert deadline is not None  # one of both is given
@@ -317,6 +318,7 @@ def provision(
             for sentence in describe_networks(rows, asked.describe):
                 print_text(sentence)
         write_page_of(subject, given.page, price=price, asked=asked)
-    show_rows(rows, given.form, given.every, describe_provision)
+    shown = ("time", CHANCE, "reason")
+    show_rows(rows, given.form, given.every, describe_provision, asked=shown)
     if not is_met:
         end("no strategy meets the deadline with these PE counts", NOTHING_FEASIBLE)

@@ -56,6 +56,12 @@ def rank_regrets(
     reader = open_source(cube)
     space = open_space(reader, selection)
     space.expect_one_kind()
+    if len(space.places["strategy"]) < 2:
+        raise InputError(
+            "a worst case compares two strategies or more, got one",
+            where="strategy",
+            advice="add another, such as data,data+filter",
+        )
     lines = reader.summarise(selection or {}, EFFICIENCY, objective)
     _check_axis(lines, over)
     return complete_rows(space, _regret_values(space.grid, lines, over, objective))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
 from paradl.sweep.answers.types.catalogue import LevelRow, SystemRow
-from paradl.sweep.text.columns import format_percent
+from paradl.sweep.text.columns import format_cell, format_percent
 from paradl.sweep.text.data import Format, Row
 from paradl.sweep.text.tables import print_table, show, show_one, show_sections
 from paradl.sweep.text.visible import tell
@@ -54,6 +54,9 @@ def _format(key: str, value: object) -> object:
         return tuple(f"{name} {format_quantity(peak, 'FLOP/s')}" for name, peak in value.items())
     if key == "levels" and isinstance(value, list):
         return tuple(chain(*map(_describe_level, value)))
+    if key == "value" and isinstance(value, dict):  # of a parameter, by precision
+        ends = dict.fromkeys(map(format_cell, (min(value.values()), max(value.values()))))
+        return " to ".join(ends)
     return value
 
 

@@ -19,6 +19,7 @@ from paradl.sweep.text.visible import escape_invisible
 
 DIGITS = 3  # of numbers with an interval
 INTERVAL = "80 % interval"  # the header of its column
+CHANCE = "P(deadline met)"
 PROSE = 20  # characters; text of several words wraps, but to no less than this
 # Percentiles that are counts; those of all other intervals are seconds.
 COUNTS = ("intervals.epochs",)

@@ -54,7 +54,9 @@ def show_comparison(comparison: Comparison, form: Format) -> None:
 def _print_comparison(comparison: Comparison) -> None:
     rows = comparison["rows"]
     print_text(_write_accuracy(rows, comparison["summary"]["overall"]))
-    print_table(list(map(_describe_run, rows)), "Time of an iteration, and accuracy of its parts")
+    lines = list(map(_describe_run, rows))
+    title = "Time of an iteration, and accuracy of its parts"
+    print_table(lines, title, asked=("measured", "predicted", "total"))
     print_table(list_averages(comparison["summary"]), "Accuracy, mean / median")
     anomalies = [
         {

@@ -91,7 +91,10 @@ def _print_summary(answer: Prediction) -> None:
     if time is not None and comp is not None and epoch:
         ends = (answer["intervals"] or {}).get("iteration_time")
         ranged = Ranged(time, ends and ends["p10"], ends and ends["p90"])
-        print_text(f"{write_summary(answer, ranged)}; {comp / epoch:.0%} of the time is compute")
+        reasons = ", ".join(keep_reasons(answer["limit"]))
+        head = "" if answer["feasible"] else f"Not feasible ({reasons}): "
+        share = f"{comp / epoch:.0%} of the time is compute"
+        print_text(f"{head}{write_summary(answer, ranged)}; {share}")
 
 
 def _drop_nothing(row: Row) -> Row:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
+from operator import itemgetter
 
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
@@ -18,7 +19,13 @@ from paradl.sweep.answers.types.hybrid import (
 )
 from paradl.sweep.text.columns import INTERVAL, Ranged, format_cell, format_percent
 from paradl.sweep.text.data import Format, Row
-from paradl.sweep.text.tables import print_table, print_text, shorten_label, show_sections
+from paradl.sweep.text.tables import (
+    SCREENFUL,
+    print_table,
+    print_text,
+    shorten_label,
+    show_sections,
+)
 
 AGAINST = {"same": "data on as many PEs", "best": "data at its best PE count so far"}
 BASIS = {"oracle": "predicted", "given": "given"}
@@ -31,13 +38,25 @@ def show_hybrid(answer: HybridAnswer, form: Format) -> None:
 
 def _print(answer: HybridAnswer) -> None:
     print_text(describe_gain(answer["gain"]))
-    rows = list(map(_describe_row, answer["rows"]))
-    print_table(rows, "Speed-up to the target over one PE", asked=("speed-up", "wins"))
-    most = answer["gain"]["pe"]
-    crossovers = [_describe_crossover(row, most) for row in answer["crossovers"]]
-    asked = ("from p on", INTERVAL, "chance")
+    rows = answer["rows"]
+    shown = rows if len(rows) <= SCREENFUL else _keep_rivals(rows)
+    lines = list(map(_describe_row, shown))
+    print_table(lines, "Speed-up to the target over one PE", asked=("speed-up", "wins"))
+    if len(shown) < len(rows):
+        print_text(f"{len(rows) - len(shown):,} slower hybrids are left out; --format csv has all")
+    crossovers = list(map(_describe_crossover, answer["crossovers"]))
+    asked = ("against", "from p on", INTERVAL)
     print_table(crossovers, "From how many PEs on the hybrid wins", asked=asked)
     print_text(*_describe(answer))
+
+
+def _keep_rivals(rows: Sequence[HybridRow]) -> list[HybridRow]:
+    """Keep data parallelism and the fastest hybrid of each PE count."""
+    kept: list[HybridRow] = []
+    for _, of_count in groupby(rows, itemgetter("pe")):
+        data, *hybrids = sorted(of_count, key=lambda row: row["replicas"] < row["pe"])
+        kept += [data, *sorted(hybrids, key=lambda row: -(row["speedup"] or 0.0))[:1]]
+    return kept
 
 
 def _describe(answer: HybridAnswer) -> Iterator[str]:
@@ -88,12 +107,12 @@ def _describe_row(row: HybridRow) -> Row:
     }
 
 
-def _describe_crossover(crossover: HybridCrossover, most: int) -> Row:
-    """Make a line for a hybrid and its opponent. most: the largest PE count of the question."""
+def _describe_crossover(crossover: HybridCrossover) -> Row:
+    """Make a line for a hybrid and its opponent."""
 
     def write(count: int | None) -> str:
         if count is None:
-            return f"never up to {most:,}"
+            return "never"
         # The first count that its groups divide: it wins wherever it can run.
         return "all counts" if count == crossover["group"] else f"{count:,}"
 

@@ -34,7 +34,7 @@ def show_limits(rows: Sequence[LimitsRow], form: Format, sentence: str, left_out
         return
     print_text(sentence)
     lines = map(_describe_limit, sorted(rows, key=lambda row: row["largest_pe"] is None))
-    print_table([*lines], asked=("largest_pe", "forbidden_by", *COUNTS[:2], *TIMES))
+    print_table([*lines], asked=("largest_pe", "forbidden_by", "efficient_pe", *TIMES))
     tell_more(left_out)
 
 

@@ -15,6 +15,7 @@ from paradl.sweep.answers.types.questions import (
 )
 from paradl.sweep.cells.reader import CHOSEN
 from paradl.sweep.text.columns import (
+    CHANCE,
     INTERVAL,
     format_chance,
     format_odds,
@@ -32,8 +33,10 @@ FIRST = 10
 def show_bottlenecks(rows: Sequence[BottleneckRow], form: Format, every: bool) -> None:
     """Print a sentence on each strategy, then a line per cell."""
     # Rows ascend in p, so this keeps each strategy's largest p, where its bottleneck shows most.
-    largest = {row["strategy"]: row for row in rows if row["feasible"]} if form == "table" else {}
-    for row in largest.values():
+    largest = {row["strategy"]: row for row in rows if row["feasible"]}
+    # Of several places the table says enough.
+    places = {(row["model"], row["dataset"], row["system"]) for row in rows}
+    for row in largest.values() if form == "table" and len(places) == 1 else ():
         kind = "" if row["kind"] == "work" else f" It is a {row['kind']}."
         parts = sorted(row["memory_parts"].items(), key=lambda part: -part[1])
         sizes = (f"{name} {format_quantity(size, 'B')}" for name, size in parts if size)
@@ -117,7 +120,7 @@ def describe_provision(row: ProvisionRow) -> Row:
         "pe": row["pe"],
         "reason": row["reason"],
         "time": None if time is None else format_quantity(time, "s", 3),
-        "P(deadline met)": None if odds is None else format_chance(odds),
+        CHANCE: None if odds is None else format_chance(odds),
         **{key: fields[key] for key in ("pe_hours", "cost") if key in row},
         **chosen,
         **{key: value for key, value in row.items() if key not in (*LABELS, *left)},

@@ -23,6 +23,7 @@ from paradl.sweep.answers.types.questions import (
 from paradl.sweep.cells.selection import read_axis, write_value
 from paradl.sweep.configurations.degrees import read_layout_words
 from paradl.sweep.text.columns import (
+    CHANCE,
     Time,
     find_range,
     format_cell,
@@ -51,7 +52,6 @@ HEADS = {
     "tokens_per_pe_second": "tokens/s/PE",
     "samples_per_pe_second": "samples/s/PE",
 }
-CHANCE = "P(deadline met)"
 # What the first row of a ranking is, by objective.
 WORDS = {
     "epoch_time": "Fastest",
@@ -79,6 +79,7 @@ def show_ranking(rows: Sequence[RankingRow], form: Format, goal: Goal, every: bo
     given = [
         name for name in _list_given(_list_axes(rows[0])) if len({row[name] for row in plain}) > 1
     ]
+    names = [name for name in LABELS[:2] if len({row[name] for row in plain}) > 1] + ["system"]
     whole = every or not given or len(allowed) <= SCREENFUL
     # A sweep over a bandwidth has a ranking for each value: the winners are what to compare.
     kept = allowed if whole else [row for row in allowed if row["rank"] == 1][:SCREENFUL]
@@ -87,15 +88,16 @@ def show_ranking(rows: Sequence[RankingRow], form: Format, goal: Goal, every: bo
         for sentence in describe_networks(winners, partial(_write_headline, goal)):
             print_text(sentence)
         families = [[row] for row in kept] if every else _gather_alike(kept)
-        lines = [_describe_winner(first, goal, len(others)) for first, *others in families]
-        print_table(lines, asked=(_choose_time(kept[0]), goal, CHANCE))
+        time = _choose_time(kept)
+        lines = [_describe_winner(first, goal, time, len(others)) for first, *others in families]
+        print_table(lines, asked=(time, goal, CHANCE))
         # One sentence for each ranking; among winners of many the table says enough.
         for number, row in enumerate(rows if whole else ()):
             if row.get("faster_than_next") is not None:
                 second = next(other for other in rows[number:] if other["rank"] != row["rank"])
                 # Not between two of one line.
                 if not any(row in family and second in family for family in families):
-                    print_text(_describe_chance(row, second, given))
+                    print_text(_describe_chance(row, second, names, given))
         is_layouts = all(read_layout_words(cast(Row, row)) for row in allowed)
         tell_more(len(allowed) - len(families), "layout" if is_layouts else "row")
     _show_losers([row for row in rows if not row["feasible"]], whole)
@@ -135,24 +137,27 @@ def _gather_reasons(rows: Sequence[RankingRow]) -> list[Row]:
 
 
 def _gather_alike(rows: Sequence[RankingRow]) -> list[list[RankingRow]]:
-    """Gather layouts that differ in settings alone: degrees decide, settings mostly tie."""
+    """Gather layouts that differ in settings alone, since degrees decide and settings mostly tie,
+    and strategies on one PE, which are the same.
+    """
     families: dict[object, list[RankingRow]] = {}
     for number, row in enumerate(rows):
         degrees, fields = row.get("degrees"), cast(Row, row)
         place = [fields[key] for key in (*LABELS[:3], *_list_axes(row))]
         key = (*place, *degrees.items()) if "hfu" in row and degrees else number
+        if row["pe"] == 1 and "hfu" not in row:
+            key = (*place, row["iteration_time"])
         families.setdefault(key, []).append(row)
     return [*families.values()]
 
 
-def _describe_winner(row: RankingRow, goal: Goal, alike: int) -> Row:
+def _describe_winner(row: RankingRow, goal: Goal, time: Time, alike: int) -> Row:
     """Make the table line of a feasible row: what was asked comes first, since tables are cut at
-    the right. alike: layouts of the same degrees that are not shown.
+    the right. time: that with an interval. alike: rows like it that are not shown.
     """
     # Axes of the machine come before the strategy, those chosen for it behind it.
     axes, is_layout, fields = _list_axes(row), "hfu" in row, cast(Row, row)
     given = _list_given(axes)
-    time = _choose_time(row)
     money = [key for key in ("cost", "pe_hours") if key == goal or (key == "cost" and key in row)]
     degrees = row.get("degrees") or {}
     rate = "tokens_per_pe_second" if is_layout else "samples_per_pe_second"
@@ -169,7 +174,7 @@ def _describe_winner(row: RankingRow, goal: Goal, alike: int) -> Row:
         **{key: fields[key] for key in money},
         "MFU": format_percent(row["mfu"]),
         "memory": row["memory"],
-        "marks": [*row["limit"], *row.get("remarks", ())] or None,
+        "remarks": _list_remarks(row) or None,
         HEADS[rate]: fields[rate],
         # A layout's words say its degrees.
         **(
@@ -186,11 +191,16 @@ def _describe_winner(row: RankingRow, goal: Goal, alike: int) -> Row:
     }
 
 
-def _choose_time(row: RankingRow) -> Time:
-    """Choose the time of a line that has an interval."""
-    if row.get("train_time") is not None:
+def _list_remarks(row: RankingRow) -> list[str]:
+    return [*row["limit"], *row.get("remarks", ())]
+
+
+def _choose_time(rows: Sequence[RankingRow]) -> Time:
+    """Choose the time of the lines that has an interval: iterations compare of equal batches."""
+    if rows[0].get("train_time") is not None:
         return "train_time"
-    return "iteration_time" if "hfu" in row else "epoch_time"
+    alike = "hfu" in rows[0] and len({row["global_batch"] for row in rows}) == 1
+    return "iteration_time" if alike else "epoch_time"
 
 
 def _write_headline(goal: Goal, rows: Sequence[RankingRow]) -> str:
@@ -203,6 +213,7 @@ def _write_headline(goal: Goal, rows: Sequence[RankingRow]) -> str:
     spent = {"cost": "cost {}, ", "pe_hours": "{} PE-hours, "}.get(goal, "")
     if (chance := row.get("holds")) is not None:
         odds = f", {CHANCE} {format_chance(chance)}"
+    odds += "".join(f", {remark}" for remark in _list_remarks(row))
     if row.get("runs_with") == []:
         odds += ", no known software runs it"
     name = words or shorten_label(row["strategy"])
@@ -263,12 +274,14 @@ def describe_fastest(rows: Sequence[RankingRow]) -> str:
     )
 
 
-def _describe_chance(row: RankingRow, second: RankingRow, given: Sequence[str]) -> str:
-    """State the probability that a row beats the next one."""
+def _describe_chance(
+    row: RankingRow, second: RankingRow, names: Sequence[str], given: Sequence[str]
+) -> str:
+    """State the probability that a row beats the next one. names, given: what tells its place."""
     first, other = shorten_label(row["strategy"]), shorten_label(second["strategy"])
     chance = row.get("faster_than_next") or 0.0
     values = (f"{name} {write_value(name, read_axis(row, name))}" for name in given)
-    where = ", ".join([row["system"], *values])
+    where = ", ".join([*(str(cast(Row, row)[name]) for name in names), *values])
     odds = format_chance(chance)
     return f"{first} is faster than {other} with a probability of {odds} ({where})."
 

@@ -13,9 +13,16 @@ from paradl.grids.reading.units import format_quantity
 from paradl.grids.shorthands import read_tokens
 from paradl.sweep.answers.objectives import Goal
 from paradl.sweep.answers.types.questions import LimitsRow, ParetoRow, ProvisionRow
+from paradl.sweep.configurations.degrees import read_layout_words
 from paradl.sweep.questions.limits import END, pick_furthest, weigh_reach
 from paradl.sweep.questions.pareto import find_knee
-from paradl.sweep.text.columns import format_cell, format_chance, write_memory
+from paradl.sweep.text.columns import (
+    CHANCE,
+    format_cell,
+    format_chance,
+    format_digits,
+    write_memory,
+)
 from paradl.sweep.text.names import write_stop
 from paradl.sweep.text.tables import shorten_label
 
@@ -208,14 +215,20 @@ def ask_pareto(rows: Sequence[ParetoRow], objective: str, against: str) -> Asked
     def describe(rows: Sequence[ParetoRow]) -> str:
         front: list[Row] = [{**row, "name": row["strategy"]} for row in rows]
         front.sort(key=itemgetter(objective, x))
+
+        def write(row: Row) -> str:
+            name = f"{read_layout_words(row)} on {row['pe']:,} PEs"
+            name = name if read_layout_words(row) else name_row(row)
+            numbers = f"{_write_number(objective, row)} and {_write_number(x, row)}"
+            return f"{name} of {row['system']}, {numbers}"
+
+        if len(front) == 1:
+            return f"One configuration beats all others in {traded} and {title}: {write(front[0])}."
         knee = find_knee(*([row[name] for row in front] for name in (objective, x)))
-        words = [
-            f"{name_row(row)}, {_write_number(objective, row)} and {_write_number(x, row)}"
-            for row in (front[0], front[knee], front[-1])
-        ]
+        inside = f" Knee: {write(front[knee])}." if 0 < knee < len(front) - 1 else ""
         return (
-            f"{format_count(len(front), 'configuration')} that no other beats in {traded} and "
-            f"{title}. Fastest: {words[0]}. Knee: {words[1]}. Least {title}: {words[2]}."
+            f"{len(front):,} configurations that no other beats in {traded} and {title}. "
+            f"Fastest: {write(front[0])}.{inside} Least {title}: {write(front[-1])}."
         )
 
     return Asked(
@@ -238,11 +251,12 @@ def ask_pareto(rows: Sequence[ParetoRow], objective: str, against: str) -> Asked
 
 def _write_number(name: str, row: Row) -> str:
     value = row[name]
-    if name.endswith("_time"):
-        return write_time(value)
-    if name == "memory":
-        return f"{brief(value / 1e9)} GB"
-    return f"{value:,.0f} PEs" if name == "pe" else f"{brief(value)} {name.replace('pe_', 'PE-')}"
+    per_epoch = " per epoch" if name == "epoch_time" else ""
+    if name.endswith("_time") or name == "memory":
+        return f"{format_quantity(value, 'B' if name == 'memory' else 's', 3)}{per_epoch}"
+    if name == "cost":
+        return f"cost {format_digits(value, 3)}"
+    return f"{value:,.0f} PEs" if name == "pe" else f"{format_digits(value, 3)} PE-hours"
 
 
 def ask_provision(rows: Sequence[ProvisionRow], seconds: float, epochs: float | None) -> Asked:
@@ -285,7 +299,7 @@ def ask_provision(rows: Sequence[ProvisionRow], seconds: float, epochs: float | 
             "train_time": "time [s]",
             "pe_hours": "PE-hours",
             "cost": "cost",
-            "holds": "P(deadline met)",
+            "holds": CHANCE,
             "reason": "why not",
         },
         opening=rows[0],  # the fewest PEs come first

@@ -52,7 +52,7 @@ EXPENDABLE = (
     *("gathered_items", "halo_items", "backward"),
 )
 # Never left out, since they say what a row is about; swept parameters go last for the same reason.
-NEVER = ("", "value", "rank", *LABELS, LAYOUT, "pe", "batch", "p", "b")
+NEVER = ("", "value", "rank", *LABELS, LAYOUT, "pe", "p", "b")
 # Where a table is too wide, rows of each place get a title with these, if it has several rows.
 PLACE = (*LABELS[:3], "precision", "software")
 FEW = 3  # rows of a place, on average
@@ -254,6 +254,7 @@ def _order_expendable(keys: Sequence[str], asked: Sequence[str]) -> list[str]:
     others = [key for key in reversed(keys[1:]) if key not in (*NEVER, *asked)]
     first = [key for key in EXPENDABLE if key in others]
     last = [key for key in others if key in PARAMETERS]
+    last.sort(key="batch".__eq__)
     return [*first, *(key for key in others if key not in (*first, *last)), *last]
 
 

@@ -13,6 +13,7 @@ MEGATRON = {  # core 0.16.1's configuration, and flags of pretrain_gpt.py (not c
     *("microbatch-group-size-per-virtual-pipeline-stage", "expert-model-parallel-size"),
     *("account-for-embedding-in-pipeline-split", "account-for-loss-in-pipeline-split"),
     *("expert-tensor-parallel-size", "sequence-parallel", "use-distributed-optimizer"),
+    *("overlap-grad-reduce", "overlap-param-gather"),
     *("num-distributed-optimizer-instances", "use-megatron-fsdp", "ckpt-format"),
     *("data-parallel-sharding-strategy", "no-gradient-accumulation-fusion"),
     *("micro-batch-size", "global-batch-size", "seq-length", "max-position-embeddings"),
@@ -90,6 +91,7 @@ def test_megatron(model, pe, layout, options, cli):
     assert inside * data == pe
     assert int(flags["global-batch-size"]) % (data * int(flags["micro-batch-size"])) == 0
     assert ("use-distributed-optimizer" in flags) == ("zero" in layout)
+    assert ("overlap-param-gather" in flags) == ("zero" in layout)
     assert ("sequence-parallel" in flags) == ("sp" in layout.split())
     if "pipeline-model-parallel-layout" in flags:
         stages = flags["pipeline-model-parallel-layout"]

@@ -116,8 +116,11 @@ def test_the_command(url: str, cli: Any) -> None:
         "rank,model,dataset,inter_bandwidth,strategy,worst_loss,worst_at,worst_precision,"
         "worst_software,mean_loss,infeasible_at",
     )
-    code, _, message = cli(
-        "best", url, "--worst-case", "system", "--sel", "strategy=serial", "--quiet"
-    )
-    assert code == 4
+    code, _, message = cli("best", url, "--worst-case", "system", "--sel", "strategy=serial")
+    assert code == 2
+    assert "strategy: a worst case compares two strategies or more, got one" in message
+    two = ("--strategy", "serial,pipeline:segments=2", "--pe", 64, "--batch", 8)  # too many PEs
+    systems = ("--system", "abci,dgx-a100", "--worst-case", "system", "--quiet")
+    code, _, message = cli("best", "--model", "alexnet", "--dataset", "imagenet", *systems, *two)
+    assert code == 4, message
     assert message.startswith("paradl: no strategy is feasible throughout")

@@ -280,7 +280,7 @@ def test_what_speaks_against_the_winner(oracle):
     [
         (("provision", "--deadline", "5 h", "--epochs", "30"), ("5 h", "{pe:.0f} PE")),
         (("limits",), ("furthest", "{largest_pe:.0f} PEs")),
-        (("pareto", "--against", "memory"), ("memory", "Knee")),
+        (("pareto", "--against", "memory"), ("memory", "Least memory")),
     ],
 )
 def test_a_page_answers_what_was_asked(verb, words, tmp_path, cli):
