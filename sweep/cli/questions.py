@@ -147,12 +147,14 @@ def best(
     if (given.tokens or deadline) is not None and objective == "epoch-time":
         objective = "train-time"
     subject = given.read(objective)
+    from paradl.sweep.configurations.degrees import list_layout_rows
     from paradl.sweep.questions.best.question import rank_strategies
     from paradl.sweep.text.ranking import describe_fastest, describe_losers, show_ranking
 
     goal = options.OBJECTIVES[objective]
-    # A store has one layout per cell; of a design space several are compared.
-    layouts = None if subject.store else MOST_LAYOUTS if given.every else FEW_LAYOUTS
+    # A store has one layout per cell, unless it has an axis of them.
+    has_one = subject.store and not list_layout_rows(subject.space.grid)
+    layouts = None if has_one else MOST_LAYOUTS if given.every else FEW_LAYOUTS
     # None and not False: a design space explains its losers unasked.
     ask = partial(
         rank_strategies,
@@ -165,7 +167,8 @@ def best(
     subject.tell_kept_groups()
     rows = subject.ask(ask, given.form, objective=goal, price=parse_price(price))
     if is_feasible := any(row["feasible"] for row in rows):
-        shown = subject.list_layouts(layouts) if given.page and layouts else subject
+        is_searched = given.page and layouts and not subject.store
+        shown = subject.list_layouts(layouts or 1) if is_searched else subject
         write_page_of(shown, given.page, objective, price)
     show_ranking(rows, given.form, goal, given.every)
     if not is_feasible:

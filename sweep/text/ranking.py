@@ -191,6 +191,10 @@ def _describe_winner(row: RankingRow, goal: Goal, time: Time, alike: int) -> Row
     }
 
 
+def _name_choice(row: RankingRow) -> str:
+    return read_layout_words(row) or shorten_label(row["strategy"])
+
+
 def _list_remarks(row: RankingRow) -> list[str]:
     return [*row["limit"], *row.get("remarks", ())]
 
@@ -216,9 +220,8 @@ def _write_headline(goal: Goal, rows: Sequence[RankingRow]) -> str:
     odds += "".join(f", {remark}" for remark in _list_remarks(row))
     if row.get("runs_with") == []:
         odds += ", no known software runs it"
-    name = words or shorten_label(row["strategy"])
     return (
-        f"{WORDS[goal]}: {name} on {format_count(row['pe'] or 0, 'PE')} of {where}: "
+        f"{WORDS[goal]}: {_name_choice(row)} on {format_count(row['pe'] or 0, 'PE')} of {where}: "
         f"{spent.format(format_cell(row.get(goal)))}"
         f"{write_summary(row, find_range(row))}{odds}"
     )
@@ -278,7 +281,7 @@ def _describe_chance(
     row: RankingRow, second: RankingRow, names: Sequence[str], given: Sequence[str]
 ) -> str:
     """State the probability that a row beats the next one. names, given: what tells its place."""
-    first, other = shorten_label(row["strategy"]), shorten_label(second["strategy"])
+    first, other = _name_choice(row), _name_choice(second)
     chance = row.get("faster_than_next") or 0.0
     values = (f"{name} {write_value(name, read_axis(row, name))}" for name in given)
     where = ", ".join([*(str(cast(Row, row)[name]) for name in names), *values])

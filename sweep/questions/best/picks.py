@@ -4,7 +4,7 @@ A place is a model, a data set and a machine: a system with one value of each ma
 is an axis. Picks come from a store's summary if it has the objective, else from the cells.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ from paradl.sweep.cells.space import (
     write_axes,
     write_cell,
 )
+from paradl.sweep.configurations.degrees import list_layout_rows
 from paradl.sweep.cube.variables import Arrays, find_allowed, name_limits
 
 if TYPE_CHECKING:
@@ -87,26 +88,42 @@ def pick_strategies(
     aim: Aim,
     max_global_batch: int | None = None,
     deadline: "Deadline | None" = None,
+    most: int = 1,
 ) -> Iterator[Pick]:
     """Yield the pick of each strategy in each place whose samples fit, in the cube's order.
 
-    deadline: only cells that meet it are picked.
+    deadline: only cells that meet it are picked. most: rows of an axis of layouts that are picked.
     """
     reader, chosen = open_source(source), selection or {}
     if deadline is None and aim.summarised and reader.has_lines(chosen, max_global_batch):
         lines = reader.summarise(chosen, objective=aim.summarised)
-        yield from _pick_lines(reader.grid, lines, aim.summarised)
+        yield from _pick_lines(reader.grid, lines, aim.summarised, most)
         return
     trains = partial(aim.trains, reader.grid)
-    parts = reader.read_strategies(chosen, max_global_batch, trains)
-    yield from (pick for part in parts for pick in _pick_cells(reader.grid, part, aim, deadline))
+    for part in reader.read_strategies(chosen, max_global_batch, trains):
+        yield from _pick_cells(reader.grid, part, aim, deadline, most)
 
 
-def _pick_lines(grid: Grid, lines: Lines, objective: Objective) -> Iterator[Pick]:
+def _list_best(
+    weights: NDArray[Any], most: int, along: Sequence[int] = ()
+) -> list[tuple[int, ...]]:
+    """List where weights are least, at most so often; along: axes whose rows count once each."""
+    if most == 1:
+        order = np.array([np.nanargmin(weights)])
+    else:
+        order = np.argsort(weights, axis=None, kind="stable")[: (~np.isnan(weights)).sum()]
+    if along:
+        of_rows = np.stack(np.unravel_index(order, weights.shape))[[*along]]
+        order = order[np.sort(np.unique(of_rows, axis=1, return_index=True)[1])]
+    return [tuple(map(int, np.unravel_index(at, weights.shape))) for at in order[:most]]
+
+
+def _pick_lines(grid: Grid, lines: Lines, objective: Objective, most: int) -> Iterator[Pick]:
     """Yield the picks from a summary: the best of the lines of PE counts."""
     names, trains = BEST[objective], objective == "train_time"
     others = {dim: values for dim, values in lines.coordinates.items() if dim not in LABELS}
-    given = list_given(grid, others)
+    given, rows = list_given(grid, others), list_layout_rows(grid)
+    along = [n for n, axis in enumerate(others) if axis in rows]
     for at in np.ndindex(*(len(lines.coordinates[dim]) for dim in LABELS)):
         if (lines.arrays["forbidden_by"][at] == Limit.INCOMPATIBLE).all():  # samples do not fit
             continue
@@ -124,20 +141,22 @@ def _pick_lines(grid: Grid, lines: Lines, objective: Objective) -> Iterator[Pick
                 fixed = {axis: values[axis][0].item() for axis in given}
                 yield labels, Nothing(dict.fromkeys(("pe", *others)) | fixed, rank_reasons(known))
                 continue
-            fastest = np.unravel_index(int(np.nanargmin(times)), times.shape)
-            best = {field: float(line[name][fastest]) for field, name in names.items()}
-            # The summary keeps the time to the target, and not that of an epoch.
-            epoch = best["time"] / best["epochs"] if trains else best["time"]
-            communication = epoch - best["comp_time"]
-            if trains and communication < ROUNDING * epoch:
-                communication = 0.0  # one PE does not communicate; a rounding error may be negative
-            cell = {"pe": best["pe"], **take_cell(values, map(int, fastest))}
-            epochs = best["epochs"] if trains else None
-            compute, memory = best["comp_time"], best["memory"]
-            yield labels, PickedCell(write_cell(cell), compute, communication, memory, epochs)
+            for fastest in _list_best(times, most if along else 1, along):
+                best = {field: float(line[name][fastest]) for field, name in names.items()}
+                # The summary keeps the time to the target, and not that of an epoch.
+                epoch = best["time"] / best["epochs"] if trains else best["time"]
+                communication = epoch - best["comp_time"]
+                if trains and communication < ROUNDING * epoch:
+                    communication = 0.0  # one PE has none; a rounding error may be negative
+                cell = {"pe": best["pe"], **take_cell(values, fastest)}
+                epochs = best["epochs"] if trains else None
+                compute, memory = best["comp_time"], best["memory"]
+                yield labels, PickedCell(write_cell(cell), compute, communication, memory, epochs)
 
 
-def _pick_cells(grid: Grid, part: Part, aim: Aim, deadline: "Deadline | None") -> Iterator[Pick]:
+def _pick_cells(
+    grid: Grid, part: Part, aim: Aim, deadline: "Deadline | None", most: int
+) -> Iterator[Pick]:
     """Yield the picks of one strategy."""
     coordinates = {dim: values for dim, values in part.coordinates.items() if dim not in LABELS}
     labels = name_labels(*(str(part.coordinates[dim][0]) for dim in LABELS))
@@ -149,25 +168,28 @@ def _pick_cells(grid: Grid, part: Part, aim: Aim, deadline: "Deadline | None") -
     names = (name for name in WEIGHED if name in cells and (trains or name != "epochs"))
     arrays = {name: cells[name].astype(float) for name in names}
     allowed = np.where(find_allowed(limit), _weigh(arrays, coordinates["pe"], aim), np.nan)
-    fixed = list_given(grid, coordinates)
+    fixed, rows = list_given(grid, coordinates), list_layout_rows(grid)
     for cells_of_place in _list_places(coordinates, fixed):
         places = zip(coordinates.items(), cells_of_place, strict=True)
         values = {axis: along[at] for (axis, along), at in places}
         weights = allowed[cells_of_place]
-        is_allowed = not np.isnan(weights).all()
-        # The best first; without a deadline it is the only one.
-        order: Iterable[np.intp] = [np.nanargmin(weights)] if is_allowed else []
-        if deadline and is_allowed:
-            order = np.argsort(weights, axis=None, kind="stable")[: (~np.isnan(weights)).sum()]
-        for flat in order:
-            at = tuple(map(int, np.unravel_index(flat, weights.shape)))
+        is_allowed, taken = not np.isnan(weights).all(), set[tuple[int, ...]]()
+        along = [n for n, axis in enumerate(values) if axis in rows]
+        wanted = most if along else 1
+        best = _list_best(weights, wanted, along) if is_allowed else []
+        if deadline and is_allowed:  # the best may be too slow
+            best = _list_best(weights, weights.size)
+        for at in best:
+            of_row = tuple(at[n] for n in along)
+            if of_row in taken or len(taken) == wanted:
+                continue
             cell = {name: float(array[cells_of_place][at]) for name, array in arrays.items()}
             picked = _describe_cell(write_cell(take_cell(values, at)), cell)
             row = {**labels, **picked.axes}
             if deadline is None or deadline.is_met(grid, row, _add_times(cell)):
+                taken.add(of_row)
                 yield labels, picked
-                break
-        else:
+        if not taken:
             reasons = [TOO_SLOW] if is_allowed else rank_limits(limit[cells_of_place])
             given = write_axes({axis: values[axis][0] for axis in fixed})
             yield labels, Nothing(dict.fromkeys(coordinates) | given, reasons)

@@ -32,6 +32,7 @@ from paradl.sweep.configurations.degrees import (
     NO_RATES,
     find_layout,
     list_degrees,
+    list_layout_rows,
     mark_batch,
     read_layout_words,
     time_iteration,
@@ -76,8 +77,9 @@ def rank_strategies(
     allow its nearest cell. why: find rejections; None: unless a store's summary answers at once.
     InputError: layouts of transformers beside others.
 
-    layouts: of a strategy that leaves layouts open, list this many of the best instead of the best
-    one; the first row then has `losers`: what forbids others, and remedies. None: a row each.
+    layouts: of a strategy that leaves layouts open, and of an axis of layouts, list this many of
+    the best instead of the best one; of those left open the first row then has `losers`: what
+    forbids others, and remedies. None: a row each.
 
     deadline: rank only what trains within it: seconds, or a text such as "60 d"; the objective is
     then train_time, pe_hours or cost. holds: with this probability; None: the expected time meets
@@ -99,7 +101,7 @@ def rank_strategies(
     space.expect_one_kind()
     limit = None if deadline is None else _read_deadline(space, aim, deadline, holds)
     found: BestLayouts | None = None
-    if layouts is not None:
+    if layouts is not None and not list_layout_rows(reader.grid):
         if not isinstance(layouts, int) or layouts < 1:
             raise InputError(f"expected 1 or more, got {layouts!r}", where="layouts")
         from paradl.sweep.questions.best.layouts import find_best_layouts  # late: imports JAX
@@ -110,7 +112,8 @@ def rank_strategies(
         space = open_space(found.grid, selection)
         picks = _pick_layouts(found, selection, aim, limit, intervals=intervals)
     else:
-        picks = [*pick_strategies(reader, selection, aim, max_global_batch, limit)]
+        most = layouts or 1
+        picks = [*pick_strategies(reader, selection, aim, max_global_batch, limit, most)]
     # Intervals are computed anew, and would not hold what earlier formulas gave.
     is_old = has_old_layouts(space.grid, reader.versions)
     unsure = intervals and len(picks) <= MOST_RANGES and not is_old

@@ -81,3 +81,17 @@ def test_words_select_a_row(url):
     assert {*paradl.limits(url, layout=[words, "tp2 pp1"], every_layout=True)["tensor"]} == {2, 8}
     with pytest.raises(InputError, match="no layout 'tp4 pp2' in this cube"):
         paradl.limits(url, layout="tp4 pp2")
+
+
+def test_best_lists_rows_beside_the_first(url):
+    """Each at its best batch and number of PEs, as many as there are."""
+    every = paradl.limits(url, every_layout=True).dropna(subset="fastest_time")
+    least = every.groupby([*ROWS])["fastest_time"].min().sort_values()
+    rows = paradl.best(url, layouts=4)
+    assert rows["epoch_time"].tolist() == pytest.approx(least.tolist()[:4], rel=1e-6)
+    assert len({*rows["layout"]}) == 4
+    assert rows["rank"].tolist() == [1, 2, 3, 4]
+    late = paradl.best(
+        url, layouts=100, objective="pe_hours", deadline="12 d", selection={"pe": 64}
+    )
+    assert 1 < len(late) <= len(least)
