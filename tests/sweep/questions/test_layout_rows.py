@@ -91,7 +91,16 @@ def test_best_lists_rows_beside_the_first(url):
     assert rows["epoch_time"].tolist() == pytest.approx(least.tolist()[:4], rel=1e-6)
     assert len({*rows["layout"]}) == 4
     assert rows["rank"].tolist() == [1, 2, 3, 4]
-    late = paradl.best(
-        url, layouts=100, objective="pe_hours", deadline="12 d", selection={"pe": 64}
-    )
-    assert 1 < len(late) <= len(least)
+
+
+def test_with_a_deadline_rows_have_the_cheapest_cell_that_meets_it(tmp_path):
+    law = {"name": "once", "model": "llama3_8b", "dataset": "pile", "target": "loss<=2"}
+    law |= {"epochs_min": 1, "critical_batch": 1_000_000}
+    url = tmp_path / "cube.zarr"
+    paradl.run(SPEC | {"convergence": [law]}, url)
+    cheap = paradl.best(url, layouts=99, objective="pe_hours")
+    met = paradl.best(url, layouts=99, objective="pe_hours", deadline="12 d")
+    assert {*cheap["pe"]} == {16, 64}
+    assert {*met["pe"]} == {64}
+    assert len(met) == len(cheap)
+    assert (met["train_time"] <= 12 * 86400).all()
