@@ -25,6 +25,7 @@ from paradl.sweep.configurations.degrees import name_layout
 from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import name_limits
 from paradl.sweep.errors import NothingFeasibleError
+from paradl.sweep.text.tables import shorten_label
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -135,6 +136,8 @@ def write_title(cells: "xr.Dataset", shown: Collection[str] = ()) -> str:
     grid = Paradl(cells).grid
     single = [str(dim) for dim in cells.dims if cells.sizes[dim] == 1 and dim not in shown]
     labels = {dim: str(cells[dim].values[0]) for dim in single if dim in LABELS}
+    if "strategy" in labels:
+        labels["strategy"] = shorten_label(labels["strategy"])
     where = f" on {labels.pop('system')}" if "system" in labels else ""
     numbers = [
         f"{name_axis(grid, dim)} = {format_number(dim, cells[dim].values[0])}"

@@ -90,6 +90,8 @@ def show_ranking(rows: Sequence[RankingRow], form: Format, goal: Goal, every: bo
         families = [[row] for row in kept] if every else _gather_alike(kept)
         time = _choose_time(kept)
         lines = [_describe_winner(first, goal, time, len(others)) for first, *others in families]
+        if all(row["batch"] == row["global_batch"] for row in kept):  # --global-batch
+            lines = [{name: n for name, n in line.items() if name != "batch"} for line in lines]
         print_table(lines, asked=(time, goal, CHANCE))
         # One sentence for each ranking; among winners of many the table says enough.
         for number, row in enumerate(rows if whole else ()):

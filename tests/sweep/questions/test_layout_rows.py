@@ -94,7 +94,12 @@ def test_best_lists_rows_beside_the_first(url):
 
 
 def test_with_a_deadline_rows_have_the_cheapest_cell_that_meets_it(tmp_path):
-    law = {"name": "once", "model": "llama3_8b", "dataset": "pile", "target": "loss<=2"}
+    law: dict[str, Any] = {
+        "name": "once",
+        "model": "llama3_8b",
+        "dataset": "pile",
+        "target": "loss<=2",
+    }
     law |= {"epochs_min": 1, "critical_batch": 1_000_000}
     url = tmp_path / "cube.zarr"
     paradl.run(SPEC | {"convergence": [law]}, url)
