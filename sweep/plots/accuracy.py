@@ -7,6 +7,7 @@ calibration was fitted to are hollow, since their accuracy is not what to expect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -47,7 +48,11 @@ def draw_accuracy(rows: Sequence[Row]) -> Figure:
     columns = min(len(places), MOST_COLUMNS)
     lines = -(-len(places) // columns)
     rest = len(table) - len(runs)
-    note = f"not drawn: {format_count(rest, 'run')} without a prediction" if rest else ""
+    ratios = runs["predicted_total"] / runs["measured_total"]
+    beyond = int((~ratios.between(TICKS[0], TICKS[-1])).sum())
+    missing = [(rest, "without a prediction"), (beyond, f"beyond a factor of {TICKS[-1]}")]
+    reasons = [f"{format_count(count, 'run')} {reason}" for count, reason in missing if count]
+    note = f"not drawn: {', '.join(reasons)}" if reasons else ""
     shares, fitted, mean = runs["accuracy_total"].dropna(), int(runs["fitted"].sum()), ""
     if len(shares):
         mean = f": {shares.mean():.0%} on average of {format_count(len(shares), 'run')}"
@@ -67,15 +72,16 @@ def draw_accuracy(rows: Sequence[Row]) -> Figure:
         axes.set_xlabel("PEs, p" if is_lowest else "")
     for axes in grid.flat[len(places) :]:
         axes.set_visible(False)
-    # Panels share their axes, so the first one scales all: logarithmically, around 1.
+    # Panels share their axes, so one scales all: logarithmically, around 1.
     first = grid[0, 0]
     first.set_yscale("log")
     first.set_yticks(TICKS)
     first.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     first.yaxis.set_minor_locator(NullLocator())
-    low, high = first.dataLim.intervaly
+    ends = np.array([axes.dataLim.intervaly for axes in grid.flat[: len(places)]])
+    low, high = ends.clip(TICKS[0], TICKS[-1]).T
     # At least the band of 10 %, with room beyond it.
-    first.set_ylim(min(0.85, low / 1.05), max(1.18, high * 1.05))
+    first.set_ylim(min(0.85, low.min() / 1.05), max(1.18, high.max() * 1.05))
     figure.supylabel("predicted / measured time of an iteration")
     add_legend(figure, [*_make_keys(runs, looks)])
     return figure

@@ -44,6 +44,15 @@ def test_the_band_is_within_ten_percent_of_the_measured_time():
     assert (band.get_y(), band.get_y() + band.get_height()) == pytest.approx((0.9, 1.1))
 
 
+def test_runs_of_all_panels_are_inside_or_counted():
+    rows = [row(), row(model="vgg16", measured_total=1.5), row(model="vgg16", measured_total=300)]
+    figure = draw(rows)
+    for axes, ratio in zip(figure.axes, (0.75, 0.2), strict=True):
+        low, high = axes.get_ylim()
+        assert low < ratio < high
+    assert any("1 run beyond a factor of 10" in text.get_text() for text in figure.texts)
+
+
 UNPREDICTED = dict.fromkeys(
     ("predicted_total", "predicted_comp", "predicted_comm", "accuracy_total")
 )
