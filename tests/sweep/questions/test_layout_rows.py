@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from open_answers import list_needs
 
 import paradl
+from paradl.grids.grid import read_grid
 from paradl.grids.reading.errors import InputError
 
 ROWS = {"tensor": [2, 8], "pipeline": [1, 2], "zero": [0, 1]}
@@ -69,6 +71,15 @@ def test_tables_show_words_in_place_of_columns(url, cli, monkeypatch):
         assert " dp" in out
         assert "tensor" not in out.replace("tensor_exchange", "").replace("+tensor+", "")
         assert max(map(len, out.splitlines())) <= 80
+
+
+def test_chunks_need_a_bandwidth_as_other_rows_do():
+    """Efficiency is relative to one PE, which has no stages and so no chunks."""
+    rows = {"product": {"tensor": [2], "pipeline": [2], "chunks": [1, 2], "micro": [1]}}
+    axes = SPEC["axes"] | {"pe": [16], "batch": [256], "layout": rows}
+    space = read_grid({"scaling": "strong", "axes": axes})
+    plain, chunked = list_needs(space, "inter_bandwidth", efficiency=0.3)
+    assert 0 < chunked["needed"] < plain["needed"]
 
 
 def test_words_select_a_row(url):
