@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 
 LABELS = ("model", "dataset", "system", "strategy")
 
-# A transformer on one PE, at its fastest micro-batch. All else is stated, so that no axis of it, such
-# as of the chunks of a pipeline, reaches one PE.
+# A transformer on one PE, at its fastest micro-batch. All else is stated, so that it takes no value
+# of an axis, such as chunks of a pipeline.
 ALONE = "data:chunks=1,micro=best,recompute=none,sequence=off,zero=0,shard=0,expert_tensor=0"
 
 # Options that are keys of a spec.

@@ -136,7 +136,9 @@ def write_layouts(grid: Grid, rows: Sequence[A], pe: str = "pe") -> list[A]:
 def _write_layout(grid: Grid, row: A, pe: object) -> A:
     if pe is None:  # nothing is feasible
         return extend(row, {LAYOUT: None})
-    words = name_layout(grid, {**row, "pe": pe})
+    # Rows about an axis that a question varied lack it: any value has the same layout.
+    first = {name: values[0] for name, values in grid.axes.items()}
+    words = name_layout(grid, {**first, **row, "pe": pe})
     return extend(row, {LAYOUT: words}) if words else row
 
 
