@@ -43,6 +43,12 @@ NO_DEGREES: Degrees = {
 }
 
 
+def list_no_degrees(grid: Grid, row: Row) -> Degrees:
+    """The degrees of a row of which nothing is feasible, with the layout that others have."""
+    words: InsideDegrees = {"layout": None} if grid.find_blocks(locate_row(grid, row)) else {}
+    return {**NO_DEGREES, **words}
+
+
 def list_degrees(
     grid: Grid,
     row: Row,

@@ -32,9 +32,9 @@ from paradl.sweep.cells.space import (
     write_cell,
 )
 from paradl.sweep.configurations.degrees import (
-    NO_DEGREES,
     find_layout,
     list_degrees,
+    list_no_degrees,
     write_layouts,
 )
 
@@ -245,10 +245,11 @@ def _describe_miss(space: Space, index: Index, trainings: Trainings, aim: Aim) -
     given = write_axes({name: space.axes[name][0] for name in list_given(space.grid, space.axes)})
     place = cast(CellPlaceOrNone, dict.fromkeys(trainings.axes) | given)
     cost: CostFields = {} if aim.price is None else {"cost": None}
+    labels = space.name(index)
     return {
-        **space.name(index),
+        **labels,
         **place,
-        **NO_DEGREES,
+        **list_no_degrees(space.grid, labels),
         **place,
         "epochs": None,
         "train_time": None,
