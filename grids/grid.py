@@ -61,8 +61,9 @@ if TYPE_CHECKING:
 
 LABELS = ("model", "dataset", "system", "strategy")
 
-# A transformer on one PE, at its fastest micro-batch.
-ALONE = "data:micro=best,recompute=none,sequence=off,zero=0"
+# A transformer on one PE, at its fastest micro-batch. All else is stated, so that it takes no value
+# of an axis, such as chunks of a pipeline.
+ALONE = "data:chunks=1,micro=best,recompute=none,sequence=off,zero=0,shard=0,expert_tensor=0"
 
 # Options that are keys of a spec.
 AS_IN_SPEC = (

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from open_answers import list_front, list_limits, list_provisions, list_sensitivities
 
 from paradl.grids.design_space import SpaceValues, make_grid
 from paradl.grids.entries.strategies import parse_strategy
@@ -29,6 +30,37 @@ def test_the_best_strategies_of_a_transformer_are_its_layouts() -> None:
     assert times == sorted(times)
     stated = rank("llama2_7b", strategy="fsdp:micro=1")
     assert times[0] <= stated[0]["epoch_time"]
+
+
+@pytest.mark.parametrize("strategy", ["layouts", "megatron:tensor=2"])
+def test_questions_name_the_layout_that_they_are_about(strategy: str) -> None:
+    grid = make_grid(SpaceValues("llama2_7b", **(PLACE | {"strategy": strategy})))
+    (first,) = rank_strategies(grid)
+    assert {row.get("layout") for row in list_sensitivities(grid)} == {first["layout"]}
+    (line,) = list_limits(grid)
+    assert line["layout"] == first["layout"]
+
+
+@pytest.mark.parametrize("model", ["llama3_70b", "vgg16"])
+def test_rows_of_which_nothing_is_feasible_have_the_keys_of_others(model: str) -> None:
+    data = {"dataset": "imagenet"} if model == "vgg16" else {}
+    small = {"pe": 2, "parameters": {"memory_capacity": "4 MB"}}
+    grid = make_grid(SpaceValues(model, **(PLACE | data | small)))
+    rows = [*rank_strategies(grid), *list_limits(grid), *list_provisions(grid, "1 h", epochs=1)]
+    has_blocks = model == "llama3_70b"
+    assert all(("layout" in row) == has_blocks and row.get("layout") is None for row in rows)
+
+
+def test_fronts_name_the_layouts_that_are_the_best() -> None:
+    """Of equal time, too, unless memory is traded off: there the less of it, the better."""
+    place: dict[str, Any] = {**PLACE, "batch": 256, "settings": {"scaling": "strong"}}
+    grid = make_grid(SpaceValues("llama3_8b", **(place | {"pe": [32, 64]})))
+    front = list_front(grid, against="pe", layouts=True)
+    best = [rank_strategies(grid, {"pe": row["pe"]}, layouts=1)[0] for row in front]
+    assert [row["strategy"] for row in front] == [row["layout"] for row in best]
+    (least,) = list_front(grid, {"pe": 64}, against="memory", layouts=True)[:1]
+    assert least["memory"] < best[0]["memory"]
+    assert least["epoch_time"] == pytest.approx(best[0]["epoch_time"], rel=1e-6)
 
 
 def test_strategies_that_choose_one_layout_share_a_rank() -> None:

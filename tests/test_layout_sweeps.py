@@ -199,6 +199,22 @@ def test_limits_of_rows(store):
     assert all(row["largest_pe"] is None for row in bad)
 
 
+@pytest.mark.parametrize(
+    ("column", "values"), [("chunks", [1, 2]), ("shard", [0, 8]), ("zero", [0, 1])]
+)
+def test_one_pe_has_no_column_of_a_row(column, values):
+    """Speedups divide by one PE at its fastest micro-batch, whatever divides more of them."""
+    columns = {"tensor": [2], "pipeline": [2], "micro": [1], "zero": [1], column: values}
+    axes = FEW["axes"] | {"pe": [32, 64], "layout": {"product": columns}}
+    grid = make_grid(SPEC | {"axes": axes})
+    cells = compute_cells(grid)
+    (serial,) = {*cells["serial_time"].sel(intra_bandwidth=450e9).values.ravel()}
+    one = predict("llama2_7b", "data:micro=best", 1, 64, system=SYSTEM, dataset="pile")
+    assert serial == pytest.approx(one["epoch_time"])
+    assert (cells.paradl.efficiency > 0.3).all()
+    assert {row["efficient_pe"] for row in list_limits(cells, 0.3, every_layout=True)} == {64}
+
+
 def test_bottlenecks_are_those_of_the_fastest_rows(store):
     selection = {"strategy": STRATEGY, "batch": 128}
     rows = list_bottlenecks(store, selection)

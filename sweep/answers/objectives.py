@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from paradl.grids.reading.errors import InputError, find_meant, shorten
 from paradl.kernels.names.statistics import BEST, Objective
 
 Goal = Literal["epoch_time", "train_time", "pe_hours", "cost", "memory"]
+C = TypeVar("C", bound=str)
 # One price per PE-hour for all systems, or a price for each system.
 Price = float | Mapping[str, float] | None
 
@@ -91,6 +92,14 @@ def expect_objective(objective: str) -> None:
     """Raise InputError unless summaries keep this objective."""
     if objective not in BEST:
         raise InputError.unknown("objective", objective, BEST, where="objective")
+
+
+def read_choice(choice: C, known: tuple[C, ...], kind: str, where: str) -> C:
+    """Read one of the known choices, with `-` or `_` between its words. InputError: another."""
+    spelt = {name.replace("-", "_"): name for name in known}
+    if str(choice).replace("-", "_") not in spelt:
+        raise InputError.unknown(kind, choice, known, where=where)
+    return spelt[choice.replace("-", "_")]
 
 
 def count_hours(pe: float, seconds: float) -> float:

@@ -43,6 +43,12 @@ NO_DEGREES: Degrees = {
 }
 
 
+def list_no_degrees(grid: Grid, row: Row) -> Degrees:
+    """The degrees of a row of which nothing is feasible, with the layout that others have."""
+    words: InsideDegrees = {"layout": None} if grid.find_blocks(locate_row(grid, row)) else {}
+    return {**NO_DEGREES, **words}
+
+
 def list_degrees(
     grid: Grid,
     row: Row,
@@ -136,7 +142,9 @@ def write_layouts(grid: Grid, rows: Sequence[A], pe: str = "pe") -> list[A]:
 def _write_layout(grid: Grid, row: A, pe: object) -> A:
     if pe is None:  # nothing is feasible
         return extend(row, {LAYOUT: None})
-    words = name_layout(grid, {**row, "pe": pe})
+    # Rows about an axis that a question varied lack it: any value has the same layout.
+    first = {name: values[0] for name, values in grid.axes.items()}
+    words = name_layout(grid, {**first, **row, "pe": pe})
     return extend(row, {LAYOUT: words}) if words else row
 
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
 from paradl.kernels.names.arrays import Floats
+from paradl.sweep.answers.objectives import read_choice
 from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cells.space import list_given
@@ -48,6 +49,7 @@ def describe_front(
     InputError: several models, data sets, or values of a parameter of the machine.
     NothingFeasibleError: no configuration.
     """
+    against = read_choice(against, get_args(Against), "quantity", "against")
     reader, chosen = open_source(source), selection or {}
     cells, grid = slices.open_slice(reader, chosen), reader.grid
     given = [*PLACE, *(axis for axis in list_given(grid, grid.axes) if axis not in grid.rows)]

@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from paradl.grids.entries.layout_words import LAYOUT
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import Index
 from paradl.grids.reading.errors import InputError
@@ -85,9 +86,11 @@ def list_crossovers(
     # Crossovers first, and strategies that are feasible nowhere last.
     rows.sort(key=lambda row: (row["first"] is None, "infeasible" in str(row["reason"])))
     completed = complete_rows(space, rows)
-    # A row of parameters may state a value of `along`, which does not apply: drop it.
+    # A row of parameters may state a value of `along`, which does not apply: drop it. Nor does the
+    # number of a row of layouts: both strategies have its columns, each as its own layout.
     for row in completed:
-        cast(dict[str, object], row).pop(along, None)
+        for name in (along, LAYOUT):
+            cast(dict[str, object], row).pop(name, None)
     return completed
 
 

@@ -30,6 +30,7 @@ from paradl.sweep.boundaries.roots import ROUNDS, close_in, find_last, span_valu
 from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import CellLabels, Space, look_up_capacity, write_cell
+from paradl.sweep.configurations.degrees import write_layouts
 from paradl.sweep.configurations.row_cases import UPGRADABLE, answer_expected, read_value
 from paradl.sweep.uncertainty.draws import draw_times
 
@@ -109,7 +110,7 @@ def list_needs(
                 need = _need_value(Scaling(space, index, cell, parameter), efficiency or 1.0)
             place: CellLabels = {**space.name(index), **write_cell(cell)}
             rows.append({**place, "parameter": parameter, **need})
-    return complete_rows(space, rows)
+    return write_layouts(space.grid, complete_rows(space, rows))
 
 
 needs = tabulate("needs", list_needs)

@@ -12,8 +12,8 @@ from paradl.sweep.answers.objectives import (
     HOUR,
     Price,
     check_price,
-    expect_objective,
     look_up_prices,
+    read_choice,
 )
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.answers.types.questions import ParetoRow
@@ -66,6 +66,8 @@ def list_front(
     [('data', 64, 1.43), ('data', 8, 1.26), ('serial', 1, 0.37)]
     """
     selection = join_selection(selection, axes)
+    objective = read_choice(objective, get_args(FrontGoal), "objective", "objective")
+    against = read_choice(against, get_args(Against), "quantity", "against")
     _check(against, objective, price)
     reader, chosen = open_source(cube), selection or {}
     space = open_space(reader, chosen)
@@ -189,10 +191,6 @@ def _count_costs(part: Part, time: NDArray[Any], against: Against, price: Price)
 
 
 def _check(against: str, objective: str, price: Price) -> None:
-    if objective != "pe_hours":
-        expect_objective(objective)
-    if against not in get_args(Against):
-        raise InputError.unknown("cost", against, get_args(Against), where="against")
     if (objective, against) == ("pe_hours", "pe-hours"):
         raise InputError(
             "PE-hours are the objective", where="against", advice="choose cost, memory or pe"

@@ -31,7 +31,12 @@ from paradl.sweep.cells.space import (
     write_axes,
     write_cell,
 )
-from paradl.sweep.configurations.degrees import NO_DEGREES, find_layout, list_degrees
+from paradl.sweep.configurations.degrees import (
+    find_layout,
+    list_degrees,
+    list_no_degrees,
+    write_layouts,
+)
 
 # PE counts whose times, and whose spreads, are computed together: few enough for numpy. All at
 # once, and so compiled, ten strategies took 37 instead of 3.2 s of CPU (VGG-16 on ABCI, 2026-11).
@@ -93,7 +98,7 @@ def list_provisions(
     ]
     # Fewest PEs first, and strategies that meet it nowhere last.
     rows.sort(key=lambda row: (row["pe"] is None, row["pe"] or 0, row["train_time"] or 0))
-    return complete_rows(space, rows)
+    return write_layouts(space.grid, complete_rows(space, rows))
 
 
 provision = tabulate("provision", list_provisions)
@@ -242,10 +247,11 @@ def _describe_miss(space: Space, index: Index, trainings: Trainings, aim: Aim) -
     given = write_axes({name: space.axes[name][0] for name in list_given(space.grid, space.axes)})
     place = cast(CellPlaceOrNone, dict.fromkeys(trainings.axes) | given)
     cost: CostFields = {} if aim.price is None else {"cost": None}
+    labels = space.name(index)
     return {
-        **space.name(index),
+        **labels,
         **place,
-        **NO_DEGREES,
+        **list_no_degrees(space.grid, labels),
         **place,
         "epochs": None,
         "train_time": None,

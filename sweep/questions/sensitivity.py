@@ -30,6 +30,7 @@ from paradl.sweep.answers.mapping import tabulate
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.answers.types.questions import SensitivityFields, SensitivityRow, Upgrade
+from paradl.sweep.answers.types.words import CellDegrees, LayoutField
 from paradl.sweep.cells.selection import Selection, join_selection, read_axis
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import CellLabels, Space, write_cell
@@ -97,7 +98,8 @@ def _list_strategy(space: Space, index: Index) -> Iterator[SensitivityRow]:
 def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[SensitivityRow]:
     """Yield the rows of one cell; none if it is forbidden."""
     place: CellLabels = {**space.name(index), **write_cell(cell)}
-    case, division = build_stages(space.grid, index, place)
+    chosen = list_degrees(space.grid, place)
+    case, division = build_stages(space.grid, index, place, chosen)
     if int(number(answer_case(case).limit)) & FORBIDS:
         return
     # A relative step does not change a value of 0 or infinity; some the oracle does not take.
@@ -108,8 +110,9 @@ def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[S
         if PARAMETERS[name].oracle in (None, space.grid.spec.oracle)
     }
     rows = _make_rows(values, partial(_find_ratios, case, division))
+    words: LayoutField = {"layout": chosen["layout"]} if "layout" in chosen else {}
     for row in rows:
-        yield {**place, **row}
+        yield {**place, **words, **row}
 
 
 def _make_rows(
@@ -155,12 +158,13 @@ def _list_upgrades(
     }
 
 
-def build_stages(grid: Grid, index: Index, row: CellLabels) -> tuple[Case, Division | None]:
-    """Case and division of a row's cell, for both stages, with the choices of `best` settled.
+def build_stages(
+    grid: Grid, index: Index, row: CellLabels, chosen: CellDegrees
+) -> tuple[Case, Division | None]:
+    """Case and division of a row's cell, for both stages, with the chosen degrees.
 
     None in place of a division of blocks, which are not summed ahead.
     """
-    chosen = list_degrees(grid, row)
     case = build_row_case(grid, {**row, **chosen})
     if grid.find_blocks(index):
         return case, None

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import cast
 
+from paradl.grids.entries.layout_words import LAYOUT
+from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
 from paradl.sweep.answers.numbers import read_range
 from paradl.sweep.answers.types.questions import CrossoverRow, LimitsRow
 from paradl.sweep.text.columns import (
@@ -53,6 +55,9 @@ def _describe_limit(row: LimitsRow) -> Row:
             line[key] = "{} ({} to {})".format(*texts)
         if key in TIMES:
             line[key] = Ranged(cast(float | None, value), low, high)
+    # Of a strategy that is no axis of layouts it is that of one PE count, and no name of the line.
+    if LAYOUT in line and not LAYOUT_COLUMNS.keys() & line.keys():
+        line["fastest layout"] = line.pop(LAYOUT)
     return {
         **line,
         "strategy": shorten_label(row["strategy"]),

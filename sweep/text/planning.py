@@ -6,6 +6,7 @@ from paradl.grids.entries.layout_words import LAYOUT
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.units import format_quantity
+from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
 from paradl.sweep.answers.numbers import read_range
 from paradl.sweep.answers.types.questions import (
     BottleneckRow,
@@ -113,7 +114,8 @@ def describe_provision(row: ProvisionRow) -> Row:
     chosen = {} if layout else {"group": row["group_size"]}
     fields: Row = row
     asked = ("pe", "train_time", "holds", "pe_hours", "cost", "reason")
-    left = ("layout", "degrees", "replicas", "segment_count", "group_size", *asked)
+    said = LAYOUT_COLUMNS if layout else ()
+    left = ("layout", "degrees", "replicas", "segment_count", "group_size", *said, *asked)
     return {
         **{key: fields[key] for key in LABELS},
         "strategy": layout or shorten_label(row["strategy"]),

@@ -7,6 +7,7 @@ from typing import cast
 import numpy as np
 
 from paradl.grids.design_space import ONLY
+from paradl.grids.entries.layout_words import LAYOUT
 from paradl.grids.grid import Grid, Index
 from paradl.kernels.blocks.outputs import compute_outputs
 from paradl.kernels.configuration.answers import Answer
@@ -21,6 +22,7 @@ from paradl.sweep.answers.types.prediction import Interval, IntervalFields
 from paradl.sweep.answers.types.questions import LimitsRanges, LimitsRow
 from paradl.sweep.cells.selection import locate_row, read_axis
 from paradl.sweep.cells.space import Space, thin_values
+from paradl.sweep.configurations.layout_cells import find_cell
 from paradl.sweep.configurations.row_cases import answer_expected, build_row_case
 from paradl.sweep.cube.variables import find_allowed
 from paradl.sweep.uncertainty.draws import draw_times, weigh_draws
@@ -105,7 +107,8 @@ MOST_COUNTS = 64
 def list_line_ranges(
     space: Space, row: LimitsRow, efficiency: float, objective: Objective
 ) -> LimitsRanges:
-    """10th and 90th percentiles of a row of `limits`: its time [s] and its best PE counts.
+    """10th and 90th percentiles of a row of `limits`: its time [s] and its best PE counts; also the
+    layout on the fastest PE count.
 
     The time has the percentiles of its interval. PE counts have those over draws: the fastest
     allowed count and the largest efficient one, or None. The space needs intervals.
@@ -115,17 +118,22 @@ def list_line_ranges(
     pe = fields[names["pe"]]
     keys = [key for of in ("time", "pe") for key in name_percentiles(names[of])]
     keys += name_percentiles("efficient_pe")
+    index = locate_row(space.grid, fields)
+    # An axis of layouts has a number here.
+    has_words = bool(space.grid.find_blocks(index)) and LAYOUT not in fields
     if not isinstance(pe, int):
-        return cast(LimitsRanges, dict.fromkeys(keys))
+        return cast(LimitsRanges, dict.fromkeys([*keys, LAYOUT] if has_words else keys))
     cell = {name: fields[name] for name in space.grid.dims if name != "pe"}
     times = name_percentiles(objective)
-    outputs = compute_outputs(build_row_case(space.grid, cell | {"pe": pe}), names=times)
+    case = build_row_case(space.grid, cell | {"pe": pe})
+    outputs = compute_outputs(case, names=times)
     # The row's own counts stay, so that draws may choose the ones that it states.
     counts = _thin(space.axes["pe"], [row["largest_pe"], pe, row["efficient_pe"]])
     drawn = _draw_counts(space, cell, counts, efficiency, objective)
     ends = [finite(number(outputs[name])) for name in times]
     ends += [end for counts in drawn for end in pick_ends(counts, _write_count)]
-    return cast(LimitsRanges, dict(zip(keys, ends, strict=True)))
+    words = {LAYOUT: find_cell(space.grid, case, index).words} if has_words else {}
+    return cast(LimitsRanges, dict(zip(keys, ends, strict=True)) | words)
 
 
 def _draw_counts(

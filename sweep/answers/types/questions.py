@@ -89,8 +89,8 @@ class RankingRow(PickedRow, RankingRanges, LoserFields):
     rejection: Annotated[Rejection, Fact("the nearest cell, and what would help", open=True)] | None
 
 
-class LimitsRanges(TypedDict):
-    """Percentiles of `limits`, if asked for, or if there are few rows."""
+class LimitsRanges(words.LayoutField):
+    """Of few rows of `limits`, or if asked for: percentiles, the layout on the fastest PE count."""
 
     efficient_pe_p10: NotRequired[Annotated[int, "10th percentile of efficient_pe"] | None]
     efficient_pe_p90: NotRequired[Annotated[int, "90th percentile of efficient_pe"] | None]
@@ -229,7 +229,7 @@ class SensitivityFields(TypedDict):
     change: Annotated[float, "relative change of the time by the upgrade"] | None
 
 
-class SensitivityRow(words.PlaceLabels, words.CellPlace, SensitivityFields):
+class SensitivityRow(words.PlaceLabels, words.CellPlace, words.LayoutField, SensitivityFields):
     """Row of `sensitivity`: the effect of a parameter on the time."""
 
 

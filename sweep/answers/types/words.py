@@ -102,11 +102,16 @@ class CostFields(TypedDict):
     cost: NotRequired[Cost | None]
 
 
-class InsideDegrees(TypedDict):
+class LayoutField(TypedDict):
+    """The layout of a transformer; null in a row that is feasible nowhere."""
+
+    layout: NotRequired[LayoutWords | None]
+
+
+class InsideDegrees(LayoutField):
     """How a replica divides, if by several parallelisms, and the layout of a transformer."""
 
     degrees: NotRequired[Annotated[dict[str, int], "degrees inside a replica, if several"]]
-    layout: NotRequired[LayoutWords]
 
 
 class CellDegrees(InsideDegrees):
@@ -162,8 +167,8 @@ class LayoutRates(LayoutTraits, TokenRates):
     mfu: NotRequired[MFU | None]
 
 
-class Extras(TypedDict):
-    """Fields that rows have only where needed: settings of several systems, notes."""
+class Extras(LayoutField):
+    """Fields that rows have only where needed: layouts, settings of several systems, notes."""
 
     precision: NotRequired[Precision]
     software: NotRequired[Software]

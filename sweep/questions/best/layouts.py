@@ -108,13 +108,13 @@ def find_best_layouts(
     aim: Aim = FASTEST,
     deadline: "Deadline | None" = None,
     *,
-    fronts: bool = True,
+    fronts: bool = False,
 ) -> BestLayouts:
     """Replace strategies that leave layouts open by the best layouts of all cells of the slice.
 
-    most: number per place and value of a machine's parameter; None: the fronts of time and memory
-    of each cell, or without `fronts` their first. deadline: only those that meet it. A strategy of
-    which no layout is left stays as it is.
+    most: number per place and value of a machine's parameter; None: the best of each cell, or with
+    `fronts` all that no other beats in both time and memory. deadline: only those that meet it. A
+    strategy of which no layout is left stays as it is.
     """
     strategies: dict[Strategy, None] = {}
     best = BestLayouts(space.grid, [], {}, {})
@@ -146,13 +146,12 @@ def _search(
     for place in space.split_given():
         layouts = place.grid.build(find_space, index, place.axes, None)
         assert isinstance(layouts, LayoutSpace)  # its samples fit, and it has blocks
-        found = layouts.search(most, tally, by_memory=aim.goal == "memory")
+        of_cell = None if fronts else most or 1
+        found = layouts.search(of_cell, tally, by_memory=aim.goal == "memory")
         if most:  # of all cells together
             if deadline:
                 found = _keep_met(layouts, found, aim, deadline, most, space.grid.draws)
             found = found.pick_together(most, _count_pes(found, aim))
-        elif not fronts:
-            found = found.take(np.unique(found.cell, return_index=True)[1])
         if len(found.cell):
             words = (
                 write_layout(columns, layouts.strategy.schedule)

@@ -28,11 +28,11 @@ from paradl.sweep.cells.selection import Selection, join_selection, locate_row, 
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import CellLabels, Labels, Space, list_given, look_up_capacity
 from paradl.sweep.configurations.degrees import (
-    NO_DEGREES,
     NO_RATES,
     find_layout,
     list_degrees,
     list_layout_rows,
+    list_no_degrees,
     mark_batch,
     read_layout_words,
     time_iteration,
@@ -194,7 +194,7 @@ def _describe_pick(grid: Grid, pick: Pick, aim: Aim, deadline: "Deadline | None"
     labels, found = pick
     holds: HoldsFields = {"holds": None} if deadline else {}
     if isinstance(found, Nothing):
-        return {**_describe_nothing(labels, found, aim), **holds}, None
+        return {**_describe_nothing(grid, labels, found, aim), **holds}, None
     cell: CellLabels = {**labels, **found.axes}
     layout = found.layout or find_layout(grid, cell)
     degrees = list_degrees(grid, cell, found.chosen, layout)
@@ -224,7 +224,7 @@ def _describe_pick(grid: Grid, pick: Pick, aim: Aim, deadline: "Deadline | None"
     return row, found.spread
 
 
-def _describe_nothing(labels: Labels, found: Nothing, aim: Aim) -> PickedRow:
+def _describe_nothing(grid: Grid, labels: Labels, found: Nothing, aim: Aim) -> PickedRow:
     """Describe a strategy of which no cell is allowed."""
     place = cast(CellPlaceOrNone, found.axes)
     capacity = found.axes.get("memory_capacity")
@@ -241,7 +241,7 @@ def _describe_nothing(labels: Labels, found: Nothing, aim: Aim) -> PickedRow:
     return {
         **labels,
         **place,
-        **NO_DEGREES,
+        **list_no_degrees(grid, labels),
         **place,
         **training,
         **LayoutTraits(),

@@ -29,6 +29,13 @@ def test_the_front_is_that_of_the_question(against, key, mixed):
             assert ((front.times <= time) & (front.costs <= cost)).any()
 
 
+def test_a_picture_trades_time_for_two_quantities(mixed):
+    other: Any = ("pe_hours", "pe")
+    assert describe_front(mixed, ALEXNET, other[0]).against == "pe-hours"
+    with pytest.raises(InputError, match="against: unknown quantity 'pe'"):
+        describe_front(mixed, ALEXNET, other[1])
+
+
 def test_the_knee_is_where_the_front_bends_most():
     assert find_knee([1, 2, 8], [8, 2, 1]) == 1
     assert find_knee([1.0], [1.0]) == 0

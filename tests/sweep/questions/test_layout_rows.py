@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from open_answers import list_needs
 
 import paradl
+from paradl.grids.grid import read_grid
 from paradl.grids.reading.errors import InputError
 
 ROWS = {"tensor": [2, 8], "pipeline": [1, 2], "zero": [0, 1]}
@@ -41,7 +43,17 @@ def test_words_name_the_layout_of_a_row(url):
     assert alone["tokens_per_pe_second"] == pytest.approx(row["tokens_per_pe_second"], rel=1e-5)
 
 
-@pytest.mark.parametrize("question", [paradl.pareto, paradl.bottleneck, paradl.sensitivity])
+def provision(cube):
+    return paradl.provision(cube, "90 d", epochs=1)
+
+
+def needs(cube):
+    return paradl.needs(cube, "inter_bandwidth", efficiency=0.5)
+
+
+@pytest.mark.parametrize(
+    "question", [paradl.pareto, paradl.bottleneck, paradl.sensitivity, provision, needs]
+)
 def test_rows_state_words_and_columns(url, question):
     for _, row in pd.DataFrame(question(url)).iterrows():
         words = row["layout"].split()
@@ -69,6 +81,34 @@ def test_tables_show_words_in_place_of_columns(url, cli, monkeypatch):
         assert " dp" in out
         assert "tensor" not in out.replace("tensor_exchange", "").replace("+tensor+", "")
         assert max(map(len, out.splitlines())) <= 80
+
+
+def test_chunks_need_a_bandwidth_as_other_rows_do():
+    """Efficiency is relative to one PE, which has no stages and so no chunks."""
+    rows = {"product": {"tensor": [2], "pipeline": [2], "chunks": [1, 2], "micro": [1]}}
+    axes = SPEC["axes"] | {"pe": [16], "batch": [256], "layout": rows}
+    space = read_grid({"scaling": "strong", "axes": axes})
+    plain, chunked = list_needs(space, "inter_bandwidth", efficiency=0.3)
+    assert 0 < chunked["needed"] < plain["needed"]
+
+
+def test_a_deadline_is_met_by_a_layout_in_words(url, cli):
+    code, out, err = cli("provision", url, "--deadline", "90d", "--epochs", "1")
+    assert code == 0, err
+    row = provision(url).iloc[0]
+    assert f"with {row['layout']}, global batch" in out
+    assert f"{row['layout']}, pe {row['pe']}, batch {row['batch']}\n" in out
+
+
+def test_crossovers_name_the_columns_that_both_strategies_have():
+    """Of one row each strategy has a layout of its own."""
+    axes = SPEC["axes"] | {"strategy": ["data+tensor+pipeline", "data+tensor"], "batch": 256}
+    rows = {"product": {"tensor": [2], "pipeline": [1, 2], "micro": [1]}}
+    space = read_grid({"scaling": "strong", "axes": axes | {"layout": rows}})
+    for along in ("pe", "batch", "inter_bandwidth"):
+        crossed = paradl.crossovers(space, along)
+        assert {*crossed["pipeline"]} == {1, 2}
+        assert "layout" not in crossed
 
 
 def test_words_select_a_row(url):

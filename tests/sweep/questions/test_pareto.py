@@ -138,14 +138,27 @@ def test_the_time_to_the_target_need_not_be_stored(mixed: xr.Dataset, cli: Any) 
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"against": "mony"}, "^against: .*mony"),
+    (
+        {"against": "money"},
+        "^against: unknown quantity 'money'; known: cost, memory, pe, pe-hours$",
+    ),
     ({"against": "cost"}, "^price: "),
     ({"price": 1}, "^price: "),
     ({"against": "cost", "price": {"dgx": 1}}, "^price: .*abci"),
     ({"against": "cost", "price": -1}, "^price: .*-1"),
-    ({"objective": "trane"}, "^objective: .*trane"),
+    ({"objective": "trane"}, "^objective: .*trane.*known: epoch_time, pe_hours, train_time"),
+    ({"objective": "pe-hours", "against": "pe_hours"}, "^against: PE-hours are the objective"),
     ({"objective": "pe_hours"}, "^against: "),
 ]
+
+
+@pytest.mark.parametrize("goals", [("pe-hours", "memory"), ("epoch-time", "pe_hours")])
+def test_words_of_a_choice_are_joined_by_dashes_or_underscores(
+    goals: tuple[str, str], mixed_url: str
+) -> None:
+    names = [name.replace("-", "_") for name in goals]
+    rows = list_front(mixed_url, {"model": "alexnet"}, objective=goals[0], against=goals[1])
+    assert [*rows[0]][-2:] == names
 
 
 @pytest.mark.parametrize(("options", "message"), BAD)
