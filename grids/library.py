@@ -255,7 +255,7 @@ def look_up_convergences(
             what = explain_missing(model, data.name)
         advice = (
             "give measured ones, 'convergence: ./mine.csv' (docs/convergence.md), tokens of a "
-            "text, or 'none'"
+            "text, 'none', or to best and provision a number of epochs"
         )
         raise InputError(what, advice=advice)
     return laws
