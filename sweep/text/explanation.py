@@ -14,10 +14,8 @@ from paradl.sweep.answers.reasons import keep_reasons
 from paradl.sweep.answers.types.prediction import (
     Explanation,
     Launch,
-    MemoryRow,
     Prediction,
     SymbolRow,
-    TermRow,
 )
 from paradl.sweep.explanation.launch import note_last_node
 from paradl.sweep.text.columns import Ranged, format_cell, write_summary
@@ -40,6 +38,12 @@ LAYER = (
     *("forward", "backward", "macs", "gathered_items", "halo_items"),
 )
 
+
+# Columns of terms and parts of the memory together.
+FORMULA = (
+    *("of", "name", "formula", "numbers", "seconds_per_iteration", "seconds_per_epoch"),
+    *("bytes", "share"),
+)
 
 # Fields of a prediction that its sentence and tables show.
 SHOWN = (
@@ -112,7 +116,19 @@ def show_explanation(
         show_layers(explanation, form)
     else:
         tell = partial(_print, explanation, every)
-        show_sections(explanation, explanation["layers"], form, tell)
+        show_sections(explanation, _list_formulas(explanation), form, tell)
+
+
+def _list_formulas(explanation: Explanation) -> list[Row]:
+    """List terms and parts of the memory as rows of one table, with their shares of either."""
+    terms = explanation["formulas"], explanation["hidden"]
+    rows: list[Row] = [
+        {"of": of, "name": row["term"], **row, "share": None if of == "hidden" else row["part"]}
+        for of, rows in zip(("time", "hidden"), terms, strict=True)
+        for row in rows
+    ]
+    rows += [{"of": "memory", "name": row["part"], **row} for row in explanation["memory_formulas"]]
+    return [{key: row.get(key) for key in FORMULA} for row in rows]
 
 
 def _print(explanation: Explanation, every: bool) -> None:
@@ -120,7 +136,11 @@ def _print(explanation: Explanation, every: bool) -> None:
     if explanation["sentence"]:
         print_text(explanation["sentence"])
     _print_formulas(explanation["formulas"], "Terms (the numbers: one iteration)")
-    _print_formulas(explanation["hidden"], "Hidden: no part of the time")
+    # Its share would be one of the time of an epoch.
+    hidden = [
+        {key: value for key, value in row.items() if key != "part"} for row in explanation["hidden"]
+    ]
+    _print_formulas(hidden, "Hidden: no part of the time")
     _print_formulas(explanation["memory_formulas"], "Memory of the fullest PE")
     fields: Row = explanation
     print_record(_drop_nothing({key: fields[key] for key in RECORD if key in fields}))
@@ -146,19 +166,18 @@ def _print(explanation: Explanation, every: bool) -> None:
         print("Launch lines: --launch megatron, torchtitan, deepspeed or torchrun")
 
 
-def _print_formulas(rows: Sequence[TermRow] | Sequence[MemoryRow], title: str) -> None:
+def _print_formulas(rows: Sequence[Row], title: str) -> None:
     """Print the formulas of terms, or of parts of the memory, if there are any."""
     if rows:
         print_table([_lay_out_formula(row) for row in rows], title)
 
 
-def _lay_out_formula(row: TermRow | MemoryRow) -> Row:
+def _lay_out_formula(row: Row) -> Row:
     """Make a line for a formula, in symbols and below in numbers, with its share in percent."""
     line: dict[str, object] = {key: value for key, value in row.items() if key != "numbers"}
     line["formula"] = (row["formula"], f"= {row['numbers']}")
     share = "share" if "share" in row else "part"
-    line[share] = f"{line[share]:.1%}"
-    return line
+    return line | ({share: f"{line[share]:.1%}"} if share in line else {})
 
 
 def show_layers(explanation: Explanation, form: Format) -> None:
