@@ -213,18 +213,16 @@ def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> Positio
 
 
 def _advise_on_number(axis: str, coordinate: NDArray[Any], number: float) -> str:
-    """Advice for a value that an axis lacks: list its values, or the nearest of many."""
-    nearby = np.sort(coordinate[np.argsort(np.abs(coordinate - number))[:SHOWN]])
-    known = ", ".join(write_value(axis, value) for value in nearby.tolist())
-    nearest = write_value(axis, float(coordinate[np.abs(coordinate - number).argmin()]))
-    is_inside = coordinate.min() <= number <= coordinate.max()
+    """Advice for a value that an axis lacks: the nearest, and its values, or the ends of many."""
+    distinct = np.unique(coordinate)  # rows of parameters repeat values
+    written = [write_value(axis, value) for value in distinct.tolist()]
+    nearest, *others = (written[n] for n in np.argsort(np.abs(distinct - number))[:2])
+    is_inside = distinct[0] <= number <= distinct[-1]
     beyond = "" if is_inside else f"the axis ends at {nearest}: extend the store to add values; "
-    if coordinate.size <= SHOWN:
-        return f"{beyond}the nearest is {nearest}; known: {known}"
-    ends = f"{write_value(axis, coordinate.min())} to {write_value(axis, coordinate.max())}"
-    return (
-        f"{beyond}known: {coordinate.size:,} values from {ends}, of which the nearest are {known}"
-    )
+    if len(written) <= SHOWN:
+        return f"{beyond}the nearest is {nearest}; known: {', '.join(written)}"
+    known = f"{len(written):,} values from {written[0]} to {written[-1]}"
+    return f"{beyond}the nearest is {nearest}, then {others[0]}; known: {known}"
 
 
 def write_value(axis: str, value: float) -> str:

@@ -208,6 +208,21 @@ def _show_worst_cases(given: PagedOptions, over: str, objective: str) -> None:
         end("no strategy is feasible throughout", NOTHING_FEASIBLE)
 
 
+def _end_without_cells(subject: Subject) -> None:
+    """Exit with the limits that forbid all cells of a slice."""
+    from paradl.sweep.questions.best.question import rank_strategies
+    from paradl.sweep.text.ranking import describe_losers
+
+    rows = rank_strategies(
+        subject.source,
+        subject.selection,
+        max_global_batch=subject.max_global_batch,
+        why=False,
+        intervals=False,
+    )
+    end(f"nothing in this slice is feasible{describe_losers(rows)}", NOTHING_FEASIBLE)
+
+
 @app.command(cls=PagedCommand)
 def pareto(
     context: Context,
@@ -233,7 +248,7 @@ def pareto(
     goals = {"against": against, "objective": goal, "price": parse_price(price)}
     rows = subject.ask(question, given.form, bounded=False, layouts=layouts, **goals)
     if not rows:
-        end("nothing in this slice is feasible", NOTHING_FEASIBLE)
+        _end_without_cells(subject)
     asked = ask_pareto(rows, goal, against)
     write_page_of(subject, given.page, objective, price, asked)
     show_front(rows, given.form, given.every, asked.describe)
@@ -262,9 +277,10 @@ def sensitivity(context: Context) -> None:
     from paradl.sweep.text.planning import show_sensitivities
 
     rows = subject.ask(list_sensitivities, given.form)
-    show_sensitivities(rows, given.form, given.every)
+    if rows or given.form != "table":
+        show_sensitivities(rows, given.form, given.every)
     if not rows:
-        end("nothing in this slice is feasible; why: paradl best", NOTHING_FEASIBLE)
+        _end_without_cells(subject)
 
 
 @app.command(cls=PagedCommand)

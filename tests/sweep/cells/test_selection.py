@@ -59,9 +59,15 @@ def test_small_values_are_told_apart():
 
 
 def test_many_values_are_stated_by_the_nearest():
-    nearest = "4970, 4980, 4990, 5000, 5010, 5020, 5030, 5040"
-    with pytest.raises(InputError, match=f"^selection: .* 5002 .*10 to 100000.*{nearest}$"):
+    nearest = "nearest is 5000, then 5010; known: 10,000 values from 10 to 100000"
+    with pytest.raises(InputError, match=f"^selection: .* 5002 .*{nearest}$"):
         locate_values({"pe": np.arange(1, 10_001) * 10}, {"pe": 5002})
+
+
+def test_values_that_rows_repeat_are_stated_once():
+    rows = {"tensor": ("layout", np.repeat([1, 2, 4, 8], 100))}
+    with pytest.raises(InputError, match=r"nearest is 2; known: 1, 2, 4, 8$"):
+        locate_values({"layout": np.arange(400)}, {"tensor": 3}, rows)
 
 
 def test_the_nearest_values_of_axes_of_numbers():
