@@ -1,8 +1,9 @@
 """Words of planners that stand for values of a spec: a global batch, a sequence, tokens."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from itertools import product
 from pathlib import Path
 from typing import Any, TypedDict
@@ -48,13 +49,13 @@ def expect_system(system: Values | None) -> Values:
     return system
 
 
-def expect_words(question: str, words: Mapping[str, object]) -> None:
-    """Raise TypeError for a keyword that is no word of planners, with the nearest."""
+def expect_words(question: Callable[..., object], words: Mapping[str, object]) -> None:
+    """Raise TypeError for a keyword of a question that is no word of planners, with the nearest."""
     for name in words:
         if name not in Words.__annotations__:
-            meant = find_meant(name, Words.__annotations__)
+            meant = find_meant(name, (*signature(question).parameters, *Words.__annotations__))
             advice = f"; did you mean {meant!r}?" if meant else ""
-            raise TypeError(f"{question}() has no {name!r}{advice}")
+            raise TypeError(f"{question.__name__}() has no {name!r}{advice}")
 
 
 @dataclass(frozen=True, kw_only=True)

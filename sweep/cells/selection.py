@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paradl.grids.axes import expand_axis, read_item
-from paradl.grids.entries.layout_words import is_layout, parse_layout
+from paradl.grids.entries.layout_words import is_layout, parse_layout, write_layout
 from paradl.grids.entries.names import split_labels
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.quantity import Parameter
@@ -17,6 +17,7 @@ from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.grid import LABELS, Grid, Index
 from paradl.grids.reading.errors import InputError, add_place, format_count, suggest_name
 from paradl.grids.reading.units import format_quantity
+from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
 from paradl.sweep.cube.variables import Columns, Positions
 
 if TYPE_CHECKING:
@@ -229,6 +230,17 @@ def write_value(axis: str, value: float) -> str:
     """Format a value of an axis with its unit, with enough digits to select it."""
     unit = look_up_parameter(axis).unit
     return f"{value:.10g}" if unit == "1" else format_quantity(value, unit, digits=10)
+
+
+def write_choice(axis: str, value: Any, columns: Columns) -> str:
+    """Write a value to select it by: of a row of a layout its words."""
+    rows = {name: values for name, (dim, values) in columns.items() if dim == axis}
+    if not rows or not rows.keys() <= LAYOUT_COLUMNS.keys():
+        return str(value)
+    row = {name: int(values[value]) for name, values in rows.items()}
+    # Replicas are the PEs that remain, whatever their number.
+    usual = {name: column.usual for name, column in LAYOUT_COLUMNS.items() if name != "data"}
+    return f'"{write_layout(usual | row)}"'
 
 
 def write_place(axis: str, value: float) -> str:
