@@ -6,7 +6,6 @@ points predict a left-out point better than the law (docs/convergence.md).
 """
 
 from collections.abc import Iterable
-from itertools import product
 from typing import Annotated, Self
 
 import numpy as np
@@ -121,16 +120,12 @@ class Convergence(Entry):
         )
 
 
-def state_epochs(
-    epochs: float, models: Iterable[str], datasets: Iterable[str]
-) -> dict[Pair, Convergence]:
-    """Laws by which each model trains for the same epochs on each data set, whatever the batch."""
-    stated = {"title": "Stated", "target": f"{epochs:g} epochs", "epochs_min": epochs, "error": 0.0}
+def state_epochs(epochs: float, pairs: Iterable[Pair]) -> dict[Pair, Convergence]:
+    """Laws by which each model trains for the same epochs on its data set, whatever the batch."""
+    stated = {"name": "stated", "target": f"{epochs:g} epochs", "epochs_min": epochs, "error": 0.0}
     return {
-        (model, dataset): Convergence.model_validate(
-            {**stated, "name": "stated", "model": model, "dataset": dataset}
-        )
-        for model, dataset in product(models, datasets)
+        (model, dataset): Convergence.model_validate(stated | {"model": model, "dataset": dataset})
+        for model, dataset in pairs
     }
 
 

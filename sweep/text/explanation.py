@@ -14,8 +14,10 @@ from paradl.sweep.answers.reasons import keep_reasons
 from paradl.sweep.answers.types.prediction import (
     Explanation,
     Launch,
+    MemoryRow,
     Prediction,
     SymbolRow,
+    TermRow,
 )
 from paradl.sweep.explanation.launch import note_last_node
 from paradl.sweep.text.columns import Ranged, format_cell, write_summary
@@ -136,11 +138,7 @@ def _print(explanation: Explanation, every: bool) -> None:
     if explanation["sentence"]:
         print_text(explanation["sentence"])
     _print_formulas(explanation["formulas"], "Terms (the numbers: one iteration)")
-    # Its share would be one of the time of an epoch.
-    hidden = [
-        {key: value for key, value in row.items() if key != "part"} for row in explanation["hidden"]
-    ]
-    _print_formulas(hidden, "Hidden: no part of the time")
+    _print_formulas(explanation["hidden"], "Hidden: no part of the time", "part")
     _print_formulas(explanation["memory_formulas"], "Memory of the fullest PE")
     fields: Row = explanation
     print_record(_drop_nothing({key: fields[key] for key in RECORD if key in fields}))
@@ -166,18 +164,22 @@ def _print(explanation: Explanation, every: bool) -> None:
         print("Launch lines: --launch megatron, torchtitan, deepspeed or torchrun")
 
 
-def _print_formulas(rows: Sequence[Row], title: str) -> None:
+def _print_formulas(
+    rows: Sequence[TermRow] | Sequence[MemoryRow], title: str, left_out: str = ""
+) -> None:
     """Print the formulas of terms, or of parts of the memory, if there are any."""
-    if rows:
-        print_table([_lay_out_formula(row) for row in rows], title)
+    lines = [_lay_out_formula(row) for row in rows]
+    if lines:
+        print_table([{n: of for n, of in line.items() if n != left_out} for line in lines], title)
 
 
-def _lay_out_formula(row: Row) -> Row:
+def _lay_out_formula(row: TermRow | MemoryRow) -> Row:
     """Make a line for a formula, in symbols and below in numbers, with its share in percent."""
     line: dict[str, object] = {key: value for key, value in row.items() if key != "numbers"}
     line["formula"] = (row["formula"], f"= {row['numbers']}")
     share = "share" if "share" in row else "part"
-    return line | ({share: f"{line[share]:.1%}"} if share in line else {})
+    line[share] = f"{line[share]:.1%}"
+    return line
 
 
 def show_layers(explanation: Explanation, form: Format) -> None:

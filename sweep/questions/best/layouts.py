@@ -117,16 +117,11 @@ def find_best_layouts(
     which no layout is left stays as it is.
     """
     strategies: dict[Strategy, None] = {}
-    best, headroom = (
-        BestLayouts(space.grid, [], {}, {}),
-        space.grid.spec.parameters.get("headroom", 0.0),
-    )
+    best = BestLayouts(space.grid, [], {}, {})
+    headroom = space.grid.spec.parameters.get("headroom", 0.0)
     for index in space.list_indices():
-        names, stated, tally = (
-            space.name(index),
-            space.grid.strategy(index),
-            Tally(headroom=headroom),
-        )
+        names, stated = space.name(index), space.grid.strategy(index)
+        tally = Tally(headroom=headroom)
         is_open = stated.searched and stated.of_blocks
         found = [*_search(space, index, most, tally, aim, deadline, fronts)] if is_open else []
         best.found.extend(found)

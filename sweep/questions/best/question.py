@@ -109,7 +109,8 @@ def rank_strategies(
         epochs = read_epochs(epochs, reader.grid)
     if epochs is not None:
         selection = reader.list_values(selection or {})  # a Dataset may be a slice of its grid
-        reader = open_source(_train_for(reader.grid, epochs))
+        pairs = product(reader.grid.labels["model"], reader.grid.labels["dataset"])
+        reader = open_source(replace(reader.grid, convergences=state_epochs(epochs, pairs)))
     space = open_space(reader, selection, max_global_batch)
     space.expect_one_kind()
     if deadline is not None or epochs is not None:
@@ -150,12 +151,6 @@ def rank_strategies(
 
 
 best = tabulate("best", rank_strategies)
-
-
-def _train_for(grid: Grid, epochs: float) -> Grid:
-    """Return a grid by whose laws every network trains for the same epochs."""
-    laws = state_epochs(epochs, grid.labels["model"], grid.labels["dataset"])
-    return replace(grid, convergences=laws)
 
 
 def _expect_trainings(space: Space, aim: Aim, where: str) -> None:
