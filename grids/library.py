@@ -222,10 +222,11 @@ def look_up_datasets(
     """Return the data sets that an axis names. InputError: it names none."""
     if references is None:
         # A network takes any samples of its rank, so the user has to name them.
+        usual = models[0].customary or EXAMPLES[models[0].rank]
         raise InputError(
             f"no dataset is given for model {models[0].name!r}",
             where=where(("axes", "dataset")),
-            advice=f"name one, such as 'dataset: {EXAMPLES[models[0].rank]}'",
+            advice=f"name one, such as 'dataset: {usual}'",
         )
     return look_up("dataset", references, base, where)
 
@@ -255,7 +256,7 @@ def look_up_convergences(
             what = explain_missing(model, data.name)
         advice = (
             "give measured ones, 'convergence: ./mine.csv' (docs/convergence.md), tokens of a "
-            "text, or 'none'"
+            "text, 'none', or to best and provision a number of epochs"
         )
         raise InputError(what, advice=advice)
     return laws

@@ -1,8 +1,9 @@
 """Words of planners that stand for values of a spec: a global batch, a sequence, tokens."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from itertools import product
 from pathlib import Path
 from typing import Any, TypedDict
@@ -48,13 +49,13 @@ def expect_system(system: Values | None) -> Values:
     return system
 
 
-def expect_words(question: str, words: Mapping[str, object]) -> None:
-    """Raise TypeError for a keyword that is no word of planners, with the nearest."""
+def expect_words(question: Callable[..., object], words: Mapping[str, object]) -> None:
+    """Raise TypeError for a keyword of a question that is no word of planners, with the nearest."""
     for name in words:
         if name not in Words.__annotations__:
-            meant = find_meant(name, Words.__annotations__)
+            meant = find_meant(name, (*signature(question).parameters, *Words.__annotations__))
             advice = f"; did you mean {meant!r}?" if meant else ""
-            raise TypeError(f"{question}() has no {name!r}{advice}")
+            raise TypeError(f"{question.__name__}() has no {name!r}{advice}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +114,13 @@ class Shorthands:
         Without one, a network that reads text takes the Pile, in sequences no longer than it can.
         """
         length = None if self.sequence is None else list_counts("sequence", self.sequence)
+        longest = [find_longest(model) for model in models]
+        if None in longest and (self.tokens is not None or (length and dataset is None)):
+            raise InputError(
+                f"{models[longest.index(None)].name} reads no text of any length",
+                where="tokens" if length is None else "sequence",
+                advice="leave it out" + ("" if dataset else ", and name a data set"),
+            )
         if dataset is not None:
             if self.tokens is not None:
                 advice = "a data set has its own: leave out one of the two"
@@ -120,21 +128,17 @@ class Shorthands:
             labels = list_labels(dataset)
             named = [_add_setting(label, "length", n) for label in labels for n in length or ()]
             return named or labels
-        longest = [find_longest(model) for model in models]
         if None in longest:
-            if length is None and self.tokens is None:
-                return None
-            raise InputError(
-                f"{models[longest.index(None)].name} reads no text of any length",
-                where="tokens" if length is None else "sequence",
-                advice="leave it out, and name a data set",
-            )
+            return None
         lengths = length or [int(min(LENGTH, *(most for most in longest if most)))]
         if self.tokens is None:
             return [f"{TEXT}:length={n}" for n in lengths]
         tokens = parse_quantity(self.tokens, "amount", "tokens")
-        if tokens < 1:
-            raise InputError(f"expected at least 1, got {self.tokens}", where="tokens")
+        batch = max(lengths) * min(list_counts("global_batch", self.global_batch or 1))
+        if tokens < batch:
+            advice = f"did you mean {tokens:g}T?" if 1 <= tokens < 1000 else "such as 15T"
+            what = f"{tokens:,.0f} tokens are fewer than a global batch of {batch:,}"
+            raise InputError(what, where="tokens", advice=advice)
         text = {"title": "Text", "source": "--tokens", "tokens": int(tokens)}
         # Lengths are part of the name, as of other texts.
         prefix = next((prefix for prefix in "TBM" if tokens >= AMOUNTS[prefix]), "")

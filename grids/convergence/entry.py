@@ -5,6 +5,7 @@ definition restores the law without a fit. Between measured batches, straight li
 points predict a left-out point better than the law (docs/convergence.md).
 """
 
+from collections.abc import Iterable
 from typing import Annotated, Self
 
 import numpy as np
@@ -117,6 +118,15 @@ class Convergence(Entry):
             critical_batch=law.critical_batch * np.exp(logs[:, 1]),
             error=law.error,
         )
+
+
+def state_epochs(epochs: float, pairs: Iterable[Pair]) -> dict[Pair, Convergence]:
+    """Laws by which each model trains for the same epochs on its data set, whatever the batch."""
+    stated = {"name": "stated", "target": f"{epochs:g} epochs", "epochs_min": epochs, "error": 0.0}
+    return {
+        (model, dataset): Convergence.model_validate(stated | {"model": model, "dataset": dataset})
+        for model, dataset in pairs
+    }
 
 
 def find_epochs(convergence: Convergence, global_batch: Floats) -> Floats:

@@ -211,21 +211,27 @@ def load(path: Path) -> Document:
         raise _explain_syntax(path, error) from None
     # PyYAML's constructors raise these, such as for 2020-13-45, which it takes for a date.
     except (ValueError, ArithmeticError) as error:
-        raise InputError(f"cannot be read as YAML: {error}", where=str(path)) from None
+        what = f"cannot be read as {_name_syntax(path)}: {error}"
+        raise InputError(what, where=str(path)) from None
     if root is None or not isinstance(data, dict):
         kind = "nothing" if data is None else f"a {type(data).__name__}"
-        raise InputError(
-            f"expected a mapping, got {kind}", where=str(path), advice="write 'key: value' lines"
-        )
+        advice = "write 'key: value' lines"
+        if path.suffix == ".json":
+            advice = 'write {"key": value}'
+        raise InputError(f"expected a mapping, got {kind}", where=str(path), advice=advice)
     return Document(path, data, root)
+
+
+def _name_syntax(path: Path) -> str:
+    return "JSON" if path.suffix == ".json" else "YAML"
 
 
 def _explain_syntax(path: Path, error: yaml.YAMLError) -> InputError:
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return InputError(f"YAML syntax: {str(error).splitlines()[0]}", where=str(path))
-    return InputError(
-        f"YAML syntax: {error.problem}", where=f"{path}:{error.problem_mark.line + 1}"
-    )
+        what = f"{_name_syntax(path)} syntax: {str(error).splitlines()[0]}"
+        return InputError(what, where=str(path))
+    what = f"{_name_syntax(path)} syntax: {error.problem}"
+    return InputError(what, where=f"{path}:{error.problem_mark.line + 1}")
 
 
 WRONG_KEYS = ("missing", "extra_forbidden")  # types of pydantic's errors

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import ceil, inf
 
 import numpy as np
 
@@ -100,6 +100,7 @@ class Tally:
 
     reasons: candidates that each rule forbids, and `memory` those that are only too large.
     remedies: what to change, by reason. least: the least memory of those that are too large [B].
+    headroom: share of a PE's memory that is kept free.
     """
 
     candidates: int = 0
@@ -107,6 +108,7 @@ class Tally:
     reasons: Counter[str] = field(default_factory=Counter)
     remedies: dict[str, str] = field(default_factory=dict)
     least: float = inf
+    headroom: float = 0.0
 
     def add(self, limit: Column, memory: Column, rules: Rules, among: Column) -> None:
         """Count candidates by their flags, memory and broken rules. among: mask of these."""
@@ -117,7 +119,9 @@ class Tally:
         self.count_rules(rules, among)
         self.reasons["memory"] += int(np.count_nonzero(large))
         self.least = min(self.least, float(np.min(memory, where=large, initial=inf)))
-        self.remedies["memory"] = f"PEs of at least {self.least / 1e9:,.1f} GB, or more of them"
+        # Rounded up, and above the rounded size of a PE that is too small by less than a digit.
+        size = ceil(self.least / (1 - self.headroom) / 1e8 + 0.5) / 10 if self.least < inf else inf
+        self.remedies["memory"] = f"PEs of at least {size:,.1f} GB, or more of them"
 
     def count_rules(self, rules: Rules, among: Column | bool = True) -> None:
         """Count candidates that break rules. among: mask of those that count."""

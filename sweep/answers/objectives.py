@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from paradl.grids.entries.names import list_names, split_reference
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError, find_meant, shorten
+from paradl.grids.reading.units import parse_quantity
 from paradl.kernels.names.statistics import BEST, Objective
 
 Goal = Literal["epoch_time", "train_time", "pe_hours", "cost", "memory"]
@@ -61,6 +62,23 @@ def check_price(price: object, *, is_needed: bool = False) -> None:
     for value in price.values() if isinstance(price, Mapping) else [price]:
         if value is not None and not (isinstance(value, Real) and 0 < float(value) < math.inf):
             raise InputError(f"expected a price above 0, got {shorten(value)}", where="price")
+
+
+def read_epochs(epochs: object, grid: Grid) -> float | None:
+    """Return a number of epochs; None: a law has it. InputError: no law, or not above 0."""
+    if epochs is None and grid.convergences:
+        return None
+    if epochs is None:
+        raise InputError(
+            "the number of epochs is not given",
+            where="epochs",
+            advice="such as 90; a spec, or a question without a store, may state tokens, or a law "
+            "of epochs (convergence: auto)",
+        )
+    number = parse_quantity(epochs, "1", "epochs", "90")
+    if not number > 0:
+        raise InputError(f"expected more than 0, got {shorten(epochs)}", where="epochs")
+    return number
 
 
 def look_up_price(price: Price, system: str) -> float | None:

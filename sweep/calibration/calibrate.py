@@ -30,7 +30,13 @@ from paradl.sweep.calibration.residuals import (
 )
 from paradl.sweep.engine.resources import keep_programs
 from paradl.sweep.measured.anomalies import GROWN, find_anomalies, find_deviation
-from paradl.sweep.measured.predicted_runs import Conditions, PredictedRun, predict_runs
+from paradl.sweep.measured.predicted_runs import (
+    DOUBT,
+    Conditions,
+    PredictedRun,
+    is_doubtful,
+    predict_runs,
+)
 from paradl.sweep.measured.runs import read_runs
 
 
@@ -174,15 +180,6 @@ def _round(key: str, value: Any) -> Any:
     return float(f"{value:.{digits}g}") if isinstance(value, float) else value
 
 
-# Factor on a predicted time beyond which the unit, the network or the machine is likely another.
-MOST = 5.0
-
-
-def is_doubtful(factor: float) -> bool:
-    """True if a factor on predicted times is larger than machines explain."""
-    return not 1 / MOST <= factor <= MOST
-
-
 def refuse_doubtful_runs(runs: Sequence[PredictedRun]) -> None:
     """Raise InputError for runs off by MOST, or as no other run of their network is."""
     doubts = list(_list_doubts(runs))
@@ -210,8 +207,7 @@ def _list_doubts(runs: Sequence[PredictedRun]) -> Iterator[tuple[PredictedRun, s
         if total and is_doubtful(total.factor):
             reason = (
                 f"the iteration took {total.measured:.3g} s, {total.factor:,.4g} times the "
-                f"predicted {total.predicted:.3g} s: the unit may be wrong (seconds are "
-                "expected), or the network or machine"
+                f"predicted {total.predicted:.3g} s: {DOUBT}"
             )
             yield run, reason
         elif deviation and anomaly:

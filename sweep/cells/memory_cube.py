@@ -57,7 +57,7 @@ def compute_space(
     >>> print(ds.paradl.speedup.sel(strategy="data").values.round(1).ravel())
     [ 1.   2.3 16.5]
     """
-    expect_words("compute_space", words)
+    expect_words(compute_space, words)
     options = SpaceValues(
         model, pe, batch, dataset, system, strategy, parameters or {}, settings or {}, **words
     )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paradl.grids.axes import expand_axis, read_item
-from paradl.grids.entries.layout_words import is_layout, parse_layout
+from paradl.grids.entries.layout_words import is_layout, parse_layout, write_layout
 from paradl.grids.entries.names import split_labels
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.quantity import Parameter
@@ -17,6 +17,7 @@ from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.grid import LABELS, Grid, Index
 from paradl.grids.reading.errors import InputError, add_place, format_count, suggest_name
 from paradl.grids.reading.units import format_quantity
+from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
 from paradl.sweep.cube.variables import Columns, Positions
 
 if TYPE_CHECKING:
@@ -213,24 +214,33 @@ def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> Positio
 
 
 def _advise_on_number(axis: str, coordinate: NDArray[Any], number: float) -> str:
-    """Advice for a value that an axis lacks: list its values, or the nearest of many."""
-    nearby = np.sort(coordinate[np.argsort(np.abs(coordinate - number))[:SHOWN]])
-    known = ", ".join(write_value(axis, value) for value in nearby.tolist())
-    nearest = write_value(axis, float(coordinate[np.abs(coordinate - number).argmin()]))
-    is_inside = coordinate.min() <= number <= coordinate.max()
+    """Advice for a value that an axis lacks: the nearest, and its values, or the ends of many."""
+    distinct = np.unique(coordinate)  # rows of parameters repeat values
+    written = [write_value(axis, value) for value in distinct.tolist()]
+    nearest, *others = (written[n] for n in np.argsort(np.abs(distinct - number))[:2])
+    is_inside = distinct[0] <= number <= distinct[-1]
     beyond = "" if is_inside else f"the axis ends at {nearest}: extend the store to add values; "
-    if coordinate.size <= SHOWN:
-        return f"{beyond}the nearest is {nearest}; known: {known}"
-    ends = f"{write_value(axis, coordinate.min())} to {write_value(axis, coordinate.max())}"
-    return (
-        f"{beyond}known: {coordinate.size:,} values from {ends}, of which the nearest are {known}"
-    )
+    if len(written) <= SHOWN:
+        return f"{beyond}the nearest is {nearest}; known: {', '.join(written)}"
+    known = f"{len(written):,} values from {written[0]} to {written[-1]}"
+    return f"{beyond}the nearest is {nearest}, then {others[0]}; known: {known}"
 
 
 def write_value(axis: str, value: float) -> str:
     """Format a value of an axis with its unit, with enough digits to select it."""
     unit = look_up_parameter(axis).unit
     return f"{value:.10g}" if unit == "1" else format_quantity(value, unit, digits=10)
+
+
+def write_choice(axis: str, value: Any, columns: Columns) -> str:
+    """Write a value to select it by: of a row of a layout its words."""
+    rows = {name: values for name, (dim, values) in columns.items() if dim == axis}
+    if not rows or not rows.keys() <= LAYOUT_COLUMNS.keys():
+        return str(value)
+    row = {name: int(values[value]) for name, values in rows.items()}
+    # Replicas are the PEs that remain, whatever their number.
+    usual = {name: column.usual for name, column in LAYOUT_COLUMNS.items() if name != "data"}
+    return f'"{write_layout(usual | row)}"'
 
 
 def write_place(axis: str, value: float) -> str:

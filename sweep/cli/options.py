@@ -205,7 +205,7 @@ class SettingOptions:
     ] = None
     optimizer: Annotated[
         Literal["sgd", "adam", "none"] | None,
-        Option(help="Optimizer whose weight update is counted (default sgd)."),
+        Option(help="Optimizer whose weight update is counted (default sgd; of layouts Adam)."),
     ] = None
     recompute: Annotated[
         Literal["none", "full"] | None,

@@ -12,6 +12,7 @@ from paradl.sweep.cli.commands import make_group, take_options
 from paradl.sweep.cli.measured import RunCommand
 from paradl.sweep.cli.spaces import SpaceOptions
 from paradl.sweep.cli.values import take_picture
+from paradl.sweep.text.visible import tell
 
 app = make_group("Pictures of cubes, design spaces and measured runs.")
 
@@ -38,6 +39,7 @@ def accuracy(context: Context, output: Output, size: options.Size = "page") -> N
     from paradl.sweep.plots.figures import save_figure
 
     save_figure(draw_accuracy(comparison["rows"], size), output)
+    tell(f"paradl: wrote {output}")
 
 
 @app.command(cls=PictureCommand)
@@ -101,3 +103,5 @@ def _draw(context: Context, kind: str, **settings: object) -> None:
     # Asked as a question is, which tells if the store's sweep is unfinished.
     (row,) = subject.ask(lambda *_, **__: [{"figure": draw()}], "table")
     save_figure(row["figure"], given.output)
+    if not given.quiet:
+        tell(f"paradl: wrote {given.output}")

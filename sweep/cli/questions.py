@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 app = Typer()
 
+TRAINS_TOKENS = "--tokens are those of the whole training"
 FEW_LAYOUTS, MOST_LAYOUTS = 10, 1000  # listed, and with --all: each takes some 20 ms
 
 
@@ -39,6 +40,9 @@ class PagedOptions(QuestionOptions):
 
 AChance = Annotated[
     float | None, take_share("Required probability of meeting the deadline, such as 0.9.")
+]
+Epochs = Annotated[
+    float | None, Option(help="Epochs to train; default: those to the target of --convergence.")
 ]
 
 QuestionCommand, PagedCommand = take_options(QuestionOptions), take_options(PagedOptions)
@@ -131,22 +135,26 @@ def best(
         take_number("time", "Rank only what trains within it, such as 60d, 1h30m."),
     ] = None,
     holds: AChance = None,
+    epochs: Epochs = None,
 ) -> None:
     """Rank strategies, or layouts of a transformer; why others fail."""
     given: PagedOptions = context.obj
     if over is not None:
         unused = {"price": price, "across": across, "why": why, "report": given.page}
-        refused = unused | {"deadline": deadline, "holds": holds}
+        refused = unused | {"deadline": deadline, "holds": holds, "epochs": epochs}
         options.refuse_given(refused, "cannot be combined with --worst-case")
         _show_worst_cases(given, over, objective)
         return
     if deadline is None:
         options.refuse_given({"holds": holds}, "belongs to --deadline")
-    else:
-        options.refuse_given({"report": given.page}, "cannot be combined with --deadline")
-    if (given.tokens or deadline) is not None and objective == "epoch-time":
+    for with_page, name in ((deadline, "deadline"), (epochs, "epochs")):
+        if with_page is not None:
+            options.refuse_given({"report": given.page}, f"cannot be combined with --{name}")
+    if given.tokens is not None:
+        options.refuse_given({"epochs": epochs}, TRAINS_TOKENS)
+    if (given.tokens or deadline or epochs) is not None and objective == "epoch-time":
         objective = "train-time"
-    subject = given.read(objective)
+    subject = given.read(objective if epochs is None else None)  # no law of epochs is needed
     from paradl.sweep.configurations.degrees import list_layout_rows
     from paradl.sweep.questions.best.question import rank_strategies
     from paradl.sweep.text.ranking import describe_fastest, describe_losers, show_ranking
@@ -163,6 +171,7 @@ def best(
         layouts=layouts,
         deadline=deadline,
         holds=holds,
+        epochs=epochs,
     )
     subject.tell_kept_groups()
     rows = subject.ask(ask, given.form, objective=goal, price=parse_price(price))
@@ -202,6 +211,21 @@ def _show_worst_cases(given: PagedOptions, over: str, objective: str) -> None:
         end("no strategy is feasible throughout", NOTHING_FEASIBLE)
 
 
+def _end_without_cells(subject: Subject) -> None:
+    """Exit with the limits that forbid all cells of a slice."""
+    from paradl.sweep.questions.best.question import rank_strategies
+    from paradl.sweep.text.ranking import describe_losers
+
+    rows = rank_strategies(
+        subject.source,
+        subject.selection,
+        max_global_batch=subject.max_global_batch,
+        why=False,
+        intervals=False,
+    )
+    end(f"nothing in this slice is feasible{describe_losers(rows)}", NOTHING_FEASIBLE)
+
+
 @app.command(cls=PagedCommand)
 def pareto(
     context: Context,
@@ -227,7 +251,7 @@ def pareto(
     goals = {"against": against, "objective": goal, "price": parse_price(price)}
     rows = subject.ask(question, given.form, bounded=False, layouts=layouts, **goals)
     if not rows:
-        end("nothing in this slice is feasible", NOTHING_FEASIBLE)
+        _end_without_cells(subject)
     asked = ask_pareto(rows, goal, against)
     write_page_of(subject, given.page, objective, price, asked)
     show_front(rows, given.form, given.every, asked.describe)
@@ -256,9 +280,10 @@ def sensitivity(context: Context) -> None:
     from paradl.sweep.text.planning import show_sensitivities
 
     rows = subject.ask(list_sensitivities, given.form)
-    show_sensitivities(rows, given.form, given.every)
+    if rows or given.form != "table":
+        show_sensitivities(rows, given.form, given.every)
     if not rows:
-        end("nothing in this slice is feasible; why: paradl best", NOTHING_FEASIBLE)
+        _end_without_cells(subject)
 
 
 @app.command(cls=PagedCommand)
@@ -267,9 +292,7 @@ def provision(
     deadline: Annotated[
         float | None, take_number("time", "Find the fewest PEs that train within 60d, 1h30m ...")
     ] = None,
-    epochs: Annotated[
-        float | None, Option(help="Epochs to train; default: those to the target of --convergence.")
-    ] = None,
+    epochs: Epochs = None,
     holds: AChance = None,
     need: Annotated[
         str | None, Option(metavar="PARAMETER", help="Solve for batch, memory_capacity ...")
@@ -292,7 +315,7 @@ def provision(
         unused = {"holds": holds, "epochs": epochs, "price": price, "report": given.page}
         options.refuse_given(unused, "belongs to --deadline")
     if given.tokens is not None:
-        options.refuse_given({"epochs": epochs}, "--tokens are those of the whole training")
+        options.refuse_given({"epochs": epochs}, TRAINS_TOKENS)
     if need in ("batch", "memory_capacity"):
         options.refuse_given({"efficiency": efficiency}, f"--need {need} asks what fits")
     subject = given.read()

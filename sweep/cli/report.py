@@ -23,6 +23,7 @@ from paradl.sweep.cli.spaces import SpaceOptions, Subject
 from paradl.sweep.cli.values import parse_price, take_output
 from paradl.sweep.engine.progress import report_waiting
 from paradl.sweep.report import expect_report_libraries
+from paradl.sweep.text.visible import tell
 
 if TYPE_CHECKING:
     from paradl.sweep.text.sentences import Asked
@@ -94,6 +95,8 @@ def report(
         return
     with report_waiting(silent=context.obj.quiet):
         write_page_of(context.obj.read(objective), output, objective, price)
+    if not context.obj.quiet:
+        tell(f"paradl: wrote {output}")
 
 
 def _serve(space: SpaceOptions, port: int, browser: bool) -> None:

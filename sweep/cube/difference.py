@@ -129,7 +129,8 @@ def _shorten(value: object) -> str:
         case list():
             shown = [_shorten(item) for item in value]
             if len(shown) > LONG:
-                shown = [*shown[:3], f"... {len(value)} values ...", *shown[-3:]]
+                few = 1 if isinstance(value[0], tuple) else 3  # a row is long by itself
+                shown = [*shown[:few], f"... {len(value):,} values ...", *shown[-few:]]
             return "[" + ", ".join(shown) + "]"
         case tuple():
             return "(" + ", ".join(map(_shorten, value)) + ")"

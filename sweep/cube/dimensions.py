@@ -45,9 +45,10 @@ def expect_laws(grid: Grid, where: str = "") -> Mapping[Pair, Convergence]:
     """Return the laws of epochs, by model and data set. InputError, naming `where`: none."""
     if not grid.convergences:
         raise InputError(
-            "this cube has no epochs to a target",
+            "no epochs to a target are known",
             where=where,
-            advice="sweep with 'convergence: auto', or with epochs of your own",
+            advice="in a spec, or a question without a store, state a law of them (convergence: "
+            "auto, or a file of your own)",
         )
     return grid.convergences
 

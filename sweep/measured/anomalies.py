@@ -14,7 +14,13 @@ from paradl.grids.design_space import ONLY
 from paradl.kernels.names.layout_terms import EVERY_TERM
 from paradl.kernels.names.terms import Part
 from paradl.sweep.answers.types.runs import Anomaly
-from paradl.sweep.measured.predicted_runs import Deviation, PredictedRun, identify_case
+from paradl.sweep.measured.predicted_runs import (
+    DOUBT,
+    Deviation,
+    PredictedRun,
+    identify_case,
+    is_doubtful,
+)
 from paradl.sweep.measured.runs import PARTS
 from paradl.sweep.questions.predict import predict_grid
 
@@ -242,6 +248,9 @@ def _find_dominant_term(run: PredictedRun, part: str) -> tuple[str, float]:
 
 
 def _suspect_cause(run: PredictedRun, deviation: Deviation, evidence: RunEvidence) -> str:
+    whole = run.compare("total")
+    if whole and is_doubtful(whole.factor):
+        return DOUBT
     # If another run of the configuration took the predicted time, no term is to blame.
     usual = evidence.usual.get(identify_case(run.row))
     if usual is not None:

@@ -42,6 +42,16 @@ class Conditions:
         )
 
 
+# Factor on a predicted time beyond which the unit, the network or the machine is likely another.
+MOST = 5.0
+DOUBT = "the unit may be wrong (seconds are expected), or the network or machine"
+
+
+def is_doubtful(factor: float) -> bool:
+    """True if a factor on predicted times is larger than machines explain."""
+    return not 1 / MOST <= factor <= MOST
+
+
 @dataclass(frozen=True)
 class Deviation:
     """A part of an iteration, measured and predicted [s]."""

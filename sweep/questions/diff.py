@@ -26,12 +26,12 @@ from paradl.sweep.answers.types.cubes import (
 )
 from paradl.sweep.cells.parts import Part, find_positions
 from paradl.sweep.cells.reader import Places, Reader
-from paradl.sweep.cells.selection import Selection, join_selection
+from paradl.sweep.cells.selection import Selection, join_selection, write_choice
 from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cells.space import list_given, write_axis
 from paradl.sweep.cube.difference import list_differences
 from paradl.sweep.cube.plan import SERIAL
-from paradl.sweep.cube.variables import Arrays
+from paradl.sweep.cube.variables import Arrays, Columns
 
 SHOWN = 3  # most values listed of those that only one cube has
 NEEDED = {"comp_time", "comm_time", "limit"}  # variables that determine the fastest strategy
@@ -173,7 +173,7 @@ def share_cells(cubes: tuple[Reader, Reader], selection: Selection) -> Shared:
         # An axis that only the other cube has is checked below.
         names = {*cube.coordinates, *cube.columns}
         slices.append(cube.list_values({n: of for n, of in selection.items() if n in names}))
-    _check_selection(slices, selection, {*cubes[0].columns, *cubes[1].columns})
+    _check_selection(slices, selection, {**cubes[0].columns, **cubes[1].columns})
     _expect_same_rows(cubes[0].grid, cubes[1].grid)
     axes = {
         dim: values[find_positions(slices[1][dim], values) >= 0] if dim in slices[1] else values
@@ -211,7 +211,7 @@ def _expect_same_rows(first: Grid, second: Grid) -> None:
             )
 
 
-def _check_selection(slices: list[Arrays], selection: Selection, columns: set[str]) -> None:
+def _check_selection(slices: list[Arrays], selection: Selection, columns: Columns) -> None:
     """Raise InputError for unknown axes, and for several values along an unshared axis."""
     for dim in selection:
         if dim not in columns and not any(dim in known for known in slices):
@@ -223,7 +223,7 @@ def _check_selection(slices: list[Arrays], selection: Selection, columns: set[st
                 raise InputError(
                     f"only one of the cubes has the axis {dim!r}, with {len(values):,} values",
                     where="selection",
-                    advice=f"choose one, such as {dim}={values[0]}",
+                    advice=f"choose one, such as {dim}={write_choice(dim, values[0], columns)}",
                 )
 
 

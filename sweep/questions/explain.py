@@ -67,7 +67,7 @@ def explain(
     >>> slowest["layer"], f"{slowest['seconds_per_sample']:.3g} s"
     ('conv2', '0.000309 s')
     """
-    expect_words("explain", words)
+    expect_words(explain, words)
     wanted = Configuration(
         model, strategy, pe, batch, system, dataset, parameters, settings, **words
     )

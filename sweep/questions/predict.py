@@ -72,7 +72,7 @@ def predict(
     >>> round(answer["epoch_time"], 1), answer["feasible"]
     (80.6, True)
     """
-    expect_words("predict", words)
+    expect_words(predict, words)
     asked = {"model": model, "system": system, "batch": batch, "dataset": dataset}
     divided = {"strategy": strategy, "pe": pe}
     fixed = expect_mapping(parameters, "parameters")

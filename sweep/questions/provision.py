@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paradl.grids.grid import Index
-from paradl.grids.reading.errors import InputError, shorten
-from paradl.grids.reading.units import format_quantity, parse_quantity
+from paradl.grids.reading.units import format_quantity
 from paradl.kernels.blocks.outputs import compute_outputs
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.flags import FORBIDS
 from paradl.kernels.oracle.answer import answer_case
 from paradl.sweep.answers.mapping import tabulate
-from paradl.sweep.answers.objectives import Aim, Price, count_hours, look_up_price
+from paradl.sweep.answers.objectives import Aim, Price, count_hours, look_up_price, read_epochs
 from paradl.sweep.answers.reasons import write_commonest
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.answers.types.questions import ProvisionRow
@@ -79,16 +78,9 @@ def list_provisions(
     ('data', 21, 5.81)
     """
     selection = join_selection(selection, axes)
-    if epochs is not None and not parse_quantity(epochs, "1", "epochs", "90") > 0:
-        raise InputError(f"expected more than 0, got {shorten(epochs)}", where="epochs")
     space = open_space(cube, selection, max_global_batch)
     space.expect_one_kind()
-    if epochs is None and not space.grid.convergences:
-        raise InputError(
-            "the number of epochs is not given",
-            where="epochs",
-            advice="such as 90; or state tokens; or take those to a target: convergence auto",
-        )
+    epochs = read_epochs(epochs, space.grid)
     goal = Deadline.read(deadline, holds, space.grid.spec.oracle, epochs)
     aim = Aim("pe_hours", price)
     rows = [

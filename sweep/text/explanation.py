@@ -41,6 +41,12 @@ LAYER = (
 )
 
 
+# Columns of terms and parts of the memory together.
+FORMULA = (
+    *("of", "name", "formula", "numbers", "seconds_per_iteration", "seconds_per_epoch"),
+    *("bytes", "share"),
+)
+
 # Fields of a prediction that its sentence and tables show.
 SHOWN = (
     *("terms", "memory_parts", "exchanges", "comp_time", "comm_time", "iteration_time"),
@@ -115,7 +121,19 @@ def show_explanation(
         show_layers(explanation, form)
     else:
         tell = partial(_print, explanation, every)
-        show_sections(explanation, explanation["layers"], form, tell)
+        show_sections(explanation, _list_formulas(explanation), form, tell)
+
+
+def _list_formulas(explanation: Explanation) -> list[Row]:
+    """List terms and parts of the memory as rows of one table, with their shares of either."""
+    terms = explanation["formulas"], explanation["hidden"]
+    rows: list[Row] = [
+        {"of": of, "name": row["term"], **row, "share": None if of == "hidden" else row["part"]}
+        for of, rows in zip(("time", "hidden"), terms, strict=True)
+        for row in rows
+    ]
+    rows += [{"of": "memory", "name": row["part"], **row} for row in explanation["memory_formulas"]]
+    return [{key: row.get(key) for key in FORMULA} for row in rows]
 
 
 def _print(explanation: Explanation, every: bool) -> None:
@@ -123,7 +141,7 @@ def _print(explanation: Explanation, every: bool) -> None:
     if explanation["sentence"]:
         print_text(explanation["sentence"])
     _print_formulas(explanation["formulas"], "Terms (the numbers: one iteration)")
-    _print_formulas(explanation["hidden"], "Hidden: no part of the time")
+    _print_formulas(explanation["hidden"], "Hidden: no part of the time", "part")
     _print_formulas(explanation["memory_formulas"], "Memory of the fullest PE")
     fields: Row = explanation
     print_record(_drop_nothing({key: fields[key] for key in RECORD if key in fields}))
@@ -149,10 +167,13 @@ def _print(explanation: Explanation, every: bool) -> None:
         print("Launch lines: --launch megatron, torchtitan, deepspeed or torchrun")
 
 
-def _print_formulas(rows: Sequence[TermRow] | Sequence[MemoryRow], title: str) -> None:
+def _print_formulas(
+    rows: Sequence[TermRow] | Sequence[MemoryRow], title: str, left_out: str = ""
+) -> None:
     """Print the formulas of terms, or of parts of the memory, if there are any."""
-    if rows:
-        print_table([_lay_out_formula(row) for row in rows], title)
+    lines = [_lay_out_formula(row) for row in rows]
+    if lines:
+        print_table([{n: of for n, of in line.items() if n != left_out} for line in lines], title)
 
 
 def _lay_out_formula(row: TermRow | MemoryRow) -> Row:

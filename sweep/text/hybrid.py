@@ -159,7 +159,9 @@ def _print_placement(answer: PlacementRecord) -> None:
         # All micro-batches run on the same devices.
         first = [row for row in answer["operators"] if not row["micro_batch"]]
         of_first = "" if answer["micro_batches"] == 1 else " of the first micro-batch"
-        print_table(_list_runs(first), f"Operators{of_first}, in the order of the graph")
+        runs, title = _list_runs(first), f"Operators{of_first}, in the order of the graph"
+        rest = f": the first {SCREENFUL} of {len(runs):,} lines; --format json has all"
+        print_table(runs[:SCREENFUL], f"{title}{rest if len(runs) > SCREENFUL else ''}")
 
 
 def _describe_placement(answer: PlacementRecord) -> list[str]:
@@ -180,12 +182,13 @@ def _describe_placement(answer: PlacementRecord) -> list[str]:
     )
     alone = "" if answer["fits_one"] else ", which it would not fit on"
     filled = " and fill" if answer["micro_batches"] > 1 else ""
+    count = format_count(answer["devices"], "device")
     lines = [
+        f"{answer['speedup']:.4g} times as fast on {count} as on one: a step takes "
+        f"{_time(answer['step_time'])}; {proof}",
         head,
-        f"step: {_time(answer['step_time'])}, forward {_time(answer['forward_time'])} and backward "
-        f"{_time(answer['backward_time'])}: {proof}",
-        f"SU^{answer['devices']}: {answer['speedup']:.4g} over "
-        f"{_time(answer['serial_time'])} on one device{alone}",
+        f"a step: forward {_time(answer['forward_time'])} and backward "
+        f"{_time(answer['backward_time'])}; {_time(answer['serial_time'])} on one device{alone}",
         f"no step is shorter than {_time(bounds['proven'])} (critical path{filled} "
         f"{_time(bounds['critical_path'])}, work over devices {_time(bounds['work'])})",
         f"sent: {format_quantity(answer['sent_bytes'], 'B')}; the busiest link is busy "

@@ -183,8 +183,9 @@ def ask_limits(rows: Sequence[LimitsRow]) -> Asked:
             reach = f"to at least {most}, the largest number tried"
         efficient = row["efficient_pe"]
         within = f"It is efficient on up to {efficient:,.0f}." if efficient else ""
+        name = shorten_label(row["strategy"])
         return (
-            f"{shorten_label(row['strategy'])} scales furthest, {reach}. "
+            f"{name} {'scale' if name == 'layouts' else 'scales'} furthest, {reach}. "
             f"{within or 'No number of PEs is efficient.'}"
         )
 

@@ -7,9 +7,10 @@ from typing import Any, get_args
 import pytest
 
 from paradl.grids.entries.names import CATALOGUE, Kind, list_names
-from paradl.grids.library import find
+from paradl.grids.library import find, look_up, look_up_datasets
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.yamlfile import join_keys
 
 ENTRIES = [(kind, name) for kind in get_args(Kind) for name in list_names(kind)]
 
@@ -40,6 +41,14 @@ def test_an_unknown_name() -> None:
     with pytest.raises(InputError) as error:
         find("model", "resnet5", Path())
     assert str(error.value).startswith("unknown model 'resnet5'; did you mean 'resnet50'?")
+
+
+def test_a_missing_data_set_is_suggested_for_the_network() -> None:
+    """Its own, and if it names none, one of its rank."""
+    (own,) = look_up("model", ("unet3d",), Path(), join_keys)
+    for model, dataset in ((own, "kits19"), (own.model_copy(update={"customary": None}), "cosmo")):
+        with pytest.raises(InputError, match=f"such as 'dataset: {dataset}"):
+            look_up_datasets(None, (model,), Path(), join_keys)
 
 
 def test_a_file_that_is_not_there() -> None:

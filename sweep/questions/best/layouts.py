@@ -118,8 +118,10 @@ def find_best_layouts(
     """
     strategies: dict[Strategy, None] = {}
     best = BestLayouts(space.grid, [], {}, {})
+    headroom = space.grid.spec.parameters.get("headroom", 0.0)
     for index in space.list_indices():
-        names, stated, tally = space.name(index), space.grid.strategy(index), Tally()
+        names, stated = space.name(index), space.grid.strategy(index)
+        tally = Tally(headroom=headroom)
         is_open = stated.searched and stated.of_blocks
         found = [*_search(space, index, most, tally, aim, deadline, fronts)] if is_open else []
         best.found.extend(found)

@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from paradl.grids.convergence.entry import state_epochs
 from paradl.grids.grid import Grid
 from paradl.grids.notes import has_old_layouts
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.flags import TOO_SLOW, UNSUPPORTED
 from paradl.sweep.answers.mapping import tabulate
-from paradl.sweep.answers.objectives import Aim, Goal, Price, count_hours, look_up_price
+from paradl.sweep.answers.objectives import (
+    Aim,
+    Goal,
+    Price,
+    count_hours,
+    look_up_price,
+    read_epochs,
+)
 from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.answers.types.questions import (
     HoldsFields,
@@ -62,6 +70,7 @@ def rank_strategies(
     layouts: int | None = None,
     deadline: float | str | None = None,
     holds: float | str | None = None,
+    epochs: float | None = None,
     **axes: object,
 ) -> list[RankingRow]:
     """One row for each strategy in each (model, dataset, system) of the slice, the best first.
@@ -83,7 +92,8 @@ def rank_strategies(
 
     deadline: rank only what trains within it: seconds, or a text such as "60 d"; the objective is
     then train_time, pe_hours or cost. holds: with this probability; None: the expected time meets
-    it. Rows have the probability as `holds`.
+    it. Rows have the probability as `holds`. epochs: to train, in place of those to the target; the
+    cells of a store are then computed anew.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
@@ -97,9 +107,17 @@ def rank_strategies(
     selection = join_selection(selection, axes)
     aim = Aim(objective, price)
     reader = open_source(cube)  # only once: opening reads and checks the root of the store
+    if epochs is not None or aim.goal == "train_time":
+        epochs = read_epochs(epochs, reader.grid)
+    if epochs is not None:
+        selection = reader.list_values(selection or {})  # a Dataset may be a slice of its grid
+        pairs = product(reader.grid.labels["model"], reader.grid.labels["dataset"])
+        reader = open_source(replace(reader.grid, convergences=state_epochs(epochs, pairs)))
     space = open_space(reader, selection, max_global_batch)
     space.expect_one_kind()
-    limit = None if deadline is None else _read_deadline(space, aim, deadline, holds)
+    if deadline is not None or epochs is not None:
+        _expect_trainings(space, aim, "epochs" if deadline is None else "deadline")
+    limit = None if deadline is None else _read_deadline(space, deadline, holds)
     found: BestLayouts | None = None
     if layouts is not None and not list_layout_rows(reader.grid):
         if not isinstance(layouts, int) or layouts < 1:
@@ -138,19 +156,21 @@ def rank_strategies(
 best = tabulate("best", rank_strategies)
 
 
-def _read_deadline(
-    space: Space, aim: Aim, deadline: float | str, holds: float | str | None
-) -> "Deadline":
-    from paradl.sweep.boundaries.deadlines import Deadline  # late: imports JAX
-
+def _expect_trainings(space: Space, aim: Aim, where: str) -> None:
+    """Raise InputError, naming `where`, unless times of whole trainings are compared."""
     pairs = product(space.grid.labels["model"], space.grid.labels["dataset"])
     trains = any(aim.trains(space.grid, model, dataset) for model, dataset in pairs)
     if aim.goal == "memory" or not trains:  # what needs the least has no time to compare
         raise InputError(
-            "a deadline is of a whole training",
-            where="deadline",
-            advice="state tokens, or a law of epochs (convergence); ask for train_time or cost",
+            "a whole training has to be compared",
+            where=where,
+            advice="give epochs, such as 90, and ask for train_time, pe_hours or cost",
         )
+
+
+def _read_deadline(space: Space, deadline: float | str, holds: float | str | None) -> "Deadline":
+    from paradl.sweep.boundaries.deadlines import Deadline  # late: imports JAX
+
     return Deadline.read(deadline, holds, space.grid.spec.oracle)
 
 

@@ -106,6 +106,19 @@ def test_refused(tmp_path: Path, content: str | bytes, message: str) -> None:
     assert str(error.value).startswith(f"{path}{message}")
 
 
+def test_a_json_file_is_not_told_of_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    for content, message in (
+        ('{"a": [1,', ":1: JSON syntax: "),
+        ("", ": .* write {"),
+        ("[1]", ":"),
+    ):
+        path.write_text(content)
+        with pytest.raises(InputError, match=f"^{path}{message}") as error:
+            load(path)
+        assert "YAML" not in str(error.value)
+
+
 def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file; check the path"):
         load(tmp_path / "missing.yaml")

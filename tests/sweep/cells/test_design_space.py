@@ -132,6 +132,9 @@ def test_a_misspelt_word_has_the_nearest():
     words = {"sequnce": 64}
     with pytest.raises(TypeError, match="'sequence'"):
         paradl.predict("llama2_7b", "data", 8, 8, **words)
+    words = {"sytem": "abci"}
+    with pytest.raises(TypeError, match="did you mean 'system'"):
+        paradl.predict("llama2_7b", "data", 8, 8, **words)
 
 
 @pytest.mark.parametrize(

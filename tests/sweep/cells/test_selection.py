@@ -3,7 +3,7 @@ import pytest
 
 import paradl
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.cells.selection import find_nearest, locate_values, select
+from paradl.sweep.cells.selection import find_nearest, locate_values, select, write_choice
 
 
 @pytest.mark.parametrize("value", ["3,8", ["8", 3], [8, "3", "3"], ("3 , 8",)])
@@ -59,9 +59,28 @@ def test_small_values_are_told_apart():
 
 
 def test_many_values_are_stated_by_the_nearest():
-    nearest = "4970, 4980, 4990, 5000, 5010, 5020, 5030, 5040"
-    with pytest.raises(InputError, match=f"^selection: .* 5002 .*10 to 100000.*{nearest}$"):
+    nearest = "nearest is 5000, then 5010; known: 10,000 values from 10 to 100000"
+    with pytest.raises(InputError, match=f"^selection: .* 5002 .*{nearest}$"):
         locate_values({"pe": np.arange(1, 10_001) * 10}, {"pe": 5002})
+
+
+def test_values_that_rows_repeat_are_stated_once():
+    rows = {"tensor": ("layout", np.repeat([1, 2, 4, 8], 100))}
+    with pytest.raises(InputError, match=r"nearest is 2; known: 1, 2, 4, 8$"):
+        locate_values({"layout": np.arange(400)}, {"tensor": 3}, rows)
+
+
+def test_a_row_of_a_layout_is_written_as_one_selects_it():
+    """By its words; a row of other parameters by its number."""
+    degrees = {"tensor": np.array([1, 2, 2]), "pipeline": np.array([4, 1, 4])}
+    columns = {name: ("layout", values) for name, values in degrees.items()}
+    for row in range(3):
+        words = write_choice("layout", row, columns).strip('"')
+        assert "tp" in words
+        assert locate_values({"layout": np.arange(3)}, {"layout": words}, columns) == {
+            "layout": row
+        }
+    assert write_choice("link", 1, {"inter_latency": ("link", np.array([1e-6, 2e-6]))}) == "1"
 
 
 def test_the_nearest_values_of_axes_of_numbers():

@@ -84,6 +84,23 @@ def test_why_others_do_not_fit(cli):
     assert "e+" not in out
 
 
+@pytest.mark.parametrize("free", [0, 0.1])
+def test_a_remedy_for_memory_is_more_than_there_is(cli, free):
+    """And on PEs of that size more layouts fit."""
+    options = (*SEVEN, "--pe", 8, "--batch", 64, "--headroom", free)
+
+    def find_loser(*stated):
+        _, rows = ask(cli, "best", *options, *stated)
+        (row,) = (row for row in rows[0]["losers"] if row["reason"] == "memory")
+        return row["layouts"], float(*re.findall(r"at least ([\d.]+) GB", row["remedy"]))
+
+    count, size = find_loser()
+    assert size >= 85
+    fewer, more = find_loser("--set", f"memory_capacity={size} GB")
+    assert fewer < count
+    assert more > size
+
+
 def test_nothing_fits(cli):
     options = ("--model", "llama3_405b", "--system", "dgx-h100", "--global-batch", 64)
     code, out, err = cli("best", *options, "--pe", 8)
@@ -333,6 +350,13 @@ RESNET = ("--model", "resnet50", "--system", "abci")
         ((*SEVENTY, "tp8 pp4 group4"), 2, "v2"),
         # Values, networks and precisions.
         ((*SEVENTY[:7], "--strategy", "tp8"), 2, "--batch: no batch is given"),
+        ((*BEST, "--tokens", 15), 2, "fewer than a global batch of 2,048; did you mean 15T?"),
+        ((*BEST, "--tokens", "1M", "--global-batch", "1k"), 2, "a global batch of 2,097,152"),
+        (
+            ("best", "--model", "resnet50", "--dataset", "imagenet", "--tokens", "1T"),
+            2,
+            "--tokens: resnet50 reads no text of any length; leave it out",
+        ),
         ((*BEST, "--batch", 8, "--global-batch", 8), 2, "--global-batch: the batch is given twice"),
         ((*BEST, "--tokens", "1T", "--dataset", "pile"), 2, "--tokens: "),
         ((*BEST, "--global-batch", 0), 2, "--global-batch: expected at least 1"),

@@ -21,7 +21,9 @@ SIGNATURES = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 )
 def test_pictures_are_files(kind, more, suffix, cli, small_url, tmp_path):
     path = tmp_path / f"picture.{suffix}"
-    assert cli("plot", kind, small_url, "-o", path, *more) == (0, "", "")
+    command = ("plot", kind, small_url, "-o", path, *more)
+    assert cli(*command) == (0, "", f"paradl: wrote {path}\n")
+    assert cli(*command, "--quiet") == (0, "", "")
     assert path.read_bytes().startswith(SIGNATURES[suffix])
 
 
@@ -63,7 +65,7 @@ def test_a_design_space_needs_no_store(cli, tmp_path):
     command = ("plot", "scaling", *space, "--pe", "1,2,4", "--strategy", "data", "-o", path)
     code, _, err = cli(*command)
     assert (code, "--batch 1" in err) == (2, True)
-    assert cli(*command, "--batch", "8") == (0, "", "")
+    assert cli(*command, "--batch", "8", "--quiet") == (0, "", "")
     assert path.read_bytes().startswith(SIGNATURES["png"])
 
 

@@ -45,8 +45,22 @@ def test_as_a_table(pair, cli):
     assert (code, err) == (0, "")
     assert "pair on dgx1-v100, PEs 0, 3" in out
     assert "9 ms" in out
-    assert "SU^2: 2" in out
+    assert out.startswith("2 times as fast on 2 devices as on one: a step takes 9 ms; proven")
     assert "room 15 GB\n" in out  # one unit
+
+
+def test_a_table_has_a_screenful_of_operators(tmp_path, cli):
+    """Operators of two chains by turns, each chain on a device of its own; CSV has them all."""
+    path = tmp_path / "many.yaml"
+    lines = [f"  op{n:02}: {{forward: 1 ms, backward: 1 ms}}\n" for n in range(40)]
+    chain = [f"  - {{maker: op{n:02}, takers: op{n + 2:02}, bytes: 1 GB}}\n" for n in range(38)]
+    path.write_text(f"name: many\noperators:\n{''.join(lines)}tensors:\n{''.join(chain)}")
+    _, out, _ = cli("place", path, *ASKED, "--quiet")
+    title, *_, last = out[out.index("Operators") :].strip().splitlines()
+    assert title.endswith("of the graph: the first 20 of 40 lines; --format json has all")
+    assert "op19" in last
+    _, rows, _ = cli("place", path, *ASKED, "--quiet", "--format", "csv")
+    assert len(rows.splitlines()) == 41
 
 
 def test_operators_are_in_the_order_of_the_graph(tmp_path, cli):

@@ -58,6 +58,14 @@ def test_a_long_axis_is_told_by_its_ends(small):
     assert text.endswith("[1, 2, 3, ... 100 values ..., 98, 99, 100] now")
 
 
+def test_rows_of_parameters_are_told_by_the_first_and_last(small):
+    rows = [{"inter_latency": n * 1e-6, "inter_bandwidth": 1e9} for n in range(1, 41)]
+    stored, now = (read_grid(changed(small, link=some)) for some in (rows, rows[:30]))
+    text = describe_difference(stored, now)
+    assert text.count("(") == 4
+    assert "... 40 values ..." in text
+
+
 def test_an_entry_that_changed_is_told_by_its_part(small):
     entry: dict[str, Any] = find("system", "abci", Path()).definition()
     other = deepcopy(entry)

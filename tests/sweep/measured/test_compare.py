@@ -199,6 +199,12 @@ def test_congestion_shows_at_scale(runs):
     assert even.startswith("bandwidth or start-ups: gradient_exchange takes 3.0 times as long")
 
 
+def test_a_time_in_another_unit(runs):
+    """Nothing of the machine explains a factor of a thousand."""
+    for total in (1000, 0.001):
+        assert cause(runs, row_of({"total": total})).startswith("the unit may be wrong")
+
+
 def test_faster_than_predicted(runs):
     assert cause(runs, times("data", 64, comm=0.3)).startswith("overlap")
 
@@ -234,7 +240,7 @@ def test_only_the_total(runs):
     slow = {"total_s": 3 * predicted("serial", 1)["total"], "strategy": "serial", "p": 1}
     assert cause(runs, slow).startswith("the time of one PE: layers run slower")
     # Of a machine without a profile none is blamed; of a group, its exchanges may hide less.
-    node = row_of({"total": 3}, model="unet3d", dataset="kits19", system="dgx-a100")
+    node = row_of({"total": 0.5}, model="unet3d", dataset="kits19", system="dgx-a100")
     (compared,) = paradl.compare(runs(node | {"strategy": "data+spatial:group=8", "p": 8}))["rows"]
     odd = compared["anomaly"]
     assert odd is not None

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from open_answers import rank_strategies
 
+import paradl
 from paradl.grids.design_space import SpaceValues, make_grid
 from paradl.grids.reading.errors import InputError
 
@@ -84,3 +85,18 @@ def test_a_deadline_of_an_epoch_is_refused():
             rank_strategies(LAYERS, objective=objective, deadline="3 h")
     with pytest.raises(InputError, match="probability"):
         rank_strategies(LAYERS, objective="train_time", deadline="3 h", holds=np.float64(2))
+
+
+def test_a_number_of_epochs_needs_no_law():
+    """The time is that of so many epochs, of a part of a cube, too."""
+    space: dict[str, Any] = {"dataset": "imagenet-226", "system": "abci", "strategy": "data"}
+    cube = paradl.compute_space("alexnet", **space, pe=[8, 16], batch=32)
+    with pytest.raises(InputError, match=r"^epochs: the number of epochs is not given; such as 90"):
+        rank_strategies(cube, objective="train_time")
+    with pytest.raises(InputError, match=r"^epochs: expected more than 0, got -1"):
+        rank_strategies(cube, objective="train_time", epochs=-1)
+    for part, pes in ((cube, 16), (cube.isel(pe=[0]), 8)):
+        (row,) = rank_strategies(part, objective="train_time", epochs=90, deadline="1 d")
+        assert (row["pe"], row["epochs"]) == (pes, 90)
+        (alone,) = rank_strategies(cube, {"pe": pes})
+        assert row["train_time"] == pytest.approx(90 * alone["epoch_time"])

@@ -180,5 +180,7 @@ def test_the_command(mixed_url: str, cli: Any) -> None:
     )
     assert by_name[1] == out
     nothing = ("--sel", "strategy=serial", "--sel", "pe=12")
-    code, _, message = cli("pareto", mixed_url, *nothing)
-    assert (code, "nothing in this slice is feasible" in message) == (4, True)
+    for verb in ("pareto", "sensitivity"):
+        code, out, message = cli(verb, mixed_url, *nothing)
+        assert (code, out) == (4, "")
+        assert "nothing in this slice is feasible: too_many_pes" in message

@@ -1,4 +1,7 @@
+import csv
 import json
+
+import pytest
 
 import paradl
 from paradl.sweep.text.explanation import show_explanation
@@ -50,10 +53,19 @@ def test_what_is_hidden_stands_below_the_terms(capsys):
     terms, hidden = capsys.readouterr().out.split("Hidden: no part of the time")
     assert "hidden_communication" not in terms
     assert "hidden_communication" in hidden
+    assert "part" not in hidden.splitlines()[1]
 
 
 def test_an_explanation_as_json_and_csv(capsys):
     show_explanation(EXPLAINED, "json")
     assert json.loads(capsys.readouterr().out) == EXPLAINED
-    show_explanation(EXPLAINED, "csv")
+    show_explanation(EXPLAINED, "csv", layers=True)
     assert capsys.readouterr().out.startswith("layer,kind,output,x,y,weights,biases,macs")
+    show_explanation(EXPLAINED, "csv")
+    rows = [*csv.DictReader(capsys.readouterr().out.splitlines())]
+    assert [row["formula"] for row in rows] == [
+        row["formula"]
+        for row in (*EXPLAINED["formulas"], *EXPLAINED["hidden"], *EXPLAINED["memory_formulas"])
+    ]
+    for of in ("time", "memory"):
+        assert sum(float(row["share"]) for row in rows if row["of"] == of) == pytest.approx(1)
