@@ -176,8 +176,8 @@ def _describe_winner(row: RankingRow, goal: Goal, time: Time, alike: int) -> Row
         **{key: fields[key] for key in money},
         "MFU": format_percent(row["mfu"]),
         "memory": row["memory"],
-        "remarks": _list_remarks(row) or None,
         HEADS[rate]: fields[rate],
+        "remarks": _list_remarks(row) or None,
         # A layout's words say its degrees.
         **(
             {}

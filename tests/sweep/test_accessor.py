@@ -83,7 +83,9 @@ CUBE_QUESTIONS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", CUBE_QUESTIONS)
 def test_a_slice_may_be_given_by_keyword(name: str, mixed: xr.Dataset) -> None:
     question, given = getattr(paradl, name), CUBE_QUESTIONS[name]
-    part = mixed.sel(model="alexnet", dataset="imagenet-226", strategy=["serial", "data", "data+filter"])
+    part = mixed.sel(
+        model="alexnet", dataset="imagenet-226", strategy=["serial", "data", "data+filter"]
+    )
     given = {key: part if value == "cube" else value for key, value in given.items()}
     both = ["serial", "data"]
     slices: dict[str, Any] = {"pe": [1, 4], "strategy": both}
