@@ -47,8 +47,6 @@ from paradl.sweep.text.tables import (
 # Columns behind those that say what was asked; JSON and CSV have all there are.
 SHOWN = ("global_batch", "epochs", "precision", "software")
 HEADS = {
-    "group_size": "group",
-    "segment_count": "segments",
     "tokens_per_pe_second": "tokens/s/PE",
     "samples_per_pe_second": "samples/s/PE",
 }
@@ -79,7 +77,6 @@ def show_ranking(rows: Sequence[RankingRow], form: Format, goal: Goal, every: bo
     given = [
         name for name in _list_given(_list_axes(rows[0])) if len({row[name] for row in plain}) > 1
     ]
-    names = [name for name in LABELS[:2] if len({row[name] for row in plain}) > 1] + ["system"]
     whole = every or not given or len(allowed) <= SCREENFUL
     # A sweep over a bandwidth has a ranking for each value: the winners are what to compare.
     kept = allowed if whole else [row for row in allowed if row["rank"] == 1][:SCREENFUL]
@@ -88,24 +85,44 @@ def show_ranking(rows: Sequence[RankingRow], form: Format, goal: Goal, every: bo
         for sentence in describe_networks(winners, partial(_write_headline, goal)):
             print_text(sentence)
         families = [[row] for row in kept] if every else _gather_alike(kept)
-        time = _choose_time(kept)
-        lines = [_describe_winner(first, goal, time, len(others)) for first, *others in families]
-        if all(row["batch"] == row["global_batch"] for row in kept):  # --global-batch
-            lines = [{name: n for name, n in line.items() if name != "batch"} for line in lines]
-        print_table(lines, asked=(time, goal, CHANCE))
+        _print_families(families, goal)
         # One sentence for each ranking; among winners of many the table says enough.
-        for number, row in enumerate(rows if whole else ()):
-            if row.get("faster_than_next") is not None:
-                second = next(other for other in rows[number:] if other["rank"] != row["rank"])
-                # Not between two of one line.
-                if not any(row in family and second in family for family in families):
-                    print_text(_describe_chance(row, second, names, given))
+        if whole:
+            _print_chances(rows, families, given)
         is_layouts = all(read_layout_words(cast(Row, row)) for row in allowed)
         tell_more(len(allowed) - len(families), "layout" if is_layouts else "row")
     _show_losers([row for row in rows if not row["feasible"]], whole)
     if reasons := _gather_reasons(rows):
         title = "Why others do not fit, and what would let them"
         print_table(reasons, title, asked=("layouts", "remedy"))
+
+
+def _print_families(families: Sequence[Sequence[RankingRow]], goal: Goal) -> None:
+    """Print a line for the first row of each family."""
+    time = _choose_time([row for family in families for row in family])
+    lines = [_describe_winner(first, goal, time, len(others)) for first, *others in families]
+    if all(line["batch"] == line["global_batch"] for line in lines):  # --global-batch
+        lines = [{name: n for name, n in line.items() if name != "batch"} for line in lines]
+    print_table(lines, asked=(time, goal, CHANCE))
+
+
+def _print_chances(
+    rows: Sequence[RankingRow], families: Sequence[Sequence[RankingRow]], given: Sequence[str]
+) -> None:
+    """State the probability that the first of each ranking beats the second, of another line."""
+    several = [name for name in ("model", "dataset") if len({cast(Row, r)[name] for r in rows}) > 1]
+    for number, row in enumerate(rows):
+        if (chance := row.get("faster_than_next")) is None:
+            continue
+        second = next(other for other in rows[number:] if other["rank"] != row["rank"])
+        if any(row in family and second in family for family in families):
+            continue
+        values = (f"{name} {write_value(name, read_axis(row, name))}" for name in given)
+        where = ", ".join([*(str(cast(Row, row)[name]) for name in (*several, "system")), *values])
+        print_text(
+            f"{_name_choice(row)} is faster than {_name_choice(second)} with a probability of "
+            f"{format_chance(chance)} ({where})."
+        )
 
 
 def _show_losers(rows: Sequence[RankingRow], whole: bool) -> None:
@@ -161,13 +178,12 @@ def _describe_winner(row: RankingRow, goal: Goal, time: Time, alike: int) -> Row
     axes, is_layout, fields = _list_axes(row), "hfu" in row, cast(Row, row)
     given = _list_given(axes)
     money = [key for key in ("cost", "pe_hours") if key == goal or (key == "cost" and key in row)]
-    degrees = row.get("degrees") or {}
     rate = "tokens_per_pe_second" if is_layout else "samples_per_pe_second"
+    # A layout's words say its degrees.
+    name, inside = ("layout", {}) if is_layout else ("strategy", _describe_inside(row))
     return {
         **{key: fields[key] for key in ("rank", *LABELS[:3], *given)},
-        **(
-            {"layout": row["layout"]} if is_layout else {"strategy": shorten_label(row["strategy"])}
-        ),
+        name: _name_choice(row),
         "alike": f"+{alike}" if alike else None,
         **{key: fields[key] for key in axes if key not in given},
         **{key: fields[key] for key in money if key == goal},
@@ -178,18 +194,20 @@ def _describe_winner(row: RankingRow, goal: Goal, time: Time, alike: int) -> Row
         "memory": row["memory"],
         HEADS[rate]: fields[rate],
         "remarks": _list_remarks(row) or None,
-        # A layout's words say its degrees.
-        **(
-            {}
-            if is_layout
-            else {HEADS[key]: fields[key] for key in ("group_size", "segment_count")}
-        ),
-        "degrees": None
-        if is_layout
-        else " x ".join(f"{name} {n}" for name, n in degrees.items()) or None,
+        **inside,
         **{key: fields.get(key) for key in SHOWN},
         "iteration_time": row["iteration_time"] if time != "iteration_time" else find_range(row),
         "runs with": ", ".join(row.get("runs_with", ())) or None,
+    }
+
+
+def _describe_inside(row: RankingRow) -> Row:
+    """Describe how a replica divides."""
+    degrees = " x ".join(f"{name} {n}" for name, n in (row.get("degrees") or {}).items())
+    return {
+        "group": row["group_size"],
+        "segments": row["segment_count"],
+        "degrees": degrees or None,
     }
 
 
@@ -277,18 +295,6 @@ def describe_fastest(rows: Sequence[RankingRow]) -> str:
         f"{shorten_label(row['strategy'])} on {format_count(row['pe'] or 0, 'PE')} of "
         f"{row['system']}"
     )
-
-
-def _describe_chance(
-    row: RankingRow, second: RankingRow, names: Sequence[str], given: Sequence[str]
-) -> str:
-    """State the probability that a row beats the next one. names, given: what tells its place."""
-    first, other = _name_choice(row), _name_choice(second)
-    chance = row.get("faster_than_next") or 0.0
-    values = (f"{name} {write_value(name, read_axis(row, name))}" for name in given)
-    where = ", ".join([*(str(cast(Row, row)[name]) for name in names), *values])
-    odds = format_chance(chance)
-    return f"{first} is faster than {other} with a probability of {odds} ({where})."
 
 
 def _describe_loser(row: RankingRow) -> Row:
