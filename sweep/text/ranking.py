@@ -1,7 +1,7 @@
 """Tables of rankings, fronts and regrets: how strategies compare, and why others fail."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import cast
@@ -87,8 +87,8 @@ def show_ranking(rows: Sequence[RankingRow], form: Format, goal: Goal, every: bo
         families = [[row] for row in kept] if every else _gather_alike(kept)
         _print_families(families, goal)
         # One sentence for each ranking; among winners of many the table says enough.
-        if whole:
-            _print_chances(rows, families, given)
+        if whole and (chances := [*_list_chances(rows, families, given)]):
+            print_text(*chances)
         is_layouts = all(read_layout_words(cast(Row, row)) for row in allowed)
         tell_more(len(allowed) - len(families), "layout" if is_layouts else "row")
     _show_losers([row for row in rows if not row["feasible"]], whole)
@@ -106,10 +106,10 @@ def _print_families(families: Sequence[Sequence[RankingRow]], goal: Goal) -> Non
     print_table(lines, asked=(time, goal, CHANCE))
 
 
-def _print_chances(
+def _list_chances(
     rows: Sequence[RankingRow], families: Sequence[Sequence[RankingRow]], given: Sequence[str]
-) -> None:
-    """State the probability that the first of each ranking beats the second, of another line."""
+) -> Iterator[str]:
+    """Yield the probability that the first of each ranking beats the second, of another line."""
     several = [name for name in ("model", "dataset") if len({cast(Row, r)[name] for r in rows}) > 1]
     for number, row in enumerate(rows):
         if (chance := row.get("faster_than_next")) is None:
@@ -119,7 +119,7 @@ def _print_chances(
             continue
         values = (f"{name} {write_value(name, read_axis(row, name))}" for name in given)
         where = ", ".join([*(str(cast(Row, row)[name]) for name in (*several, "system")), *values])
-        print_text(
+        yield (
             f"{_name_choice(row)} is faster than {_name_choice(second)} with a probability of "
             f"{format_chance(chance)} ({where})."
         )
