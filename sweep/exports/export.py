@@ -22,7 +22,7 @@ from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cube.plan import SERIAL
 from paradl.sweep.cube.variables import list_columns
 from paradl.sweep.errors import RunError, expect_libraries
-from paradl.sweep.exports.target import check_target, measure_bytes, write_beside
+from paradl.sweep.exports.target import measure_bytes, write_beside
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,17 +42,14 @@ class _QuietFile(io.FileIO):
     failure: OSError | None = None
 
     def write(self, data: Any) -> int:
-        """Write bytes; report all of them as written in any case."""
-        view = memoryview(data).cast("B")
-        done = 0
+        """Write all bytes, in as many steps as the system takes; after a failure pretend to."""
+        rest = memoryview(data)
         try:
-            while done < len(view) and self.failure is None:
-                done += super().write(view[done:]) or 0
+            while len(rest) and self.failure is None:
+                rest = rest[super().write(rest) or 0 :]
         except OSError as error:
             self.failure = error
-        # To where HDF5 believes the file to be.
-        self.seek(len(view) - done, io.SEEK_CUR)
-        return len(view)
+        return len(data)
 
     def truncate(self, size: int | None = None) -> int:
         """Set the file's size, or pretend to after a failure: a full disk cannot grow it either."""
@@ -143,28 +140,16 @@ def export(
     >>> paradl.export(ds, "cells.csv", {"strategy": "data"}).rows
     3
     """
-    selection = join_selection(selection, axes)
-    target = Path(path)
+    selection, target = join_selection(selection, axes) or {}, Path(path)
     _check_options(target, undefined, partition_by)
-    if target.suffix == ".nc":
-        expect_libraries("netCDF files", ("h5netcdf", "h5py"), "export")
-    else:
-        expect_arrow()
-        from paradl.sweep.exports.tables import name_axis  # late: pyarrow is optional
-
-        for axis in map(name_axis, partition_by):
-            if axis not in LABELS:
-                raise InputError.unknown("label", axis, LABELS, where="partition_by")
-    check_target(target, force=force)  # before a large space is computed
-    reader, chosen = open_source(cube), selection or {}
-    cells = prod(map(len, reader.list_values(chosen).values()))
+    reader = open_source(cube)
+    cells = prod(map(len, reader.list_values(selection).values()))
     with write_beside(target, force=force) as folder:
-        beside = folder / target.name
         if target.suffix == ".nc":
-            _write_netcdf(reader, beside, chosen)
             rows = 0
+            _write_netcdf(reader, folder / target.name, selection)
         else:
-            rows = _write_table(reader, beside, chosen, undefined, partition_by)
+            rows = _write_table(reader, folder / target.name, selection, undefined, partition_by)
     files, size = measure_bytes(target)
     return Export(target, rows, cells, files, size)
 
@@ -184,25 +169,31 @@ def _check_options(target: Path, undefined: bool, partition_by: Sequence[str]) -
         )
     if partition_by and target.suffix != ".parquet":
         raise InputError("only Parquet has partitions", where="partition_by")
-    if undefined and target.suffix == ".nc":
+    if target.suffix != ".nc":
+        expect_arrow()
+        return
+    if undefined:
         raise InputError(
             "netCDF always has all cells, NaN where a configuration cannot exist", where="undefined"
         )
+    expect_libraries("netCDF files", ("h5netcdf", "h5py"), "export")
 
 
 def _write_table(
     reader: Reader, path: Path, selection: Selection, undefined: bool, partition_by: Sequence[str]
 ) -> int:
-    """Write rows and return their number. InputError: the cube has no cells."""
+    """Write rows and return their number. InputError: no label, or the cube has no cells."""
     from paradl.sweep.exports import tables  # late: pyarrow is optional
-    from paradl.sweep.exports.tables import make_schema, name_axis
 
+    partitions = [*dict.fromkeys(map(tables.name_axis, partition_by))]
+    for axis in partitions:
+        if axis not in LABELS:
+            raise InputError.unknown("label", axis, LABELS, where="partition_by")
     names = reader.variables
     _expect_cells(names)
     # Columns of the whole cube: a zipped axis' values are row numbers in it.
     dims, columns = reader.list_values(selection), list_columns(reader.grid)
-    named = [*dims, *(name for name in columns if name not in dims)]
-    schema = make_schema(named, names, reader.grid, marked=undefined)
+    schema = tables.make_schema([*{**dims, **columns}], names, reader.grid, marked=undefined)
     # The facts about columns are repeated for the table: not all readers show those of columns.
     facts = {
         column.name: {key.decode(): text.decode() for key, text in column.metadata.items()}
@@ -215,12 +206,11 @@ def _write_table(
         parts = reader.read_parts(names, positions, misfits=undefined)
         return tables.make_batches(parts, schema, columns)
 
-    if path.suffix == ".csv":
-        return tables.write_csv(path, read({}, schema), schema)
-    if not partition_by:
-        return tables.write_parquet(path, read({}, schema), schema)
-    labels = {axis: dims[axis].tolist() for axis in dict.fromkeys(map(name_axis, partition_by))}
-    return tables.write_partitions(path, read, schema, labels)
+    if partitions:
+        labels = {axis: dims[axis].tolist() for axis in partitions}
+        return tables.write_partitions(path, read, schema, labels)
+    write = tables.write_csv if path.suffix == ".csv" else tables.write_parquet
+    return write(path, read({}, schema), schema)
 
 
 def _expect_cells(names: Collection[str]) -> None:

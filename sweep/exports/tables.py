@@ -7,8 +7,8 @@ renamed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
-from itertools import product
+from contextlib import closing
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -199,8 +199,8 @@ class RowGroups:
 def write_parquet(path: Path, batches: Batches, schema: pa.Schema, group_rows: int = ROWS) -> int:
     """Write a single file and return its number of rows."""
     # Labels and axes repeat, so a dictionary pays; times hardly do, and compress better in streams.
-    floats = {column.name for column in schema if pa.types.is_float32(column.type)}
-    measured = [name for name in schema.names if name in floats - {SERIAL}]
+    floats = [column.name for column in schema if pa.types.is_float32(column.type)]
+    measured = [name for name in floats if name != SERIAL]
     repeated = [name for name in schema.names if name not in measured]
     options = {"use_dictionary": repeated, "use_byte_stream_split": measured}
     with closing(RowGroups(path, schema, group_rows, **options)) as groups:
@@ -211,7 +211,7 @@ def write_parquet(path: Path, batches: Batches, schema: pa.Schema, group_rows: i
 
 def write_partitions(
     path: Path,
-    read: Callable[[Selection, pa.Schema], Batches],
+    read: Callable[[Selection, pa.Schema], Iterator[pa.RecordBatch]],
     schema: pa.Schema,
     labels: Mapping[str, Sequence[str]],
 ) -> int:
@@ -224,15 +224,11 @@ def write_partitions(
         chosen = dict(zip(labels, values, strict=True))
         names = (f"{name_column(axis)}={quote(label, safe='')}" for axis, label in chosen.items())
         folder = path.joinpath(*names)
-        folder.mkdir(parents=True)
         batches = read({axis: [label] for axis, label in chosen.items()}, visible)
-        written = write_parquet(folder / PART, batches, visible)
-        if not written:  # the data set does not fit the model
-            (folder / PART).unlink()
-            with suppress(OSError):  # a folder above may have other parts
-                for empty in (folder, *folder.parents[: len(chosen) - 1]):
-                    empty.rmdir()
-        rows += written
+        first = next(batches, None)
+        if first is not None:  # the data set fits the model
+            folder.mkdir(parents=True)
+            rows += write_parquet(folder / PART, chain([first], batches), visible)
     return rows
 
 
