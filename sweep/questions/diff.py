@@ -24,7 +24,7 @@ from paradl.sweep.answers.types.cubes import (
     Difference,
 )
 from paradl.sweep.cells.parts import Part, find_positions
-from paradl.sweep.cells.reader import Places, Reader
+from paradl.sweep.cells.reader import Reader
 from paradl.sweep.cells.selection import Selection, join_selection, write_choice
 from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cells.space import list_given, write_axis
@@ -74,15 +74,18 @@ def diff(
         for cube in cubes
         if lt(*cube.count_blocks())
     ]
-    shared = share_cells(cubes, join_selection(selection, axes) or {})
+    slices = _slice_axes(cubes, join_selection(selection, axes) or {})
+    _expect_same_rows(cubes[0].grid, cubes[1].grid)
+    shared, differences = _share_axes(*slices), _list_axes(*slices)
+    cells = prod(map(len, shared.values()))
     mine, others = (set(cube.variables) for cube in cubes)
     names = [name for name in cubes[0].variables if name in others and name != SERIAL]
     changes = {name: Changes(tolerance) for name in names if name != "limit"}
-    given = list_given(cubes[0].grid, shared.axes)
+    given = list_given(cubes[0].grid, shared)
     # Without some variables no winner is known, and the loop over them is empty.
-    winners = [Winners(shared.axes, given) for _ in cubes if set(names) >= NEEDED]
+    winners = [Winners(shared, given) for _ in cubes if set(names) >= NEEDED]
     compared, flips = 0, np.zeros(3, int)
-    for pair in _read_pairs(cubes, shared, names):
+    for pair in _read_pairs(cubes, slices, shared, names):
         one, other = pair
         compared += one.size
         for name, change in changes.items():
@@ -98,17 +101,17 @@ def diff(
     is_same = not changed and not any(
         row["changed"] or row["only_first"] or row["only_second"] for row in answers
     )
-    is_whole = compared == shared.cells and not shared.differences and mine == others
+    is_whole = compared == cells and not differences and mine == others
     answer: Difference = {
         "same": is_whole and is_same,
-        "cells": shared.cells,
+        "cells": cells,
         "compared": compared,
         "inputs": [
             {"key": key, "first": mine, "second": other}
             for key, mine, other in list_differences(cubes[0].grid, cubes[1].grid)
         ],
         "versions": _list_versions(cubes),
-        "axes": shared.differences,
+        "axes": differences,
         "variables": {"only_first": sorted(mine - others), "only_second": sorted(others - mine)},
         "answers": answers,
         "feasibility": {
@@ -124,61 +127,42 @@ def diff(
     return AnswerMapping(answer)
 
 
-@dataclass(frozen=True)
-class Shared:
-    """Cells that two cubes share.
+def _slice_axes(cubes: tuple[Reader, Reader], selection: Selection) -> tuple[Arrays, Arrays]:
+    """Values along the dimensions of a slice of both cubes.
 
-    axes: their values along the dimensions of the first cube. places: their positions along the
-    dimensions of each cube. differences: rows of `axes`.
+    InputError: an unknown axis, or several values along one that only one cube has.
     """
-
-    axes: Arrays
-    places: tuple[Places, Places]
-    differences: list[ChangedAxis]
-
-    @property
-    def cells(self) -> int:
-        """Number of cells."""
-        return prod(map(len, self.axes.values()))
-
-
-def share_cells(cubes: tuple[Reader, Reader], selection: Selection) -> Shared:
-    """Find the cells of a slice that both cubes have. InputError: none, or unmatched axes."""
     names = [{*cube.coordinates, *cube.columns} for cube in cubes]
-    mine, others = (
+    first, second = (
         # Without the axes that only the other cube has.
         cube.list_values({n: of for n, of in selection.items() if n in own or n not in foreign})
         for cube, own, foreign in zip(cubes, names, names[::-1], strict=True)
     )
-    columns = {**cubes[0].columns, **cubes[1].columns}
     # One value along an axis that the other cube lacks may be compared: it is a slice.
-    for dim in mine.keys() ^ others.keys():
-        values = mine.get(dim, others.get(dim))
-        if values is not None and len(values) > 1:
+    for dim, values in {**first, **second}.items():
+        if (dim not in first or dim not in second) and len(values) > 1:
+            choice = write_choice(dim, values[0], {**cubes[0].columns, **cubes[1].columns})
             raise InputError(
                 f"only one of the cubes has the axis {dim!r}, with {len(values):,} values",
                 where="selection",
-                advice=f"choose one, such as {dim}={write_choice(dim, values[0], columns)}",
+                advice=f"choose one, such as {dim}={choice}",
             )
-    _expect_same_rows(cubes[0].grid, cubes[1].grid)
+    return first, second
+
+
+def _share_axes(first: Arrays, second: Arrays) -> Arrays:
+    """Values that both cubes have along the dimensions of the first. InputError: none."""
     axes = {
-        dim: values[np.isin(values, others[dim])] if dim in others else values
-        for dim, values in mine.items()
+        dim: values[np.isin(values, second[dim])] if dim in second else values
+        for dim, values in first.items()
     }
     for dim, values in axes.items():
         if not len(values):
             raise InputError(
                 f"the cubes have no value of {dim!r} in common",
-                advice=f"the first has {_shorten(mine[dim])}, the second {_shorten(others[dim])}",
+                advice=f"the first has {_shorten(first[dim])}, the second {_shorten(second[dim])}",
             )
-    first, second = (
-        {
-            dim: find_positions(cube.coordinates[dim], axes.get(dim, values))
-            for dim, values in chosen.items()
-        }
-        for cube, chosen in zip(cubes, (mine, others), strict=True)
-    )
-    return Shared(axes, (first, second), _list_axes(mine, others))
+    return axes
 
 
 def _expect_same_rows(first: Grid, second: Grid) -> None:
@@ -228,17 +212,24 @@ def _list_versions(cubes: tuple[Reader, Reader]) -> list[ChangedInput]:
 
 
 def _read_pairs(
-    cubes: tuple[Reader, Reader], shared: Shared, names: list[str]
+    cubes: tuple[Reader, Reader], slices: tuple[Arrays, Arrays], axes: Arrays, names: list[str]
 ) -> Iterator[tuple[Part, Part]]:
     """Yield the shared cells as parts of both cubes, over the dimensions of the first."""
+    first, second = (
+        {
+            dim: find_positions(cube.coordinates[dim], axes.get(dim, values))
+            for dim, values in chosen.items()
+        }
+        for cube, chosen in zip(cubes, slices, strict=True)
+    )
     # With misfits: samples may fit a model in one cube, and not in the other.
-    for part in cubes[0].read_parts(names, shared.places[0], misfits=True):
+    for part in cubes[0].read_parts(names, first, misfits=True):
         # Positions have shared values in the order of the first cube; readers take ascending ones.
         places = {
-            dim: np.sort(at[find_positions(shared.axes[dim], part.coordinates[dim])])
+            dim: np.sort(at[find_positions(axes[dim], part.coordinates[dim])])
             if dim in part.coordinates
             else at
-            for dim, at in shared.places[1].items()
+            for dim, at in second.items()
         }
         for other in cubes[1].read_parts(names, places, misfits=True):
             yield part.pick(other.coordinates), other.arrange(part.coordinates)
