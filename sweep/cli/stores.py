@@ -129,17 +129,12 @@ def export(
     from paradl.sweep.cells.source import open_source
     from paradl.sweep.exports.export import export as write
 
+    chosen = options.parse_selection(selection)
     try:
         # Rows of missing blocks are missing in the export, too: the count is of the same moment.
         reader = open_source(store)
         done, blocks = reader.count_blocks()
-        written = write(
-            reader,
-            output,
-            options.parse_selection(selection),
-            undefined=undefined,
-            force=force,
-        )
+        written = write(reader, output, chosen, undefined=undefined, force=force)
     except KeyboardInterrupt:  # OUTPUT appears only when it is complete
         end("interrupted; nothing was written", INTERRUPTED)
     rows = "" if output.suffix == ".nc" else f"{format_count(written.rows, 'row')} of "

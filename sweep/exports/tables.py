@@ -40,6 +40,7 @@ RENAMED = {
     "sequence": "sequence_parallel",
     "limit": "limit_flags",
 }
+NAMES = {column: name for name, column in RENAMED.items()}
 DEFINED, FEASIBLE, LIMIT_NAMES, EPOCH_TIME = "defined", "feasible", "limit_names", "epoch_time"
 
 
@@ -64,18 +65,8 @@ def make_schema(
     for name in variables:
         variable = VARIABLES[name]
         kind, words = pa.from_numpy_dtype(variable.dtype), variable.long_name
-        fields.append(describe_column(name_column(name), kind, words, variable.units))
+        fields.append(describe_column(RENAMED.get(name, name), kind, words, variable.units))
     return pa.schema(fields)
-
-
-def name_column(name: str) -> str:
-    """Return the column of an axis or a variable of the cube."""
-    return RENAMED.get(name, name)
-
-
-def name_axis(column: str) -> str:
-    """Return the axis or the variable that a column is named after."""
-    return {renamed: name for name, renamed in RENAMED.items()}.get(column, column)
 
 
 def describe_column(
@@ -92,7 +83,7 @@ def _describe_axis(dim: str, grid: Grid) -> pa.Field:
     else:
         kind = pa.int64() if grid.parameters[dim].whole else pa.float64()
     facts = describe_coordinate(dim, grid)
-    return describe_column(name_column(dim), kind, facts["long_name"], facts.get("units", ""))
+    return describe_column(RENAMED.get(dim, dim), kind, facts["long_name"], facts.get("units", ""))
 
 
 # Rows of a batch, and of a row group: readers can skip a group, and decode one per thread. DuckDB
@@ -119,7 +110,7 @@ def make_batches(
 
 
 def _make_column(part: Part, column: pa.Field, positions: Positions, columns: Columns) -> pa.Array:
-    name = name_axis(column.name)
+    name = NAMES.get(column.name, column.name)
     dim, values = columns.get(name, (name, part.coordinates.get(name)))
     if values is not None:
         numbers = positions[list(part.coordinates).index(dim)]
