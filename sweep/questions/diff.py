@@ -252,24 +252,26 @@ class Changes:
 
     def add(self, coordinates: Arrays, first: NDArray[Any], second: NDArray[Any]) -> None:
         """Count the differences of two parts; NaN in both is none."""
-        a, b = first.astype(float), second.astype(float)
+        a, b = np.broadcast_arrays(first.astype(float), second.astype(float))
         self.only_first += int((np.isnan(b) & ~np.isnan(a)).sum())
         self.only_second += int((np.isnan(a) & ~np.isnan(b)).sum())
         # NaN compares as False: cells that only one cube has are counted above.
         differs = np.abs(a - b) > self.tolerance * np.maximum(np.abs(a), np.abs(b))
         self.changed += int(differs.sum())
         # Zeros have no ratio, such as the communication of one PE.
-        ratios = np.divide(b, a, out=np.ones(differs.shape), where=differs & (a > 0) & (b > 0))
-        bits = ratios[ratios != 1].astype(np.float32).view(np.uint32) >> SHIFT
+        at = np.flatnonzero(differs & (a > 0) & (b > 0))
+        if not at.size:
+            return
+        ratios = b.flat[at] / a.flat[at]
+        bits = ratios.astype(np.float32).view(np.uint32) >> SHIFT
         self.counts += np.bincount(bits, minlength=BINS)
         farthest = int(np.abs(np.log(ratios)).argmax())
-        ratio = float(ratios.flat[farthest])
-        if abs(np.log(ratio)) > abs(np.log(self.largest)):
-            self.largest = ratio
-            place = np.unravel_index(farthest, ratios.shape)
+        if not self.where or abs(np.log(ratios[farthest])) > abs(np.log(self.largest)):
+            self.largest = float(ratios[farthest])
+            place = np.unravel_index(at[farthest], differs.shape)
             self.where = {
-                dim: values.tolist()[at]
-                for (dim, values), at in zip(coordinates.items(), place, strict=True)
+                dim: values.tolist()[position]
+                for (dim, values), position in zip(coordinates.items(), place, strict=True)
             }
 
     def describe(self, variable: str) -> ChangedVariable:

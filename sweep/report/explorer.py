@@ -149,7 +149,7 @@ class Explorer:
                 parameter = name.removeprefix(TIMES)
                 factor = parse_quantity(text, "1", name)
                 if parameter not in self.sliders or factor <= 0:
-                    raise InputError("no factor of a slider", where=name)
+                    raise InputError("expected the factor of a slider, more than 0", where=name)
                 moved.append((parameter, factor))
             elif name in known:
                 value = text if name in LABELS else parse_quantity(text, "1", name)
