@@ -19,6 +19,7 @@ from paradl.sweep.answers.mapping import AnswerMapping, name_arguments
 from paradl.sweep.answers.types.cubes import (
     ChangedAxis,
     ChangedInput,
+    ChangedLimits,
     ChangedVariable,
     ChangedWinner,
     Difference,
@@ -84,21 +85,20 @@ def diff(
     given = list_given(cubes[0].grid, shared)
     # Without some variables no winner is known, and the loop over them is empty.
     winners = [Winners(shared, given) for _ in cubes if set(names) >= NEEDED]
-    compared, flips = 0, np.zeros(3, int)
+    none: ChangedLimits = {"changed": 0, "became_feasible": 0, "became_infeasible": 0}
+    flips = none if "limit" in names else None
+    compared = 0
     for pair in _read_pairs(cubes, slices, shared, names):
         one, other = pair
         compared += one.size
         for name, change in changes.items():
             change.add(one.coordinates, one.arrays[name], other.arrays[name])
-        if "limit" in names:
-            differs = one.arrays["limit"] != other.arrays["limit"]
-            gained, lost = other.feasible & ~one.feasible, one.feasible & ~other.feasible
-            flips += [differs.sum(), gained.sum(), lost.sum()]
+        if flips:
+            _add_flips(flips, one, other)
         for winner, part in zip(winners, pair, strict=False):
             winner.add(part)
     answers = [change.describe(name) for name, change in changes.items()]
-    changed, became_feasible, became_infeasible = flips.tolist()
-    is_same = not changed and not any(
+    is_same = not (flips and flips["changed"]) and not any(
         row["changed"] or row["only_first"] or row["only_second"] for row in answers
     )
     is_whole = compared == cells and not differences and mine == others
@@ -114,13 +114,7 @@ def diff(
         "axes": differences,
         "variables": {"only_first": sorted(mine - others), "only_second": sorted(others - mine)},
         "answers": answers,
-        "feasibility": {
-            "changed": changed,
-            "became_feasible": became_feasible,
-            "became_infeasible": became_infeasible,
-        }
-        if "limit" in names
-        else None,
+        "feasibility": flips,
         "winners": list_changed_winners(*winners) if winners else [],
         "notes": notes,
     }
@@ -292,6 +286,13 @@ class Changes:
         places = [(total + 1) // 2, total // 2 + 1]  # the same one if the number is odd
         bins = np.searchsorted(np.cumsum(self.counts), places).astype(np.uint32)
         return float((bins << SHIFT | 1 << (SHIFT - 1)).view(np.float32).mean(dtype=float))
+
+
+def _add_flips(counts: ChangedLimits, first: Part, second: Part) -> None:
+    """Count the differences between the limits of two parts."""
+    counts["changed"] += int((first.arrays["limit"] != second.arrays["limit"]).sum())
+    counts["became_feasible"] += int((second.feasible & ~first.feasible).sum())
+    counts["became_infeasible"] += int((first.feasible & ~second.feasible).sum())
 
 
 class Winners:
