@@ -43,21 +43,17 @@ def list_added_values(stored: Grid, wanted: Grid) -> Axes:
 
 def describe_other_changes(stored: Grid, wanted: Grid) -> str:
     """Describe the first differences besides values that `wanted` adds and the order of labels."""
-    present = _list_axes(stored)
     before, shared = _spell_out_both(stored, wanted)
-    # The calibration of a new system changes no stored cell.
-    shared["calibration"] = {
-        label: calibration
-        for label, calibration in shared["calibration"].items()
-        if label in stored.labels["system"]
-    }
-    for dim, values in _list_axes(wanted).items():
-        order = present.get(dim, values)
+    for dim, values in shared["axes"].items():
         kept = set(values)
+        order = before["axes"].get(dim, values)
         shared["axes"][dim] = [value for value in order if value in kept]
-        # Models, data sets and systems have entries; a strategy is only its label.
-        if dim in LABELS[:3]:
-            shared[dim] = {name: entry for name, entry in shared[dim].items() if name in order}
+    # Models, data sets and systems have entries; a strategy is only its label.
+    known = {dim: before["axes"][dim] for dim in LABELS[:3]}
+    # The calibration of a new system changes no stored cell.
+    known["calibration"] = known["system"]
+    for key, labels in known.items():
+        shared[key] = {name: entry for name, entry in shared[key].items() if name in labels}
     return _join_differences(before, shared)
 
 

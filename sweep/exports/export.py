@@ -1,4 +1,4 @@
-"""Export: the cells of a cube as a file, or a folder of files, that others read without paradl.
+"""Export: the cells of a cube as a file that others read without paradl.
 
 To add a format: its ending in `SUFFIXES` and the choice in `export`; of rows, a writer beside
 `write_parquet` in sweep/exports/tables.py. Test: tests/sweep/exports/test_export.py, with other
@@ -7,13 +7,12 @@ libraries as readers.
 
 import io
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import InputError, format_count, shorten
 from paradl.sweep.answers.mapping import name_arguments
 from paradl.sweep.cells.reader import Reader
@@ -22,10 +21,9 @@ from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cube.plan import SERIAL
 from paradl.sweep.cube.variables import list_columns
 from paradl.sweep.errors import RunError, expect_libraries
-from paradl.sweep.exports.target import check_target, measure_bytes, write_beside
+from paradl.sweep.exports.target import write_beside
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     import xarray as xr
 
 # Every netCDF library reads zlib; its lowest level is the fastest.
@@ -42,17 +40,14 @@ class _QuietFile(io.FileIO):
     failure: OSError | None = None
 
     def write(self, data: Any) -> int:
-        """Write bytes; report all of them as written in any case."""
-        view = memoryview(data).cast("B")
-        done = 0
+        """Write all bytes, in as many steps as the system takes; after a failure pretend to."""
+        rest = memoryview(data)
         try:
-            while done < len(view) and self.failure is None:
-                done += super().write(view[done:]) or 0
+            while len(rest) and self.failure is None:
+                rest = rest[super().write(rest) or 0 :]
         except OSError as error:
             self.failure = error
-        # To where HDF5 believes the file to be.
-        self.seek(len(view) - done, io.SEEK_CUR)
-        return len(view)
+        return len(data)
 
     def truncate(self, size: int | None = None) -> int:
         """Set the file's size, or pretend to after a failure: a full disk cannot grow it either."""
@@ -105,12 +100,11 @@ SUFFIXES = (".parquet", ".csv", ".nc")
 
 @dataclass(frozen=True)
 class Export:
-    """A finished export: rows (0 for netCDF), cells of the slice, files, bytes."""
+    """A finished export: rows (0 for netCDF), cells of the slice, bytes."""
 
     path: Path
     rows: int
     cells: int
-    files: int
     bytes: int
 
 
@@ -121,7 +115,6 @@ def export(
     selection: Selection | None = None,
     *,
     undefined: bool = False,
-    partition_by: Sequence[str] = (),
     force: bool = False,
     **axes: object,
 ) -> Export:
@@ -129,8 +122,7 @@ def export(
 
     A row is a cell; docs/export.md lists the columns. netCDF keeps the cube's dimensions. Memory
     does not grow with the cube. undefined: include configurations that cannot exist, with a column
-    `defined`. partition_by: labels by which Parquet is split into folders. force: replace an
-    existing export.
+    `defined`. force: replace an existing file.
 
     InputError: unknown format or axis, or `path` exists. RunError: a library is missing, or the
     disk is full; nothing was written.
@@ -143,30 +135,17 @@ def export(
     >>> paradl.export(ds, "cells.csv", {"strategy": "data"}).rows
     3
     """
-    selection = join_selection(selection, axes)
-    target = Path(path)
-    _check_options(target, undefined, partition_by)
-    if target.suffix == ".nc":
-        expect_libraries("netCDF files", ("h5netcdf", "h5py"), "export")
-    else:
-        expect_arrow()
-        from paradl.sweep.exports.tables import name_axis  # late: pyarrow is optional
-
-        for axis in map(name_axis, partition_by):
-            if axis not in LABELS:
-                raise InputError.unknown("label", axis, LABELS, where="partition_by")
-    check_target(target, force=force)  # before a large space is computed
-    reader, chosen = open_source(cube), selection or {}
-    cells = prod(map(len, reader.list_values(chosen).values()))
+    selection, target = join_selection(selection, axes) or {}, Path(path)
+    _check_options(target, undefined)
+    reader = open_source(cube)
+    cells = prod(map(len, reader.list_values(selection).values()))
     with write_beside(target, force=force) as folder:
-        beside = folder / target.name
         if target.suffix == ".nc":
-            _write_netcdf(reader, beside, chosen)
             rows = 0
+            _write_netcdf(reader, folder / target.name, selection)
         else:
-            rows = _write_table(reader, beside, chosen, undefined, partition_by)
-    files, size = measure_bytes(target)
-    return Export(target, rows, cells, files, size)
+            rows = _write_table(reader, folder / target.name, selection, undefined)
+    return Export(target, rows, cells, target.stat().st_size)
 
 
 def expect_arrow() -> None:
@@ -174,7 +153,7 @@ def expect_arrow() -> None:
     expect_libraries("tables", ("pyarrow",), "export")
 
 
-def _check_options(target: Path, undefined: bool, partition_by: Sequence[str]) -> None:
+def _check_options(target: Path, undefined: bool) -> None:
     if "://" in str(target):
         raise InputError("expected a file on this machine", where=str(target))
     if target.suffix not in SUFFIXES:
@@ -182,45 +161,35 @@ def _check_options(target: Path, undefined: bool, partition_by: Sequence[str]) -
             f"expected a file that ends in {', '.join(SUFFIXES)}, got {shorten(target.name)}",
             where="output",
         )
-    if partition_by and target.suffix != ".parquet":
-        raise InputError("only Parquet has partitions", where="partition_by")
-    if undefined and target.suffix == ".nc":
+    if target.suffix != ".nc":
+        expect_arrow()
+        return
+    if undefined:
         raise InputError(
             "netCDF always has all cells, NaN where a configuration cannot exist", where="undefined"
         )
+    expect_libraries("netCDF files", ("h5netcdf", "h5py"), "export")
 
 
-def _write_table(
-    reader: Reader, path: Path, selection: Selection, undefined: bool, partition_by: Sequence[str]
-) -> int:
+def _write_table(reader: Reader, path: Path, selection: Selection, undefined: bool) -> int:
     """Write rows and return their number. InputError: the cube has no cells."""
     from paradl.sweep.exports import tables  # late: pyarrow is optional
-    from paradl.sweep.exports.tables import make_schema, name_axis
 
     names = reader.variables
     _expect_cells(names)
     # Columns of the whole cube: a zipped axis' values are row numbers in it.
-    dims, columns = reader.list_values(selection), list_columns(reader.grid)
-    named = [*dims, *(name for name in columns if name not in dims)]
-    schema = make_schema(named, names, reader.grid, marked=undefined)
+    columns = list_columns(reader.grid)
+    dims = [*{**reader.coordinates, **columns}]
+    schema = tables.make_schema(dims, names, reader.grid, marked=undefined)
     # The facts about columns are repeated for the table: not all readers show those of columns.
     facts = {
         column.name: {key.decode(): text.decode() for key, text in column.metadata.items()}
         for column in schema
     }
     schema = schema.with_metadata(write_texts({**reader.attributes, "paradl_columns": facts}))
-
-    def read(part: Selection, schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
-        positions = reader.locate({**selection, **part})
-        parts = reader.read_parts(names, positions, misfits=undefined)
-        return tables.make_batches(parts, schema, columns)
-
-    if path.suffix == ".csv":
-        return tables.write_csv(path, read({}, schema), schema)
-    if not partition_by:
-        return tables.write_parquet(path, read({}, schema), schema)
-    labels = {axis: dims[axis].tolist() for axis in dict.fromkeys(map(name_axis, partition_by))}
-    return tables.write_partitions(path, read, schema, labels)
+    parts = reader.read_parts(names, reader.locate(selection), misfits=undefined)
+    write = tables.write_csv if path.suffix == ".csv" else tables.write_parquet
+    return write(path, tables.make_batches(parts, schema, columns), schema)
 
 
 def _expect_cells(names: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""Rows of a cube as Parquet, whole or in partitions, or CSV, with one row group in memory.
+"""Rows of a cube as Parquet or CSV, with one row group in memory.
 
 A row is a cell: its labels and axes, whether it is feasible and what limits it, the time of an
 epoch, and the cube's variables; one schema for all formats. No column is named with a reserved word
@@ -6,12 +6,10 @@ of SQL, so that none has to be quoted: the cube's `system`, `group`, `filter` an
 renamed.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
-from itertools import product
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +22,6 @@ from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.csvfile import quote_formula
 from paradl.sweep.cells.parts import Part
-from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cube.plan import SERIAL
 from paradl.sweep.cube.variables import (
     DERIVED,
@@ -33,7 +30,6 @@ from paradl.sweep.cube.variables import (
     describe_coordinate,
     join_limits,
 )
-from paradl.sweep.exports.target import PART
 
 # SQL reserves LIMIT and GROUP everywhere, SYSTEM in the standard (since SQL:1999) and in MySQL,
 # FILTER and SEQUENCE in DuckDB.
@@ -44,6 +40,7 @@ RENAMED = {
     "sequence": "sequence_parallel",
     "limit": "limit_flags",
 }
+NAMES = {column: name for name, column in RENAMED.items()}
 DEFINED, FEASIBLE, LIMIT_NAMES, EPOCH_TIME = "defined", "feasible", "limit_names", "epoch_time"
 
 
@@ -68,18 +65,8 @@ def make_schema(
     for name in variables:
         variable = VARIABLES[name]
         kind, words = pa.from_numpy_dtype(variable.dtype), variable.long_name
-        fields.append(describe_column(name_column(name), kind, words, variable.units))
+        fields.append(describe_column(RENAMED.get(name, name), kind, words, variable.units))
     return pa.schema(fields)
-
-
-def name_column(name: str) -> str:
-    """Return the column of an axis or a variable of the cube."""
-    return RENAMED.get(name, name)
-
-
-def name_axis(column: str) -> str:
-    """Return the axis or the variable that a column is named after."""
-    return {renamed: name for name, renamed in RENAMED.items()}.get(column, column)
 
 
 def describe_column(
@@ -96,7 +83,7 @@ def _describe_axis(dim: str, grid: Grid) -> pa.Field:
     else:
         kind = pa.int64() if grid.parameters[dim].whole else pa.float64()
     facts = describe_coordinate(dim, grid)
-    return describe_column(name_column(dim), kind, facts["long_name"], facts.get("units", ""))
+    return describe_column(RENAMED.get(dim, dim), kind, facts["long_name"], facts.get("units", ""))
 
 
 # Rows of a batch, and of a row group: readers can skip a group, and decode one per thread. DuckDB
@@ -123,7 +110,7 @@ def make_batches(
 
 
 def _make_column(part: Part, column: pa.Field, positions: Positions, columns: Columns) -> pa.Array:
-    name = name_axis(column.name)
+    name = NAMES.get(column.name, column.name)
     dim, values = columns.get(name, (name, part.coordinates.get(name)))
     if values is not None:
         numbers = positions[list(part.coordinates).index(dim)]
@@ -199,41 +186,14 @@ class RowGroups:
 def write_parquet(path: Path, batches: Batches, schema: pa.Schema, group_rows: int = ROWS) -> int:
     """Write a single file and return its number of rows."""
     # Labels and axes repeat, so a dictionary pays; times hardly do, and compress better in streams.
-    floats = {column.name for column in schema if pa.types.is_float32(column.type)}
-    measured = [name for name in schema.names if name in floats - {SERIAL}]
+    floats = [column.name for column in schema if pa.types.is_float32(column.type)]
+    measured = [name for name in floats if name != SERIAL]
     repeated = [name for name in schema.names if name not in measured]
     options = {"use_dictionary": repeated, "use_byte_stream_split": measured}
     with closing(RowGroups(path, schema, group_rows, **options)) as groups:
         for batch in batches:
             groups.add(pa.Table.from_batches([batch]))
     return groups.rows
-
-
-def write_partitions(
-    path: Path,
-    read: Callable[[Selection, pa.Schema], Batches],
-    schema: pa.Schema,
-    labels: Mapping[str, Sequence[str]],
-) -> int:
-    """Write a file per combination of labels by axis, in folders `column=label` as Hive does."""
-    hidden = {name_column(axis) for axis in labels}
-    visible = pa.schema([column for column in schema if column.name not in hidden], schema.metadata)
-    path.mkdir()
-    rows = 0
-    for values in product(*labels.values()):
-        chosen = dict(zip(labels, values, strict=True))
-        names = (f"{name_column(axis)}={quote(label, safe='')}" for axis, label in chosen.items())
-        folder = path.joinpath(*names)
-        folder.mkdir(parents=True)
-        batches = read({axis: [label] for axis, label in chosen.items()}, visible)
-        written = write_parquet(folder / PART, batches, visible)
-        if not written:  # the data set does not fit the model
-            (folder / PART).unlink()
-            with suppress(OSError):  # a folder above may have other parts
-                for empty in (folder, *folder.parents[: len(chosen) - 1]):
-                    empty.rmdir()
-        rows += written
-    return rows
 
 
 def write_csv(path: Path, batches: Batches, schema: pa.Schema) -> int:

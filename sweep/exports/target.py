@@ -3,30 +3,16 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cube.lock import lock_folder
 from paradl.sweep.errors import RunError, explain_failure
 
-PART = "cells.parquet"  # the file in each folder of a partitioned table
-
-
-def is_partitioned(folder: Path) -> bool:
-    """Return whether a folder holds a partitioned table and nothing else."""
-    if folder.is_symlink():
-        return False
-    return all(
-        path.name == PART
-        if path.is_file()
-        else "=" in path.name and not path.is_symlink() and path.is_dir()
-        for path in folder.rglob("*")
-    )
-
 
 def check_target(
-    target: Path, *, force: bool, is_ours: Callable[[Path], bool] = is_partitioned
+    target: Path, *, force: bool, is_ours: Callable[[Path], bool] = lambda _: False
 ) -> None:
     """Raise InputError if the target cannot be written; is_ours: whether a folder may be lost."""
     if not target.parent.is_dir():
@@ -47,7 +33,7 @@ def check_target(
 
 @contextmanager
 def write_beside(
-    target: Path, *, force: bool, is_ours: Callable[[Path], bool] = is_partitioned
+    target: Path, *, force: bool, is_ours: Callable[[Path], bool] = lambda _: False
 ) -> Iterator[Path]:
     """Yield a folder for writing what has the target's name, and then replaces the target.
 
@@ -59,7 +45,13 @@ def write_beside(
     # Beside the target and so on the same disk, where renaming is a single step.
     folder = target.with_name(f".{target.name}.partial")
     try:
-        with _lock_folder(folder):
+        folder.mkdir(exist_ok=True)
+        with ExitStack() as stack:
+            if os.name == "posix":  # other systems cannot lock a folder
+                stack.callback(os.close, lock_folder(folder))
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            for left in folder.iterdir():
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
             yield folder
             # Again, since another process may have written a target meanwhile.
             check_target(target, force=force, is_ours=is_ours)
@@ -67,33 +59,7 @@ def write_beside(
                 # Renaming replaces a folder only if it is empty.
                 os.rename(target, folder / "before")
             os.replace(folder / target.name, target)
+    except BlockingIOError as error:
+        raise RunError(f"{folder}: another process is writing there") from error
     except OSError as error:
         raise RunError(f"{target}: {explain_failure(error)}; nothing was written") from error
-
-
-@contextmanager
-def _lock_folder(folder: Path) -> Iterator[None]:
-    """Create and lock an empty folder, and remove it at the end."""
-    lock = None
-    # Other systems cannot lock a folder.
-    if os.name == "posix":
-        try:
-            lock = lock_folder(folder)
-        except BlockingIOError as error:
-            raise RunError(f"{folder}: another process is writing there") from error
-    else:
-        folder.mkdir(exist_ok=True)
-    try:
-        for left in folder.iterdir():
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
-        yield
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
-
-
-def measure_bytes(target: Path) -> tuple[int, int]:
-    """Return the number of an export's files, and their bytes in total."""
-    files = [path for path in target.rglob("*") if path.is_file()] if target.is_dir() else [target]
-    return len(files), sum(file.stat().st_size for file in files)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from paradl.grids.entries.layout_words import LAYOUT
@@ -62,24 +63,19 @@ def rank_places(
     opening = find_opening(ranking, objective, asked)
     # A place without a winner is kept: its losers have their reasons.
     winners = [row for row in ranking if row.get("rank") == 1]
-    models = list(dict.fromkeys(str(row["model"]) for row in winners))
-    joined = " and ".join(filter(None, (", ".join(models[:-1]), models[-1])))
+    models = dict.fromkeys(str(row["model"]) for row in winners)
     space = open_space(reader, chosen, max_global_batch).ask_intervals()
     choices = [name for name in space.axes if name not in (*places, "pe", LAYOUT)]
     spec = space.grid.spec
     points = list_points(reader, chosen, max_global_batch, list(places), choices, notes, winners)
     report = Report(
-        title=f"{joined}: how to train at scale",
+        title=f"{', '.join(models)}: how to train at scale",
         goal=objective,
         axes=[*LABELS, *space.axes],
         selectors=places,
         choices=choices,
         opening={name: opening[name] for name in places},
-        answers=[],
-        asked=[],
         ranking=[_complete_rank(space, row, objective) for row in ranking],
-        parts=[],
-        upgrades=[],
         points=points,
         basis=_describe_basis(reader, space),
         spec=spec.model_dump(mode="json", exclude_defaults=True),
@@ -101,25 +97,18 @@ def _write_answers(report: Report) -> Report:
     places: dict[tuple[Any, ...], list[Row]] = {}
     for row in report.ranking:
         places.setdefault(locate(row), []).append(row)
-    bottlenecks = {
-        (locate(row), row["strategy"]): row["part"]
-        for row in report.parts
-        if row["kind"] == "sentence"
-    }
-    rows = [asked.keep(row, names) for row in asked.rows if locate(row) in places] if asked else []
-    answers = []
+    sentences = [row for row in report.parts if row["kind"] == "sentence"]
+    bottlenecks = {(locate(row), row["strategy"]): row["part"] for row in sentences}
+    rows, answers = list[Row](), list[Row]()
     for place, ranking in places.items():
-        text = describe_best(
-            ranking,
-            report.goal,
-            report.precisions[ranking[0]["system"]],
-            bottlenecks.get((place, ranking[0]["strategy"]), ""),
-        )
-        given = [f"{name} {write_value(name, ranking[0][name])}" for name in names[len(PLACE) :]]
-        if given:
+        best = ranking[0]
+        bottleneck = bottlenecks.get((place, best["strategy"]), "")
+        text = describe_best(ranking, report.goal, report.precisions[best["system"]], bottleneck)
+        if given := [f"{name} {write_value(name, best[name])}" for name in names[len(PLACE) :]]:
             text = f"With {', '.join(given)}: {text}"
         if asked and (mine := [row for row in asked.rows if locate(row) == place]):
             text = f"{asked.describe(mine)} Fastest of all: {text}"
+            rows += [asked.keep(row, names) for row in mine]
         answers.append({**dict(zip(names, place, strict=True)), "text": text})
     return replace(report, answers=answers, asked=rows)
 
@@ -136,13 +125,9 @@ def add_details(
     allowed = [row for row in report.ranking if row["feasible"]]
     limits = find_limits(reader, chosen, max_global_batch, space)
     winners = [row for row in allowed if row["rank"] == 1]
-    detailed = replace(
-        report,
-        ranking=[row | limits.get(locate_line(space, row), {}) for row in report.ranking],
-        parts=list(list_parts(space, allowed)),
-        upgrades=list(list_upgrades(space, winners)),
-    )
-    return _write_answers(detailed)
+    ranking = [row | limits.get(locate_line(space, row), {}) for row in report.ranking]
+    parts, upgrades = [*list_parts(space, allowed)], [*list_upgrades(space, winners)]
+    return _write_answers(replace(report, ranking=ranking, parts=parts, upgrades=upgrades))
 
 
 def list_places(reader: "Reader", selection: Selection) -> dict[str, list[Any]]:
@@ -169,12 +154,9 @@ def find_opening(
     if asked and asked.opening:
         return asked.opening
     # Models and data sets are other questions, and no rivals.
-    same = [
-        row
-        for row in winners
-        if all(row[name] == winners[0][name] for name in ("model", "dataset"))
-    ]
-    return min(same, key=lambda row: float(row[objective]))
+    question = itemgetter("model", "dataset")
+    rivals = [row for row in winners if question(row) == question(winners[0])]
+    return min(rivals, key=lambda row: float(row[objective]))
 
 
 def _complete_rank(space: Space, row: Row, objective: Goal) -> Row:
@@ -182,20 +164,17 @@ def _complete_rank(space: Space, row: Row, objective: Goal) -> Row:
 
     `value` is what the ranking minimises, with its 10th and 90th percentiles.
     """
-    completed: Row = {"capacity": None, "name": row["strategy"]}
-    if row["feasible"]:
-        completed = {"capacity": row["memory_capacity"], "name": name_cell(space.grid, row, row)}
     # What would make it feasible.
     changes = (row.get("rejection") or {}).get("changes") or {}
+    remedies = (f"{name}={write_value(name, value)}" for name, value in changes.items())
     return {
         # A page's tables have numbers and texts alone.
         **{key: value for key, value in row.items() if not isinstance(value, dict | list)},
-        **completed,
         **{f"value{end}": row.get(f"{objective}{end}") for end in ("", "_p10", "_p90")},
+        "capacity": row["memory_capacity"] if row["feasible"] else None,
+        "name": name_cell(space.grid, row, row) if row["feasible"] else row["strategy"],
         "reason": write_reasons(row["limit"]),
-        "remedy": ", ".join(
-            f"{name}={write_value(name, value)}" for name, value in changes.items()
-        ),
+        "remedy": ", ".join(remedies),
     }
 
 
@@ -212,17 +191,17 @@ def _describe_basis(reader: "Reader", space: Space) -> dict[str, str]:
     training += ["the forward pass is run again"] if spec.recompute == "full" else []
     fixed = (f"{name} = {write_value(name, value)}" for name, value in spec.parameters.items())
     fits = {system.name: grid.calibrations.get(system.name) for system in space.systems}
-    calibration = ", ".join(
-        f"{name}: '{fit.name}', fitted to {len(fit.series)} series of runs"
-        if fit
-        else f"{name}: none, so intervals are those of any machine"
-        for name, fit in fits.items()
-        if spec.oracle == "machine"
-    )
+    oracle, calibration = "ParaDL's Table III, without intervals", ""
+    if spec.oracle == "machine":
+        oracle = "machine (docs/machine.md); intervals hold 80 % of its draws"
+        calibration = ", ".join(
+            f"{name}: '{fit.name}', fitted to {len(fit.series)} series of runs"
+            if fit
+            else f"{name}: none, so intervals are those of any machine"
+            for name, fit in fits.items()
+        )
     basis = {
-        "oracle": "ParaDL's Table III, without intervals"
-        if spec.oracle == "paper"
-        else "machine (docs/machine.md); intervals hold 80 % of its draws",
+        "oracle": oracle,
         "calibration": calibration,
         "machines": systems,
         "batch": batch[spec.scaling],

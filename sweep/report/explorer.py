@@ -89,18 +89,19 @@ class Explorer:
     @cached_property
     def sliders(self) -> dict[str, dict[str, float]]:
         """List the parameters that may be moved, with the value of each system."""
-        free = [name for name in SLIDERS if name not in self.places]
-        values: dict[str, dict[str, float]] = {name: {} for name in free}
-        space, done = open_space(self.reader, self.selection), set[int]()
+        space = open_space(self.reader, self.selection)
+        cell, names = next(space.list_cells()), space.grid.labels["system"]
         # Values are a system's, whatever the network; every network runs on one PE.
-        for index in space.list_indices():
-            position = index[2]
-            if position not in done:
-                done.add(position)
-                case = space.build_case(index, next(space.list_cells()), Strategy("serial"))
-                for name in free:
-                    values[name][space.grid.labels["system"][position]] = read_value(case, name)
-        return values
+        indices = {names[index[2]]: index for index in space.list_indices()}
+        cases = {
+            system: space.build_case(index, cell, Strategy("serial"))
+            for system, index in indices.items()
+        }
+        return {
+            name: {system: read_value(case, name) for system, case in cases.items()}
+            for name in SLIDERS
+            if name not in self.places
+        }
 
     def _collect(self, what: str, place: Place, moved: Place) -> Report:
         """Collect the ranking and the curves of a place (`rows`), or all of it (`details`).
@@ -133,32 +134,29 @@ class Explorer:
         moved: factors of the values that the place's system has. InputError: a label or a value
         that the cube lacks.
         """
-        chosen = {name: [value] for name, value in place}
-        # Narrowing takes any number; only what the cube has may be asked for.
-        self.reader.locate(chosen)
-        (system,) = chosen.get("system") or self.places["system"][:1]
+        chosen = dict(place)
+        self.reader.locate(chosen)  # narrowing takes any number, also one that the cube lacks
+        system = chosen.get("system", self.places["system"][0])
         parameters = {name: factor * self.sliders[name][system] for name, factor in moved}
         return narrow_grid(self.reader.grid, chosen, parameters)
 
-    def read_place(self, given: Mapping[str, str]) -> Place:
-        """Read the labels and values of a request. InputError: an unknown one."""
+    def read_request(self, given: Mapping[str, str]) -> tuple[Place, Place]:
+        """Read a place or a cell, and the factors of moved parameters. InputError: unknown ones."""
         known = {*LABELS, *self.reader.coordinates}
-        unknown = [name for name in given if name not in known]
-        if unknown:
-            raise InputError(f"unknown axis {unknown[0]!r}")
-        return tuple(
-            (name, value if name in LABELS else parse_quantity(value, "1", name))
-            for name, value in given.items()
-        )
-
-    def read_factor(self, name: str, text: str) -> tuple[str, float]:
-        """Read the factor of a parameter that was moved. InputError: no slider, or no factor."""
-        if name not in self.sliders:
-            raise InputError.unknown("slider", name, list(self.sliders))
-        factor = parse_quantity(text, "1", name)
-        if factor <= 0:
-            raise InputError(f"expected more than 0, got {factor:g}", where=name)
-        return name, factor
+        place, moved = list[tuple[str, Any]](), list[tuple[str, Any]]()
+        for name, text in given.items():
+            if name.startswith(TIMES):
+                parameter = name.removeprefix(TIMES)
+                factor = parse_quantity(text, "1", name)
+                if parameter not in self.sliders or factor <= 0:
+                    raise InputError("expected the factor of a slider, more than 0", where=name)
+                moved.append((parameter, factor))
+            elif name in known:
+                value = text if name in LABELS else parse_quantity(text, "1", name)
+                place.append((name, value))
+            else:
+                raise InputError(f"unknown axis {name!r}")
+        return tuple(place), tuple(sorted(moved))
 
     def answer(self, what: str, given: Mapping[str, str]) -> str:
         """Answer a request with the page, or with JSON: `rows` of a place, all of its `details`, or
@@ -166,14 +164,10 @@ class Explorer:
         """
         if not what:
             return self.page
-        moved = {name for name in given if name.startswith(TIMES)}
-        place = self.read_place({name: given[name] for name in given if name not in moved})
-        factors = tuple(
-            self.read_factor(name.removeprefix(TIMES), given[name]) for name in sorted(moved)
-        )
+        place, moved = self.read_request(given)
         if what == "explain":
-            return write_json(self.explain(place, factors))
-        return write_json(pack_tables(self.collect(what, place, factors)))
+            return write_json(self.explain(place, moved))
+        return write_json(pack_tables(self.collect(what, place, moved)))
 
 
 class Page(RequestHandler):

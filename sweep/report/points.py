@@ -17,7 +17,6 @@ from paradl.sweep.cube.derived_quantities import Paradl
 from paradl.sweep.cube.variables import find_allowed, name_limits
 from paradl.sweep.plots.slices import take_fastest
 from paradl.sweep.questions.pareto import find_knee, merge_fronts
-from paradl.sweep.report.narrow import read_curves
 from paradl.sweep.text.names import name_cell, write_reasons
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def list_points(
             notes.append(f"curves show {len(kept)} of {len(values[name]):,} values of {name}")
     # The best choice is that of all values, so that curves agree with the ranking.
     chosen = {**selection, "pe": [float(count) for count in shown.pop("pe")]}
-    cells = read_curves(reader, chosen, max_global_batch)
+    cells = reader.read_cells(chosen, max_global_batch).load()
     if LAYOUT in cells.dims:
         cells = take_fastest(cells, LAYOUT)
         notes.append("curves show the best layout of each place; choose with --sel tensor=8")
@@ -99,16 +98,16 @@ def _make_points(
     for source, is_best in ((best, True), (table[kept], False)):
         for cell in source.to_dict("records"):
             row = {name: cell[name] for name in (*dims, *named) if name not in CHOSEN.values()}
-            time, pe = cell["time"], cell["pe"]
             text = ", ".join(f"{name} {cell[name]:g}" for name in shown)
-            row |= {"choice": BEST if is_best else text, "name": "", "reason": ""}
-            row |= {"time": None, "memory": None, "pe_hours": None}
-            if np.isfinite(time):
+            row["choice"] = BEST if is_best else text
+            if np.isfinite(cell["time"]):
                 chosen = {name: cell[name] for name in named}
-                row["name"] = name_cell(grid, row, chosen)
-                row |= {"time": time, "memory": cell["memory"], "pe_hours": time * pe / HOUR}
+                row |= {"name": name_cell(grid, row, chosen), "reason": ""}
+                row |= {"time": cell["time"], "memory": cell["memory"]}
+                row["pe_hours"] = cell["time"] * cell["pe"] / HOUR
             else:
-                row["reason"] = write_reasons(name_limits(cell["limit"]))
+                row |= {"name": "", "reason": write_reasons(name_limits(cell["limit"]))}
+                row |= dict.fromkeys(("time", "memory", "pe_hours"))
             yield row
 
 
@@ -123,6 +122,5 @@ def _mark_fronts(points: list[Row], places: list[str]) -> None:
         front = merge_fronts(None, {"time": times, "cost": hours, "at": np.arange(len(mine))})
         for at in front["at"]:
             mine[at]["front"] = "front"
-        mine[front["at"][find_knee(front["time"].tolist(), front["cost"].tolist())]]["front"] = (
-            "knee"
-        )
+        knee = front["at"][find_knee(front["time"].tolist(), front["cost"].tolist())]
+        mine[knee]["front"] = "knee"

@@ -41,16 +41,16 @@ class Report:
     selectors: dict[str, list[Any]]
     choices: list[str]
     opening: Row
-    answers: list[Row]
-    asked: list[Row]
     ranking: list[Row]
-    parts: list[Row]
-    upgrades: list[Row]
     points: list[Row]
     basis: dict[str, str]
     spec: Row
     strategies: list[str]
     precisions: dict[str, str]
+    answers: list[Row] = field(default_factory=list)
+    asked: list[Row] = field(default_factory=list)
+    parts: list[Row] = field(default_factory=list)
+    upgrades: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     question: Asked | None = None
 

@@ -55,16 +55,15 @@ def _print_difference(difference: Difference) -> None:
         for row in difference["answers"]
         if row["changed"] or row["only_first"] or row["only_second"]
     ]
-    axes = [_write_axis_row(row) for row in difference["axes"]]
     print(_summarise(difference, len(changed)))
-    tables: tuple[tuple[Sequence[Row], str], ...] = (
-        (difference["inputs"], "inputs that differ"),
-        (difference["versions"], "versions that differ"),
-        (axes, "axes that differ"),
-        (changed, "answers that changed, in cells (ratios: second / first)"),
-        (difference["winners"], "winners that changed"),
-    )
-    for rows, title in tables:
+    tables: dict[str, Sequence[Row]] = {
+        "inputs that differ": difference["inputs"],
+        "versions that differ": difference["versions"],
+        "axes that differ": [_write_axis_row(row) for row in difference["axes"]],
+        "answers that changed, in cells (ratios: second / first)": changed,
+        "winners that changed": difference["winners"],
+    }
+    for title, rows in tables.items():
         if rows:
             print_table(rows, title)
 
@@ -81,11 +80,9 @@ def _write_axis_row(row: ChangedAxis) -> Row:
 def _summarise(difference: Difference, changed: int) -> str:
     """Sum up the differences in a sentence. changed: how many variables differ."""
     compared, cells = difference["compared"], difference["cells"]
-    where = (
-        f"{compared:,} of {format_count(cells, 'shared cell')}"
-        if compared < cells
-        else format_count(cells, "cell")
-    )
+    where = format_count(cells, "cell")
+    if compared < cells:
+        where = f"{compared:,} of {format_count(cells, 'shared cell')}"
     if difference["same"]:
         return f"the same answers in {where}"
     flips = difference["feasibility"]

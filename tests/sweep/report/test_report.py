@@ -19,10 +19,8 @@ from browser import Browser, find_violations, needs_browser, open_browser
 import paradl
 from paradl.grids.grid import Grid
 from paradl.grids.spec import validate_spec
-from paradl.sweep.cells.store_reader import StoreReader
 from paradl.sweep.cli.main import main
 from paradl.sweep.plots.looks import MEMORY_LOOKS, TERM_LOOKS
-from paradl.sweep.report import narrow
 from paradl.sweep.report.charts import make_charts
 from paradl.sweep.report.contents import rank_places
 from paradl.sweep.report.page import write_page
@@ -153,13 +151,6 @@ def test_curves_end_at_the_ranking(report):
             and all(point[name] == row[name] for name in (*report.selectors, "strategy"))
         ]
         assert min(curve) == pytest.approx(row["epoch_time"])
-
-
-def test_computed_curves(url, report, monkeypatch):
-    """Curves of a large cube, which are computed and not read, are the cube's to the last bit."""
-    monkeypatch.setattr(narrow, "MOST_CELLS_READ", 0)
-    monkeypatch.setattr(StoreReader, "read_cells", None)
-    assert rank_places(url, None, None).points == report.points
 
 
 def test_front(report):
