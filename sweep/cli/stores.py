@@ -123,6 +123,9 @@ def export(
     output: Annotated[Path, Argument(metavar="OUTPUT", help="A .parquet, .csv or .nc (netCDF).")],
     selection: options.Selection = None,
     undefined: Annotated[bool, Option("--all", help="Include what cannot exist.")] = False,
+    partition_by: Annotated[
+        str, Option(metavar="LABEL[,LABEL]", help="One folder per value, such as model,system.")
+    ] = "",
     force: options.Force = False,
 ) -> None:
     """Export a cube's cells as a table or netCDF."""
@@ -130,15 +133,26 @@ def export(
     from paradl.sweep.exports.export import export as write
 
     chosen = options.parse_selection(selection)
+    labels = [label.strip() for label in partition_by.split(",") if label.strip()]
     try:
         # Rows of missing blocks are missing in the export, too: the count is of the same moment.
         reader = open_source(store)
         done, blocks = reader.count_blocks()
-        written = write(reader, output, chosen, undefined=undefined, force=force)
+        written = write(
+            reader,
+            output,
+            chosen,
+            undefined=undefined,
+            partition_by=labels,
+            force=force,
+        )
     except KeyboardInterrupt:  # OUTPUT appears only when it is complete
         end("interrupted; nothing was written", INTERRUPTED)
     rows = "" if output.suffix == ".nc" else f"{format_count(written.rows, 'row')} of "
-    cells, size = format_count(written.cells, "cell"), format_quantity(written.bytes, "B")
-    tell(f"paradl: {rows}{cells} in {output} ({size})")
+    files = "" if written.files == 1 else f" in {format_count(written.files, 'file')}"
+    tell(
+        f"paradl: {rows}{format_count(written.cells, 'cell')} in {output} "
+        f"({format_quantity(written.bytes, 'B')}{files})"
+    )
     if missing := describe_missing(done, blocks):
         tell(f"paradl: {missing}")

@@ -1,4 +1,4 @@
-"""Export: the cells of a cube as a file that others read without paradl.
+"""Export: the cells of a cube as a file, or a folder of files, that others read without paradl.
 
 To add a format: its ending in `SUFFIXES` and the choice in `export`; of rows, a writer beside
 `write_parquet` in sweep/exports/tables.py. Test: tests/sweep/exports/test_export.py, with other
@@ -7,12 +7,13 @@ libraries as readers.
 
 import io
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import InputError, format_count, shorten
 from paradl.sweep.answers.mapping import name_arguments
 from paradl.sweep.cells.reader import Reader
@@ -21,9 +22,10 @@ from paradl.sweep.cells.source import Source, open_source
 from paradl.sweep.cube.plan import SERIAL
 from paradl.sweep.cube.variables import list_columns
 from paradl.sweep.errors import RunError, expect_libraries
-from paradl.sweep.exports.target import write_beside
+from paradl.sweep.exports.target import measure_bytes, write_beside
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     import xarray as xr
 
 # Every netCDF library reads zlib; its lowest level is the fastest.
@@ -100,11 +102,12 @@ SUFFIXES = (".parquet", ".csv", ".nc")
 
 @dataclass(frozen=True)
 class Export:
-    """A finished export: rows (0 for netCDF), cells of the slice, bytes."""
+    """A finished export: rows (0 for netCDF), cells of the slice, files, bytes."""
 
     path: Path
     rows: int
     cells: int
+    files: int
     bytes: int
 
 
@@ -115,6 +118,7 @@ def export(
     selection: Selection | None = None,
     *,
     undefined: bool = False,
+    partition_by: Sequence[str] = (),
     force: bool = False,
     **axes: object,
 ) -> Export:
@@ -122,7 +126,8 @@ def export(
 
     A row is a cell; docs/export.md lists the columns. netCDF keeps the cube's dimensions. Memory
     does not grow with the cube. undefined: include configurations that cannot exist, with a column
-    `defined`. force: replace an existing file.
+    `defined`. partition_by: labels by which Parquet is split into folders. force: replace an
+    existing export.
 
     InputError: unknown format or axis, or `path` exists. RunError: a library is missing, or the
     disk is full; nothing was written.
@@ -136,7 +141,7 @@ def export(
     3
     """
     selection, target = join_selection(selection, axes) or {}, Path(path)
-    _check_options(target, undefined)
+    _check_options(target, undefined, partition_by)
     reader = open_source(cube)
     cells = prod(map(len, reader.list_values(selection).values()))
     with write_beside(target, force=force) as folder:
@@ -144,8 +149,9 @@ def export(
             rows = 0
             _write_netcdf(reader, folder / target.name, selection)
         else:
-            rows = _write_table(reader, folder / target.name, selection, undefined)
-    return Export(target, rows, cells, target.stat().st_size)
+            rows = _write_table(reader, folder / target.name, selection, undefined, partition_by)
+    files, size = measure_bytes(target)
+    return Export(target, rows, cells, files, size)
 
 
 def expect_arrow() -> None:
@@ -153,7 +159,7 @@ def expect_arrow() -> None:
     expect_libraries("tables", ("pyarrow",), "export")
 
 
-def _check_options(target: Path, undefined: bool) -> None:
+def _check_options(target: Path, undefined: bool, partition_by: Sequence[str]) -> None:
     if "://" in str(target):
         raise InputError("expected a file on this machine", where=str(target))
     if target.suffix not in SUFFIXES:
@@ -161,6 +167,8 @@ def _check_options(target: Path, undefined: bool) -> None:
             f"expected a file that ends in {', '.join(SUFFIXES)}, got {shorten(target.name)}",
             where="output",
         )
+    if partition_by and target.suffix != ".parquet":
+        raise InputError("only Parquet has partitions", where="partition_by")
     if target.suffix != ".nc":
         expect_arrow()
         return
@@ -171,25 +179,38 @@ def _check_options(target: Path, undefined: bool) -> None:
     expect_libraries("netCDF files", ("h5netcdf", "h5py"), "export")
 
 
-def _write_table(reader: Reader, path: Path, selection: Selection, undefined: bool) -> int:
-    """Write rows and return their number. InputError: the cube has no cells."""
+def _write_table(
+    reader: Reader, path: Path, selection: Selection, undefined: bool, partition_by: Sequence[str]
+) -> int:
+    """Write rows and return their number. InputError: no label, or the cube has no cells."""
     from paradl.sweep.exports import tables  # late: pyarrow is optional
 
+    partitions = [*dict.fromkeys(map(tables.name_axis, partition_by))]
+    for axis in partitions:
+        if axis not in LABELS:
+            raise InputError.unknown("label", axis, LABELS, where="partition_by")
     names = reader.variables
     _expect_cells(names)
     # Columns of the whole cube: a zipped axis' values are row numbers in it.
-    columns = list_columns(reader.grid)
-    dims = [*{**reader.coordinates, **columns}]
-    schema = tables.make_schema(dims, names, reader.grid, marked=undefined)
+    dims, columns = reader.list_values(selection), list_columns(reader.grid)
+    schema = tables.make_schema([*{**dims, **columns}], names, reader.grid, marked=undefined)
     # The facts about columns are repeated for the table: not all readers show those of columns.
     facts = {
         column.name: {key.decode(): text.decode() for key, text in column.metadata.items()}
         for column in schema
     }
     schema = schema.with_metadata(write_texts({**reader.attributes, "paradl_columns": facts}))
-    parts = reader.read_parts(names, reader.locate(selection), misfits=undefined)
+
+    def read(part: Selection, schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
+        positions = reader.locate({**selection, **part})
+        parts = reader.read_parts(names, positions, misfits=undefined)
+        return tables.make_batches(parts, schema, columns)
+
+    if partitions:
+        labels = {axis: dims[axis].tolist() for axis in partitions}
+        return tables.write_partitions(path, read, schema, labels)
     write = tables.write_csv if path.suffix == ".csv" else tables.write_parquet
-    return write(path, tables.make_batches(parts, schema, columns), schema)
+    return write(path, read({}, schema), schema)
 
 
 def _expect_cells(names: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""Rows of a cube as Parquet or CSV, with one row group in memory.
+"""Rows of a cube as Parquet, whole or in partitions, or CSV, with one row group in memory.
 
 A row is a cell: its labels and axes, whether it is feasible and what limits it, the time of an
 epoch, and the cube's variables; one schema for all formats. No column is named with a reserved word
@@ -6,10 +6,12 @@ of SQL, so that none has to be quoted: the cube's `system`, `group`, `filter` an
 renamed.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +24,7 @@ from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.grid import LABELS, Grid
 from paradl.grids.reading.csvfile import quote_formula
 from paradl.sweep.cells.parts import Part
+from paradl.sweep.cells.selection import Selection
 from paradl.sweep.cube.plan import SERIAL
 from paradl.sweep.cube.variables import (
     DERIVED,
@@ -30,6 +33,7 @@ from paradl.sweep.cube.variables import (
     describe_coordinate,
     join_limits,
 )
+from paradl.sweep.exports.target import PART
 
 # SQL reserves LIMIT and GROUP everywhere, SYSTEM in the standard (since SQL:1999) and in MySQL,
 # FILTER and SEQUENCE in DuckDB.
@@ -194,6 +198,29 @@ def write_parquet(path: Path, batches: Batches, schema: pa.Schema, group_rows: i
         for batch in batches:
             groups.add(pa.Table.from_batches([batch]))
     return groups.rows
+
+
+def write_partitions(
+    path: Path,
+    read: Callable[[Selection, pa.Schema], Iterator[pa.RecordBatch]],
+    schema: pa.Schema,
+    labels: Mapping[str, Sequence[str]],
+) -> int:
+    """Write a file per combination of labels by axis, in folders `column=label` as Hive does."""
+    hidden = {name_column(axis) for axis in labels}
+    visible = pa.schema([column for column in schema if column.name not in hidden], schema.metadata)
+    path.mkdir()
+    rows = 0
+    for values in product(*labels.values()):
+        chosen = dict(zip(labels, values, strict=True))
+        names = (f"{name_column(axis)}={quote(label, safe='')}" for axis, label in chosen.items())
+        folder = path.joinpath(*names)
+        batches = read({axis: [label] for axis, label in chosen.items()}, visible)
+        first = next(batches, None)
+        if first is not None:  # the data set fits the model
+            folder.mkdir(parents=True)
+            rows += write_parquet(folder / PART, chain([first], batches), visible)
+    return rows
 
 
 def write_csv(path: Path, batches: Batches, schema: pa.Schema) -> int:

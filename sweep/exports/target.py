@@ -10,9 +10,19 @@ from paradl.grids.reading.errors import InputError
 from paradl.sweep.cube.lock import lock_folder
 from paradl.sweep.errors import RunError, explain_failure
 
+PART = "cells.parquet"  # the file in each folder of a partitioned table
+
+
+def is_partitioned(folder: Path) -> bool:
+    """Return whether a folder holds a partitioned table and nothing else."""
+    return not folder.is_symlink() and all(
+        path.name == PART if path.is_file() else "=" in path.name and not path.is_symlink()
+        for path in folder.rglob("*")
+    )
+
 
 def check_target(
-    target: Path, *, force: bool, is_ours: Callable[[Path], bool] = lambda _: False
+    target: Path, *, force: bool, is_ours: Callable[[Path], bool] = is_partitioned
 ) -> None:
     """Raise InputError if the target cannot be written; is_ours: whether a folder may be lost."""
     if not target.parent.is_dir():
@@ -33,7 +43,7 @@ def check_target(
 
 @contextmanager
 def write_beside(
-    target: Path, *, force: bool, is_ours: Callable[[Path], bool] = lambda _: False
+    target: Path, *, force: bool, is_ours: Callable[[Path], bool] = is_partitioned
 ) -> Iterator[Path]:
     """Yield a folder for writing what has the target's name, and then replaces the target.
 
@@ -63,3 +73,9 @@ def write_beside(
         raise RunError(f"{folder}: another process is writing there") from error
     except OSError as error:
         raise RunError(f"{target}: {explain_failure(error)}; nothing was written") from error
+
+
+def measure_bytes(target: Path) -> tuple[int, int]:
+    """Return the number of an export's files, and their bytes in total."""
+    files = [path for path in target.rglob("*") if path.is_file()] if target.is_dir() else [target]
+    return len(files), sum(file.stat().st_size for file in files)

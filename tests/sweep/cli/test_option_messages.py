@@ -17,6 +17,7 @@ def name(text: str, command: str) -> str:
     ("command", "text", "expected"),
     [
         ("limits", "along: unknown", "--crossovers: unknown"),
+        ("export", "partition_by: only Parquet", "--partition-by: only Parquet"),
         ("export", "output, undefined: no", "OUTPUT, --all: no"),
         ("status", "price: above 0", "price: above 0"),
         ("compare", "runs.csv:3: batch: too few", "runs.csv:3: batch: too few"),

@@ -134,6 +134,29 @@ def test_all_marks_what_cannot_exist(mixed_url, mixed, tmp_path):
     assert nulls == ((~exists).sum(),)
 
 
+def test_partitions(mixed_url, table, tmp_path):
+    path = tmp_path / "parts.parquet"
+    export = paradl.export(mixed_url, path, partition_by=["model", "system", "strategy"])
+    whole = pd.read_parquet(table)
+    assert export.rows == len(whole)
+    assert export.files == len(whole[["model", "strategy"]].drop_duplicates())
+    for rows in (
+        pd.read_parquet(path),
+        pl.read_parquet(path, hive_partitioning=True).to_pandas(),
+        ask(f"FROM read_parquet('{path}/**/*.parquet', hive_partitioning=true)").df(),
+    ):
+        assert set(rows.columns) == set(whole.columns)
+        counts = rows.groupby(["model", "strategy"], observed=True)["memory"].sum()
+        expected = whole.groupby(["model", "strategy"], observed=True)["memory"].sum()
+        assert counts.to_dict() == pytest.approx(expected.to_dict(), rel=1e-5)
+
+
+def test_partitions_without_rows_have_no_folder(mixed_url, tmp_path):
+    path = tmp_path / "parts.parquet"
+    paradl.export(mixed_url, path, {"model": "alexnet"}, partition_by=["dataset", "model"])
+    assert [folder.name for folder in path.iterdir()] == ["dataset=imagenet-226"]
+
+
 def test_csv(mixed_url, table, tmp_path):
     paradl.export(mixed_url, tmp_path / "cells.csv")
     whole = pd.read_parquet(table)
@@ -241,9 +264,12 @@ def test_a_file_is_kept_unless_forced(small_url, tmp_path):
     assert path.read_text() == "mine"
     paradl.export(small_url, path, force=True)
     assert pa.parquet.read_metadata(path).num_rows
-    (tmp_path / "folder.parquet").mkdir()
-    with pytest.raises(InputError, match=r"folder.parquet: "):
-        paradl.export(small_url, tmp_path / "folder.parquet", force=True)
+    paradl.export(small_url, tmp_path / "parts.parquet", partition_by=["model"])
+    paradl.export(small_url, tmp_path / "parts.parquet", partition_by=["strategy"], force=True)
+    assert all("strategy=" in name for name in os.listdir(tmp_path / "parts.parquet"))
+    (tmp_path / "parts.parquet" / "diary.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"parts.parquet: "):
+        paradl.export(small_url, tmp_path / "parts.parquet", force=True)
 
 
 def test_a_label_is_no_formula_of_a_spreadsheet(cli, tmp_path):
@@ -304,7 +330,9 @@ def test_a_file_that_the_system_cuts_short(tmp_path):
 BAD = [
     (("cells.xlsx",), {}, "'cells.xlsx'"),
     (("no/cells.csv",), {}, "no: "),
+    (("cells.csv",), {"partition_by": ["model"]}, "^partition_by: "),
     (("cells.nc",), {"undefined": True}, "^undefined: "),
+    (("cells.parquet",), {"partition_by": ["pe"]}, "'pe'"),
     (("cells.parquet", {"model": "alexnot"}), {}, "'alexnot'"),
 ]
 
