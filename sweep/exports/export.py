@@ -185,7 +185,7 @@ def _write_table(
     """Write rows and return their number. InputError: no label, or the cube has no cells."""
     from paradl.sweep.exports import tables  # late: pyarrow is optional
 
-    partitions = [*dict.fromkeys(map(tables.name_axis, partition_by))]
+    partitions = [*dict.fromkeys(tables.NAMES.get(name, name) for name in partition_by)]
     for axis in partitions:
         if axis not in LABELS:
             raise InputError.unknown("label", axis, LABELS, where="partition_by")

@@ -207,13 +207,15 @@ def write_partitions(
     labels: Mapping[str, Sequence[str]],
 ) -> int:
     """Write a file per combination of labels by axis, in folders `column=label` as Hive does."""
-    hidden = {name_column(axis) for axis in labels}
+    hidden = {RENAMED.get(axis, axis) for axis in labels}
     visible = pa.schema([column for column in schema if column.name not in hidden], schema.metadata)
     path.mkdir()
     rows = 0
     for values in product(*labels.values()):
         chosen = dict(zip(labels, values, strict=True))
-        names = (f"{name_column(axis)}={quote(label, safe='')}" for axis, label in chosen.items())
+        names = (
+            f"{RENAMED.get(axis, axis)}={quote(label, safe='')}" for axis, label in chosen.items()
+        )
         folder = path.joinpath(*names)
         batches = read({axis: [label] for axis, label in chosen.items()}, visible)
         first = next(batches, None)
