@@ -71,10 +71,8 @@ def schedule_pass(
     # Neither is always the better: the second never idles, the first may wait for a long path.
     by_rank = follow_order(problem, durations, placement, order)
     by_time = _dispatch(problem, durations, placement, ranks)
-    return min(
-        ((starts, find_length(starts, durations)) for starts in (by_rank, by_time)),
-        key=lambda schedule: schedule[1],
-    )
+    schedules = ((starts, find_length(starts, durations)) for starts in (by_rank, by_time))
+    return min(schedules, key=itemgetter(1))
 
 
 def find_length(starts: Sequence[float], durations: Sequence[float]) -> float:
@@ -183,8 +181,17 @@ def trace_path(
     operators, messages = [], []
     while position is not None:
         operators.append(position)
-        position, message = _find_cause(problem, placement, ends, earlier, position)
-        messages += [message] if message is not None else []
+        device = placement[position]
+        # When each thing that it waits for has come, the operator behind it, and its tensor.
+        causes: list[tuple[float, int, Edge | None]] = [
+            (ends[edge.maker] + edge.delays[placement[edge.maker]][device], edge.maker, edge)
+            for edge in problem.entering[position]
+        ]
+        if position in earlier:
+            causes.append((ends[earlier[position]], earlier[position], None))
+        _, position, edge = max(causes, key=itemgetter(0), default=(0.0, None, None))
+        if edge is not None and placement[edge.maker] != device:  # no message on one device
+            messages.append(edge)
     return CriticalPath(tuple(operators), tuple(messages))
 
 
@@ -198,28 +205,3 @@ def _find_earlier(placement: Placement, starts: Sequence[float]) -> dict[int, in
             earlier[position] = last[device]
         last[device] = position
     return earlier
-
-
-def _find_cause(
-    problem: Problem,
-    placement: Placement,
-    ends: Sequence[float],
-    earlier: dict[int, int],
-    position: int,
-) -> tuple[int | None, Edge | None]:
-    """Return the operator that this one waits for longest, and its message if it sends one."""
-    device = placement[position]
-    causes: list[tuple[float, int, Edge | None]] = [
-        (
-            ends[edge.maker] + edge.delays[placement[edge.maker]][device],
-            edge.maker,
-            edge if placement[edge.maker] != device else None,  # no message on one device
-        )
-        for edge in problem.entering[position]
-    ]
-    if position in earlier:
-        causes.append((ends[earlier[position]], earlier[position], None))
-    if not causes:
-        return None, None
-    _, cause, message = max(causes, key=itemgetter(0))
-    return cause, message

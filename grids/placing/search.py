@@ -17,13 +17,7 @@ from itertools import pairwise, permutations, product
 import numpy as np
 
 from paradl.grids.placing.problem import Placement, Problem
-from paradl.grids.placing.schedule import (
-    PlacementPlan,
-    follow_starts,
-    plan_placement,
-    rank_operators,
-)
-from paradl.kernels.names.arrays import Floats
+from paradl.grids.placing.schedule import PlacementPlan, plan_placement, rank_operators
 
 # Placements kept in memory, times operators: about 100 MB.
 MOST_SEEN = 10_000_000
@@ -49,12 +43,8 @@ def search(
     further placements to start from. goal [s]: a lower bound; the search stops there. measure: the
     time of a step [s], by default that of its schedule.
     """
-    search = _Search(
-        problem,
-        fixed,
-        spend,
-        measure or (lambda placement: plan_placement(problem, placement).time),
-    )
+    measure = measure or (lambda placement: plan_placement(problem, placement).time)
+    search = _Search(problem, fixed, spend, measure)
     for placement in first:
         search.improve(placement)
     # Everything on each device in turn, and two list schedules. One device sends no messages, so
@@ -99,11 +89,11 @@ def _place_greedily(problem: Problem, fixed: Fixed, whole: bool) -> Placement:
     free, filled = [0.0] * devices, [0.0] * devices
     head = {position: chain[0] for chain in list_chains(problem) for position in chain}
     for position in sorted(range(count), key=lambda n: (-ranks[n], n)):
-        options = range(devices)
+        options: Sequence[int] = range(devices)
         if position in fixed:
-            options = range(fixed[position], fixed[position] + 1)
+            options = [fixed[position]]
         elif whole and head[position] != position:
-            options = range(placement[head[position]], placement[head[position]] + 1)
+            options = [placement[head[position]]]
 
         def end_on(device: int, position: int = position) -> tuple[bool, float]:
             arrivals = [
@@ -200,29 +190,26 @@ MOST_EXCHANGED = 4
 
 @dataclass(frozen=True)
 class GraphPart:
-    """A part of the graph: operators in ascending order, and their problem.
+    """The problem of a part of the graph.
 
     started: the first operator belongs to the part before and takes no time here. ended: the last
     operator is the first of the next part.
     """
 
-    positions: tuple[int, ...]
+    problem: Problem
     started: bool
     ended: bool
-    problem: Problem
-
-    def list_ends(self) -> Iterator[Ends]:
-        """Yield all devices for the operators shared with other parts."""
-        devices = range(self.problem.devices)
-        return product(devices if self.started else (None,), devices if self.ended else (None,))
 
     def search(
         self, exchanges: Sequence[Exchange], rounds: int, spend: Tick
     ) -> dict[Ends, PlacementPlan]:
         """Search a plan for all ends; ends that differ by a permutation are searched once."""
         plans: dict[Ends, PlacementPlan] = {}
-        goal = self.problem.bounds.proven
-        for ends in self.list_ends():
+        goal, devices = self.problem.bounds.proven, range(self.problem.devices)
+        # Operators shared with other parts may be on any device.
+        starts, stops = (devices if shared else (None,) for shared in (self.started, self.ended))
+        ways = [*product(starts, stops)]
+        for ends in ways:
             if ends in plans:  # from ends that are alike
                 continue
             places = zip((0, self.problem.operators - 1), ends, strict=True)
@@ -232,9 +219,9 @@ class GraphPart:
             plan = plan_placement(self.problem, best[1])
             for exchange in exchanges:
                 first, last = (None if end is None else exchange[end] for end in ends)
-                devices = tuple(exchange[device] for device in plan.placement)
-                plans.setdefault((first, last), replace(plan, placement=devices))
-        return {ends: plans[ends] for ends in self.list_ends()}
+                placement = tuple(exchange[device] for device in plan.placement)
+                plans.setdefault((first, last), replace(plan, placement=placement))
+        return {ends: plans[ends] for ends in ways}
 
 
 class Parts:
@@ -263,31 +250,15 @@ class Parts:
         exchanges = _list_exchanges(self.problem)
         # The smallest first: if the effort is spent, they at least have plans for all their ends.
         by_size = sorted(self.parts, key=lambda part: part.problem.operators)
-        plans = {part.positions: part.search(exchanges, rounds, spend) for part in by_size}
-        way = _choose_way([plans[part.positions] for part in self.parts])
-        placement, starts = self._lay_out(way)
-        begins = np.zeros_like(self.problem.durations)
-        begins[:, list(self.core)] = starts
+        plans = {part: part.search(exchanges, rounds, spend) for part in by_size}
+        placement: list[int] = []
+        way = _choose_way([plans[part] for part in self.parts])
+        for part, plan in zip(self.parts, way, strict=True):
+            placement += plan.placement[int(part.started) :]  # the part before has this operator
         for device in range(self.problem.devices):
             devices = np.full(self.problem.operators, device)
             devices[list(self.core)] = placement
-            whole = tuple(devices.tolist())
-            # A schedule of the whole may beat the concatenated parts, or not.
-            yield plan_placement(self.problem, whole)
-            yield follow_starts(self.problem, whole, begins)
-
-    def _lay_out(self, plans: Sequence[PlacementPlan]) -> tuple[Placement, Floats]:
-        """Return the core's placement and the starts of its operators, part after part."""
-        placement: list[int] = []
-        starts: list[Floats] = []
-        begin = np.zeros((len(self.problem.durations), 1))
-        for part, plan in zip(self.parts, plans, strict=True):
-            skip = int(part.started)  # the part before has this operator
-            within = np.array(plan.starts)
-            placement += plan.placement[skip:]
-            starts.append(begin + within[:, skip:])
-            begin = begin + np.max(within + part.problem.durations, axis=1, keepdims=True)
-        return tuple(placement), np.concatenate(starts, axis=1)
+            yield plan_placement(self.problem, tuple(devices.tolist()))
 
 
 def _choose_way(parts: Sequence[Mapping[Ends, PlacementPlan]]) -> list[PlacementPlan]:
@@ -312,9 +283,8 @@ def _cut(problem: Problem) -> list[GraphPart]:
     borders = [-1, *(cut for cut in _list_cuts(problem) if cut != last), last]
     parts = []
     for begin, end in pairwise(borders):
-        positions = tuple(range(max(begin, 0), end + 1))
-        part = problem.take_part(positions, started=begin >= 0)
-        parts.append(GraphPart(positions, begin >= 0, end != last, part))
+        part = problem.take_part(range(max(begin, 0), end + 1), started=begin >= 0)
+        parts.append(GraphPart(part, begin >= 0, end != last))
     return parts
 
 

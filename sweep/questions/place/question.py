@@ -12,6 +12,7 @@ from paradl.grids.placing.highs import SolverError
 from paradl.grids.placing.pipelined_steps import Piped
 from paradl.grids.placing.problem import Problem
 from paradl.grids.placing.program import count_devices
+from paradl.grids.placing.schedule import find_length
 from paradl.grids.placing.solve import PlacementResult, Tell, count_nodes, solve
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.units import parse_count
@@ -145,7 +146,7 @@ def _describe(
     placement = plan.placement * piped.runs
     # Passes of micro-batches overlap: the last one to end counts.
     lengths = [
-        max(start + duration for start, duration in zip(starts, durations, strict=True))
+        find_length(starts, durations)
         for starts, durations in zip(plan.starts, problem.durations.tolist(), strict=True)
     ]
     gap = max(0.0, 1 - answer.bounds.proven / plan.time)
