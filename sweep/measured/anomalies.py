@@ -212,14 +212,14 @@ def find_deviation(run: PredictedRun) -> Deviation | None:
     for parts in (("comp", "comm"), ("total",)):
         off = [found for part in parts if (found := run.compare(part)) and _is_far(run, found)]
         if off:
-            return max(off, key=lambda deviation: abs(deviation.measured - deviation.predicted))
+            return max(off, key=lambda deviation: deviation.error)
     return None
 
 
 def _is_far(run: PredictedRun, deviation: Deviation) -> bool:
     """Return whether a part is far outside its interval, or off by FACTOR if it has none."""
     total = run.row.measured.total
-    if total is None or abs(deviation.measured - deviation.predicted) < MATERIAL * total:
+    if total is None or deviation.error < MATERIAL * total:
         return False
     if not deviation.measured or not deviation.predicted:
         return True
@@ -282,7 +282,7 @@ def _find_suspect_part(run: PredictedRun, deviation: Deviation) -> str:
     if len(known) == 1:
         return "comm" if known[0].part == "comp" else "comp"
     if known:
-        return max(known, key=lambda compared: abs(compared.measured - compared.predicted)).part
+        return max(known, key=lambda compared: compared.error).part
     # Where the parts were not measured, the larger predicted one is the suspect.
     return "comp" if (run.predicted.comp or 0.0) >= (run.predicted.comm or 0.0) else "comm"
 

@@ -17,7 +17,8 @@ from paradl.sweep.measured.runs import PARTS, RunTimes, read_runs
 
 QUANTILES = ("p10", "p50", "p90")
 RATED = (*PARTS, "memory")
-WITHIN = {"total": "within", "comp": "within_comp", "comm": "within_comm"}
+# Ends of the names of columns about the intervals of parts.
+ENDS = {"total": "", "comp": "_comp", "comm": "_comm"}
 
 
 def compare(
@@ -45,15 +46,12 @@ def compare(
     runs = predict_runs(read_runs(Path(path)), Conditions(system, calibration, settings))
     from paradl.sweep.measured.anomalies import find_anomalies  # late: it imports JAX
 
-    rows = [
-        _make_row(run, anomaly) for run, anomaly in zip(runs, find_anomalies(runs), strict=True)
-    ]
+    rows = [*map(_make_row, runs, find_anomalies(runs))]
     # Each network and machine warns once, however many rows have it. Repeated runs share a grid,
     # whose warnings take 0.7 ms.
     grids = {id(run.grid): run.grid for run in runs}.values()
     notes = dict.fromkeys(note for grid in grids for note in list_warnings(grid))
-    summary = summarise_accuracy(rows)
-    answer = {"rows": rows, "summary": summary, "notes": list(notes)}
+    answer = {"rows": rows, "summary": summarise_accuracy(rows), "notes": list(notes)}
     return AnswerMapping(cast(Comparison, answer))
 
 
@@ -84,9 +82,7 @@ def _make_row(run: PredictedRun, anomaly: Anomaly | None) -> Row:
         "accuracy_memory": rate_prediction(run.answer["memory"], row.memory),
         **_name_columns("authors", row.authors),
         **_rate_predictions("authors_accuracy", row.authors, row.measured),
-        **_locate_in_interval(run, "total", ""),
-        **_locate_in_interval(run, "comp", "_comp"),
-        **_locate_in_interval(run, "comm", "_comm"),
+        **_locate_in_intervals(run),
         "feasible": run.answer["feasible"],
         "limit": run.answer["limit"],
         "reason": reason,
@@ -107,16 +103,17 @@ def _rate_predictions(name: str, predicted: RunTimes, measured: RunTimes) -> Row
     }
 
 
-def _locate_in_interval(run: PredictedRun, part: str, suffix: str) -> Row:
-    """Return p10, p50, p90, and whether the measured time is between p10 and p90."""
-    interval = run.intervals[part] if run.intervals else dict.fromkeys(QUANTILES)
-    low, high, measured = interval["p10"], interval["p90"], getattr(run.row.measured, part)
-    # Without a measurement or an interval, the answer is neither inside nor outside.
-    complete = None not in (low, high, measured)
-    return {
-        **{f"{name}{suffix}": interval[name] for name in QUANTILES},
-        f"within{suffix}": low <= measured <= high if complete else None,
-    }
+def _locate_in_intervals(run: PredictedRun) -> Row:
+    """Return p10, p50, p90 of each part, and whether its measured time is between p10 and p90."""
+    columns: Row = {}
+    for part, end in ENDS.items():
+        interval = run.intervals[part] if run.intervals else dict.fromkeys(QUANTILES)
+        low, high, measured = interval["p10"], interval["p90"], getattr(run.row.measured, part)
+        # Without a measurement or an interval, the answer is neither inside nor outside.
+        complete = None not in (low, high, measured)
+        columns |= {f"{name}{end}": interval[name] for name in QUANTILES}
+        columns[f"within{end}"] = low <= measured <= high if complete else None
+    return columns
 
 
 def rate_prediction(predicted: float | None, measured: float | None) -> float | None:
@@ -165,7 +162,9 @@ def average_rows(rows: Sequence[Row]) -> Row:
         "unpredicted": sum(row["predicted_total"] is None for row in rows),
         **{part: _average_values(row[f"accuracy_{part}"] for row in rows) for part in RATED},
         "authors": {part: _average_authors(part, rows) for part in PARTS},
-        "coverage": {part: _average_known(row[WITHIN[part]] for row in rows) for part in PARTS},
+        "coverage": {
+            part: _average_known(row[f"within{end}"] for row in rows) for part, end in ENDS.items()
+        },
     }
 
 

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from paradl.grids.design_space import ONLY, Configuration
@@ -17,6 +17,8 @@ from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError, add_place
 from paradl.sweep.measured.runs import MeasuredRun, RunTimes
 
+# Names of the parts of an iteration in the oracle's answers.
+TIMES = {"total": "iteration_time", "comp": "iteration_comp_time", "comm": "iteration_comm_time"}
 AS_MEASURED = {"allreduce": "hierarchical", "conventions": "authors"}
 
 
@@ -66,6 +68,11 @@ class Deviation:
         return self.measured / self.predicted if self.predicted else math.inf
 
     @property
+    def error(self) -> float:
+        """By how much both differ [s]."""
+        return abs(self.measured - self.predicted)
+
+    @property
     def slower(self) -> bool:
         """True if it took longer than predicted."""
         return self.measured > self.predicted
@@ -83,8 +90,7 @@ class PredictedRun:
     @property
     def predicted(self) -> RunTimes:
         """Predicted times [s per iteration]; None if the configuration cannot exist."""
-        names = ("iteration_time", "iteration_comp_time", "iteration_comm_time")
-        return RunTimes(*(self.answer[name] for name in names))
+        return RunTimes(**{part: self.answer[name] for part, name in TIMES.items()})
 
     @property
     def was_fitted(self) -> bool | None:
@@ -108,34 +114,26 @@ class PredictedRun:
     def intervals(self) -> dict[str, Mapping[str, float]] | None:
         """p10, p50 and p90 [s per iteration] of total, comp and comm; None if there are none."""
         intervals = self.answer.get("intervals")
-        if intervals is None:
-            return None
-        return {
-            "total": intervals["iteration_time"],
-            "comp": intervals["iteration_comp_time"],
-            "comm": intervals["iteration_comm_time"],
-        }
+        return intervals and {part: intervals[name] for part, name in TIMES.items()}
 
 
 def predict_runs(rows: Sequence[MeasuredRun], conditions: Conditions) -> tuple[PredictedRun, ...]:
     """Predict all runs. InputError: an unknown name, before any prediction takes its time."""
-    keyed = [(identify_case(row), row) for row in rows]
-    grids = {}
+    keys = [identify_case(row) for row in rows]
+    cases: dict[tuple[object, ...], tuple[MeasuredRun, Configuration, Grid]] = {}
     # All names are looked up first: a typing error in the last row must not cost the time of all.
-    for key, row in keyed:
-        if key not in grids:
+    for key, row in zip(keys, rows, strict=True):
+        if key not in cases:
             with name_column(row):
-                grids[key] = conditions.make_case(row).grid()
+                case = conditions.make_case(row)
+                cases[key] = row, case, case.grid()
     from paradl.sweep.questions.predict import predict_grid  # late: it imports JAX
 
-    answers: dict[object, Mapping[str, Any]] = {}
-    for key, row in keyed:
-        if key not in answers:
-            with add_place(row.where):
-                answers[key] = predict_grid(grids[key])
-    return tuple(
-        PredictedRun(row, conditions.make_case(row), grids[key], answers[key]) for key, row in keyed
-    )
+    predicted: dict[tuple[object, ...], PredictedRun] = {}
+    for name, (first, case, grid) in cases.items():
+        with add_place(first.where):
+            predicted[name] = PredictedRun(first, case, grid, predict_grid(grid))
+    return tuple(replace(predicted[key], row=row) for key, row in zip(keys, rows, strict=True))
 
 
 def identify_case(row: MeasuredRun) -> tuple[str | int | None, ...]:
