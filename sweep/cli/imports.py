@@ -36,8 +36,8 @@ def probe_machine(
     from paradl.sweep.text.tables import show
 
     with report_state("starting", silent=quiet) as report:
-        times = probe_device(precision, report, budget=seconds)
-    show([time.row for time in times], form)
+        rows = probe_device(precision, report, budget=seconds)
+    show(rows, form)
     tell(f"paradl: {describe_device()}, {precision}")
 
 

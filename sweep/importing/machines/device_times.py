@@ -7,7 +7,6 @@ Of a network the sum of all layers becomes a profile in its file.
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,6 +22,7 @@ from paradl.grids.models.layers import LayerTable
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.textfile import write_text
 from paradl.grids.reading.yamlfile import validate, write_plain
+from paradl.sweep.answers.mapping import Row
 
 TYPES = {"fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "amp": "float16"}
 PATIENCE = 0.3  # [s] of repeated calls
@@ -33,24 +33,14 @@ CHANNELS = (16, 64, 256)
 Report = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class DeviceTime:
-    """One measurement. flops, bytes: of a call; 0 where none count."""
-
-    name: str
-    seconds: float
-    flops: float = 0.0
-    bytes: float = 0.0
-
-    @property
-    def row(self) -> dict[str, float | str | None]:
-        """The measurement as a row of an answer."""
-        return {
-            "measured": self.name,
-            "seconds": self.seconds,
-            "flops_per_second": self.flops / self.seconds if self.flops else None,
-            "bytes_per_second": self.bytes / self.seconds if self.bytes else None,
-        }
+def _make_row(name: str, seconds: float, flops: float = 0.0, moved: float = 0.0) -> Row:
+    """Return a measurement. flops, bytes moved: of a call; 0 where none count."""
+    return {
+        "measured": name,
+        "seconds": seconds,
+        "flops_per_second": flops / seconds if flops else None,
+        "bytes_per_second": moved / seconds if moved else None,
+    }
 
 
 def describe_device() -> str:
@@ -72,36 +62,33 @@ def time_calls(function: Callable[..., Any], *arguments: Any) -> float:
     return median(spent)
 
 
-def probe_device(precision: str, report: Report, budget: float = 120.0) -> list[DeviceTime]:
-    """Return times of matrix products, convolutions, a copy and a launch.
+def probe_device(precision: str, report: Report, budget: float = 120.0) -> list[Row]:
+    """Return a row for each matrix product, convolution, copy and launch.
 
     budget [s]: products that would take more than half of it, by the one before, are left out.
     """
     kind = TYPES[precision]
-    times: list[DeviceTime] = []
+    rows: list[Row] = []
     for n in SIZES:
-        # The first call compiles, and three are timed; a product of twice the size takes 8 times.
-        if times and 4 * 8 * times[-1].seconds > budget / 2:
-            break
         report(f"product of {n} x {n}")
         a = jnp.ones((n, n), kind)
-        times.append(
-            DeviceTime(f"product {n} x {n} x {n}", time_calls(jnp.matmul, a, a), 2.0 * n**3)
-        )
+        seconds = time_calls(jnp.matmul, a, a)
+        rows.append(_make_row(f"product {n} x {n} x {n}", seconds, 2.0 * n**3))
+        # The first call compiles, and three are timed; a product of twice the size takes 8 times.
+        if 4 * 8 * seconds > budget / 2:
+            break
     for channels in CHANNELS:
         report(f"convolution of {channels} channels")
         x, w = jnp.ones((8, channels, 32, 32), kind), jnp.ones((channels, channels, 3, 3), kind)
         seconds = time_calls(lambda x, w: jax.lax.conv(x, w, (1, 1), "SAME"), x, w)
         flops = 2.0 * 8 * 32 * 32 * 9 * channels**2
-        times.append(DeviceTime(f"convolution 3 x 3, {channels} channels", seconds, flops))
+        rows.append(_make_row(f"convolution 3 x 3, {channels} channels", seconds, flops))
     report("memory")
     items = jnp.ones(2**25, "float32")  # more than caches hold
-    times.append(
-        DeviceTime("copy of 128 MiB", time_calls(lambda x: x + 1, items), bytes=8.0 * 2**25)
-    )
+    seconds = time_calls(lambda x: x + 1, items)
+    rows.append(_make_row("copy of 128 MiB", seconds, moved=8.0 * 2**25))
     report("launch")
-    times.append(DeviceTime("launch", time_calls(lambda x: x + 1, jnp.ones(1))))
-    return times
+    return [*rows, _make_row("launch", time_calls(lambda x: x + 1, jnp.ones(1)))]
 
 
 def time_layers(
@@ -141,7 +128,7 @@ def _time_layer(table: LayerTable, row: int, batch: int, kind: str) -> float:
     else:
         # As traffic: what comes in is read, and as much is written as goes out.
         items = int(batch * max(table.x[row], table.y[row]))
-        function, shapes = _scale, ((items,), (1,))
+        function, shapes = lambda x, factor: jnp.maximum(x * factor, 0), ((items,), (1,))
 
     def learn(x: Any, w: Any) -> Any:
         if table.inputs[row] == (-1,):  # of the sample there is no gradient
@@ -151,10 +138,6 @@ def _time_layer(table: LayerTable, row: int, batch: int, kind: str) -> float:
         return result, pull(result)
 
     return time_calls(learn, *(jnp.ones(shape, kind) for shape in shapes))
-
-
-def _scale(x: Any, factor: Any) -> Any:
-    return jnp.maximum(x * factor, 0)
 
 
 def _make_convolution(
@@ -205,7 +188,7 @@ def profile_model(
     batch: int,
     precision: PrecisionName,
     device: str,
-    report: Callable[[str], None],
+    report: Report,
 ) -> tuple[Architecture, list[dict[str, object]]]:
     """Time the layers of a network for a data set's samples.
 
