@@ -17,7 +17,7 @@ from itertools import pairwise, permutations, product
 import numpy as np
 
 from paradl.grids.placing.problem import Placement, Problem
-from paradl.grids.placing.schedule import PlacementPlan, plan_placement, rank_operators
+from paradl.grids.placing.schedule import plan_placement, rank_operators
 
 # Placements kept in memory, times operators: about 100 MB.
 MOST_SEEN = 10_000_000
@@ -183,6 +183,7 @@ def _move(placement: Placement, run: tuple[int, ...], device: int) -> Placement:
 
 
 Ends = tuple[int | None, int | None]  # devices of a part's first and last operator; None: any
+Found = dict[Ends, tuple[float, Placement]]  # time [s] and placement of a part by its ends
 Exchange = tuple[int, ...]  # a permutation: the device that takes the place of each
 # Permutations are enumerated up to this many devices: 24 for four, 40,320 for eight.
 MOST_EXCHANGED = 4
@@ -200,28 +201,26 @@ class GraphPart:
     started: bool
     ended: bool
 
-    def search(
-        self, exchanges: Sequence[Exchange], rounds: int, spend: Tick
-    ) -> dict[Ends, PlacementPlan]:
-        """Search a plan for all ends; ends that differ by a permutation are searched once."""
-        plans: dict[Ends, PlacementPlan] = {}
+    def search(self, exchanges: Sequence[Exchange], rounds: int, spend: Tick) -> Found:
+        """Search for all ends; ends that differ by a permutation are searched once."""
+        found: Found = {}
         goal, devices = self.problem.bounds.proven, range(self.problem.devices)
         # Operators shared with other parts may be on any device.
         starts, stops = (devices if shared else (None,) for shared in (self.started, self.ended))
         ways = [*product(starts, stops)]
         for ends in ways:
-            if ends in plans:  # from ends that are alike
+            if ends in found:  # from ends that are alike
                 continue
             places = zip((0, self.problem.operators - 1), ends, strict=True)
             fixed = {operator: device for operator, device in places if device is not None}
             best = search(self.problem, fixed, rounds, spend, goal=goal)
             assert best is not None  # parts have no memory limit
-            plan = plan_placement(self.problem, best[1])
+            time, placement = best
             for exchange in exchanges:
                 first, last = (None if end is None else exchange[end] for end in ends)
-                placement = tuple(exchange[device] for device in plan.placement)
-                plans.setdefault((first, last), replace(plan, placement=placement))
-        return {ends: plans[ends] for ends in ways}
+                alike = tuple(exchange[device] for device in placement)
+                found.setdefault((first, last), (time, alike))
+        return {ends: found[ends] for ends in ways}
 
 
 class Parts:
@@ -245,35 +244,33 @@ class Parts:
         """Lower bound of a step's time [s]."""
         return sum(part.problem.bounds.proven for part in self.parts)
 
-    def search(self, rounds: int, spend: Tick) -> Iterator[PlacementPlan]:
-        """Yield plans of the best path, with the operators outside the core on each device."""
+    def search(self, rounds: int, spend: Tick) -> Iterator[Placement]:
+        """Yield the best path's placement, with the operators outside the core on each device."""
         exchanges = _list_exchanges(self.problem)
         # The smallest first: if the effort is spent, they at least have plans for all their ends.
         by_size = sorted(self.parts, key=lambda part: part.problem.operators)
-        plans = {part: part.search(exchanges, rounds, spend) for part in by_size}
-        placement: list[int] = []
-        way = _choose_way([plans[part] for part in self.parts])
-        for part, plan in zip(self.parts, way, strict=True):
-            placement += plan.placement[int(part.started) :]  # the part before has this operator
+        found = {part: part.search(exchanges, rounds, spend) for part in by_size}
+        placement = _join(self.parts, found)
         for device in range(self.problem.devices):
             devices = np.full(self.problem.operators, device)
             devices[list(self.core)] = placement
-            yield plan_placement(self.problem, tuple(devices.tolist()))
+            yield tuple(devices.tolist())
 
 
-def _choose_way(parts: Sequence[Mapping[Ends, PlacementPlan]]) -> list[PlacementPlan]:
-    """Choose one plan per part so that ends meet and the sum of times is least."""
+def _join(parts: Sequence[GraphPart], found: Mapping[GraphPart, Found]) -> Placement:
+    """Join a placement of each part so that ends meet and the sum of times is least."""
     # Dynamic programming: the best path so far to each device of the next cut.
-    ways: dict[int | None, tuple[float, list[Ends]]] = {None: (0.0, [])}
-    for plans in parts:
-        further: dict[int | None, tuple[float, list[Ends]]] = {}
-        for (begin, end), plan in plans.items():
-            time = ways[begin][0] + plan.time
-            if end not in further or time < further[end][0]:
-                further[end] = (time, [*ways[begin][1], (begin, end)])
+    ways: dict[int | None, tuple[float, Placement]] = {None: (0.0, ())}
+    for part in parts:
+        further: dict[int | None, tuple[float, Placement]] = {}
+        for (begin, end), (seconds, placement) in found[part].items():
+            time, before = ways[begin]
+            if end not in further or time + seconds < further[end][0]:
+                # The part before has the operator that both share.
+                further[end] = (time + seconds, (*before, *placement[int(part.started) :]))
         ways = further
-    ((_, way),) = ways.values()
-    return [plans[ends] for plans, ends in zip(parts, way, strict=True)]
+    ((_, whole),) = ways.values()
+    return whole
 
 
 def _cut(problem: Problem) -> list[GraphPart]:

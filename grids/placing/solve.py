@@ -11,7 +11,7 @@ from functools import partial
 
 from paradl.grids.placing.pipelined_steps import Piped
 from paradl.grids.placing.problem import Placement, Problem, StepBounds
-from paradl.grids.placing.program import improve_plan, pack
+from paradl.grids.placing.program import Packing, improve_plan, pack
 from paradl.grids.placing.schedule import PlacementPlan, plan_placement
 from paradl.grids.placing.search import Parts, search
 
@@ -72,9 +72,10 @@ def solve(
 
 def search_plan(problem: Problem) -> PlacementPlan:
     """Return a good placement without a proof or a memory limit; the same one each time."""
-    alone = plan_placement(problem, (0,) * problem.operators)
-    plans = Parts(problem).search(FEW_ROUNDS, lambda operators: True)
-    return min([alone, *plans], key=lambda plan: plan.time)
+    alone = (0,) * problem.operators
+    placements = [alone, *Parts(problem).search(FEW_ROUNDS, lambda operators: True)]
+    plans = (plan_placement(problem, placement) for placement in placements)
+    return min(plans, key=lambda plan: plan.time)
 
 
 def search_piped(piped: Piped, first: Sequence[Placement]) -> PlacementPlan:
@@ -136,12 +137,13 @@ class _Solver:
     def _begin(self, first: Sequence[Placement]) -> None:
         """Start with everything on one device or, if that does not fit, wherever it does."""
         whole = self.piped.whole
-        alone: Placement | None = (0,) * whole.operators
+        packing = Packing((0,) * whole.operators)
         if not whole.fits((0,) * whole.operators):
             packing = pack(whole, count_nodes(self.effort))
-            alone, self.impossible = packing.placement, packing.impossible
-        for placement in (*first, *([alone] if alone is not None else [])):
-            self._measure(placement)
+        self.impossible = packing.impossible
+        for placement in (*first, packing.placement):
+            if placement is not None:
+                self._measure(placement)
 
     def _search_parts(self) -> None:
         """Search part by part in one piece; with micro-batches that gives starting points."""
@@ -152,11 +154,8 @@ class _Solver:
         for rounds in ROUNDS_OF_PARTS if at_once else (FEW_ROUNDS,):
             if self.spent >= PARTS * self.effort or self._proven:
                 return
-            for plan in parts.search(rounds, partial(self._spend, PARTS)):
-                if at_once:
-                    self._offer(plan)
-                else:
-                    self._measure(plan.placement)
+            for placement in parts.search(rounds, partial(self._spend, PARTS)):
+                self._measure(placement)
 
     def _search(self, until: float = 1.0) -> None:
         """Search the whole graph from the best known placement."""

@@ -15,6 +15,7 @@ from paradl.grids.graphs.links import link_devices
 from paradl.grids.library import find
 from paradl.grids.placing.pipelined_steps import Piped
 from paradl.grids.placing.problem import pose_problem
+from paradl.grids.placing.schedule import plan_placement
 from paradl.grids.placing.search import Parts
 from paradl.grids.placing.solve import search_plan, solve
 
@@ -109,7 +110,8 @@ def test_parts_are_searched_one_by_one_and_add_up(seed):
     links = draw_links(chance, 2)
     problem = pose_problem(graph, links)
     least = try_everything(graph, links, math.inf)
-    plans = list(Parts(problem).search(100, lambda operators: True))
+    placements = Parts(problem).search(100, lambda operators: True)
+    plans = [plan_placement(problem, placement) for placement in placements]
     plan = min(plans, key=lambda plan: plan.time)
     assert plan.time == pytest.approx(least, rel=SAME)
     assert search_plan(problem).time >= plan.time
