@@ -80,6 +80,8 @@ OUTER_LINKS = {
     for n in OUTER
     for name, unit, words in (("latency", "s", "latency"), ("bandwidth", "B/s", "bandwidth"))
 }
+# Drawn parameters that features follow, where names differ: links of outer levels.
+FOLLOWED = {name: f"inter_{name.rpartition('_')[2]}" for name in OUTER_LINKS}
 # Columns of layouts besides degrees; bits of what is recomputed are columns of their own.
 SETTINGS = tuple(name for name in LAYOUT_SETTINGS if name != "recompute")
 STRATEGY: dict[str, Feature] = {
