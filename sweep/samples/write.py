@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import yaml
 from numpy.typing import NDArray
@@ -92,25 +93,14 @@ def write_rows(
 
 def _divide(rows: Columns, schema: pa.Schema, splits: Sequence[str]) -> dict[str, pa.RecordBatch]:
     """Divide rows by folder, such as `random-train,model-test`; NaN becomes null."""
-    # One number for the sides of all splits, which sorts 20 times as fast as their names.
-    tested = np.stack([rows[name_split(split)] == TEST for split in splits])
-    numbers, places = np.unique(2 ** np.arange(len(splits)) @ tested, return_inverse=True)
-    # Sorted once: taking the rows of each of 64 folders from a table takes thrice as long.
-    order = np.argsort(places, kind="stable")
-    arrays = [
-        pa.array(rows[column.name][order], column.type, from_pandas=True) for column in schema
-    ]
-    batch, first = pa.RecordBatch.from_arrays(arrays, schema=schema), 0
+    arrays = [pa.array(rows[column.name], column.type, from_pandas=True) for column in schema]
+    batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+    sides = pd.DataFrame({split: rows[name_split(split)] for split in splits})
     batches = {}
-    for number, count in zip(numbers.tolist(), np.bincount(places).tolist(), strict=True):
-        sides = (TEST if number >> bit & 1 else TRAIN for bit in range(len(splits)))
+    for names, part in sides.groupby(list(splits)):
         # No `=` in names: readers would add the sides as columns, which the files have already.
-        folder = ",".join(f"{split}-{side}" for split, side in zip(splits, sides, strict=True))
-        # A copy: what is left of a chunk would keep it whole until its row groups are full. Through
-        # a message: 64 folders of 12,000 rows take 0.13 s of CPU, by a copy of each column 0.25.
-        message = batch.slice(first, count).serialize()
-        batches[folder] = pa.ipc.read_record_batch(message, schema)
-        first += count
+        folder = ",".join(f"{split}-{side}" for split, side in zip(splits, names, strict=True))
+        batches[folder] = batch.take(pa.array(part.index))
     return batches
 
 
