@@ -266,9 +266,9 @@ def apply_member(member: SurrogateNetwork, arrays: dict[str, Singles]) -> Single
     return np.concatenate(parts) if parts else np.zeros((0, OUTPUTS), np.float32)
 
 
-@eqx.filter_jit
-def _apply(member: Any, *inputs: Singles) -> Array:
-    outputs: Array = jax.vmap(member)(*map(jnp.asarray, inputs))
+@jax.jit
+def _apply(member: SurrogateNetwork, *inputs: Array) -> Array:
+    outputs: Array = jax.vmap(member)(*inputs)
     return outputs
 
 
