@@ -9,7 +9,7 @@ To add one: a row of `SPLITS` and how it divides rows, here; how to check that, 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,9 +72,9 @@ class Splits:
     """
 
     seed: int
-    tested: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    most: Mapping[str, float] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)
+    tested: Mapping[str, frozenset[str]]
+    most: Mapping[str, float]
+    missing: Mapping[str, str]
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import yaml
 from numpy.typing import NDArray
@@ -60,16 +59,10 @@ def write_rows(
     splits: Sequence[str],
 ) -> WrittenRows:
     """Write rows into folders below `path`, named after the sides of splits."""
-    fields = [
-        describe_column(
-            column.name,
-            pa.type_for_alias(column.kind),
-            column.meaning,
-            column.units,
-            role=column.role,
-        )
-        for column in columns
-    ]
+    fields = []
+    for column in columns:
+        kind, words = pa.type_for_alias(column.kind), column.meaning
+        fields.append(describe_column(column.name, kind, words, column.units, role=column.role))
     schema = pa.schema(fields, metadata=dict(attributes))
     summary = WrittenRows({split: {TRAIN: 0, TEST: 0} for split in splits})
     texts = [column.name for column in schema if pa.types.is_string(column.type)]
@@ -93,14 +86,25 @@ def write_rows(
 
 def _divide(rows: Columns, schema: pa.Schema, splits: Sequence[str]) -> dict[str, pa.RecordBatch]:
     """Divide rows by folder, such as `random-train,model-test`; NaN becomes null."""
-    arrays = [pa.array(rows[column.name], column.type, from_pandas=True) for column in schema]
-    batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
-    sides = pd.DataFrame({split: rows[name_split(split)] for split in splits})
+    # One number for the sides of all splits, which sorts 20 times as fast as their names.
+    tested = np.stack([rows[name_split(split)] == TEST for split in splits])
+    numbers, places = np.unique(2 ** np.arange(len(splits)) @ tested, return_inverse=True)
+    # Sorted once: taking the rows of each of 64 folders from a table takes thrice as long.
+    order = np.argsort(places, kind="stable")
+    arrays = [
+        pa.array(rows[column.name][order], column.type, from_pandas=True) for column in schema
+    ]
+    batch, first = pa.RecordBatch.from_arrays(arrays, schema=schema), 0
     batches = {}
-    for names, part in sides.groupby(list(splits)):
+    for number, count in zip(numbers.tolist(), np.bincount(places).tolist(), strict=True):
+        sides = (TEST if number >> bit & 1 else TRAIN for bit in range(len(splits)))
         # No `=` in names: readers would add the sides as columns, which the files have already.
-        folder = ",".join(f"{split}-{side}" for split, side in zip(splits, names, strict=True))
-        batches[folder] = batch.take(pa.array(part.index))
+        folder = ",".join(f"{split}-{side}" for split, side in zip(splits, sides, strict=True))
+        # A copy: what is left of a chunk would keep it whole until its row groups are full. Through
+        # a message: 64 folders of 12,000 rows take 0.13 s of CPU, by a copy of each column 0.25.
+        message = batch.slice(first, count).serialize()
+        batches[folder] = pa.ipc.read_record_batch(message, schema)
+        first += count
     return batches
 
 
@@ -112,7 +116,11 @@ def _find_ends(values: NDArray[Any]) -> tuple[Any, Any]:
     return values.min().item(), values.max().item()
 
 
-SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B")
+# Of a data set, by the number of digits beyond three.
+SIZES = (
+    *("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B"),
+    "n>1B",
+)
 HEADINGS = {
     "label": "Labels: they name a row; do not train on them",
     "feature": "Features, known before any run for every model, machine and strategy",
@@ -155,10 +163,9 @@ def _make_header(facts: Mapping[str, Any]) -> dict[str, object]:
         }
         for split in facts["splits"]
     ]
-    thousands = max(0, len(str(facts["rows"])) - 3)
     return {
         "pretty_name": facts["name"],
-        "size_categories": [[*SIZES, "n>1B"][min(thousands, len(SIZES))]],
+        "size_categories": [SIZES[max(0, len(str(facts["rows"])) - 3)]],
         "tags": ["performance-modelling", "surrogate", "paradl"],
         "configs": [whole, *splits],
     }

@@ -195,14 +195,12 @@ def evaluate_surrogate(
         methods[HABIT] = Habit(train).answer
     scores: list[dict[str, object]] = []
     for split in splits or [name for name in SPLITS if name in samples.splits]:
-        # Rows that the surrogate has learnt from test nothing.
-        if split not in trained:
+        note = ""
+        if split not in trained:  # rows that the surrogate has learnt from test nothing
             note = f"trained on its test rows; to test it, train with --split {split}"
-            scores.append({"split": split, "method": NETWORK, "note": note})
-            continue
-        tested = _find_tested(rows, split, trained)
-        if tested.empty:
+        elif (tested := _find_tested(rows, split, trained)).empty:
             note = "no test rows on the training side of the other splits"
+        if note:
             scores.append({"split": split, "method": NETWORK, "note": note})
             continue
         for method, answer in methods.items():

@@ -182,17 +182,15 @@ def fit_network(
     """Train a network, on slopes, too, if the examples have them; return the one with the least
     validation error, and that error.
     """
-    best, least, since = None, np.inf, 0
+    best, least, found = None, np.inf, 0
     with jax.numpy_dtype_promotion("standard"):  # as Optax expects it
-        for epoch, network in enumerate(_train_epochs(train, width, epochs, seed)):
+        for epoch, network in enumerate(_train_epochs(train, width, epochs, seed), 1):
             error = measure_error(network, valid)
-            report(epoch + 1, epochs, error)
+            report(epoch, epochs, error)
             # A copy: the next step reuses the network's memory.
             if error < least or best is None:
-                best, least, since = jax.tree.map(jnp.array, network), error, 0
-            else:
-                since += 1
-            if since >= PATIENCE:
+                best, least, found = jax.tree.map(jnp.array, network), error, epoch
+            elif epoch >= found + PATIENCE:
                 break
     assert best is not None  # there is at least one epoch
     return best, least
