@@ -21,34 +21,26 @@ Splits = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class SampleOptions:
-    """The arguments of `sweep.samples.sample.sample`, except for gradients."""
-
-    source: Annotated[str, Argument(help="A design space with ranges (YAML), or a cube.")]
-    out: Annotated[Path, Argument(help="Folder to create for the data set.")]
-    rows: Annotated[int, take_number("amount", "Number of rows, such as 1e6.")]
-    seed: options.Seed = 0
-    splits: Splits = None
-    leave_out: Annotated[
-        list[str] | None, Option(help="Rows to leave out: undefined, infeasible, kinks.")
-    ] = None
-    force: options.Force = False
-    workers: options.Workers = 0
-
-
-@app.command(cls=take_options(SampleOptions, is_patient=False))
+@app.command()
 def sample(
-    context: Context,
+    source: Annotated[str, Argument(help="A design space with ranges (YAML), or a cube.")],
+    out: Annotated[Path, Argument(help="Folder to create for the data set.")],
+    rows: Annotated[int, take_number("amount", "Number of rows, such as 1e6.")],
     gradient: Annotated[
         list[str] | None, Option(help="Another input to differentiate by, beside ranges and batch.")
     ] = None,
     no_gradients: Annotated[bool, Option("--no-gradients", help="Leave out gradients.")] = False,
+    seed: options.Seed = 0,
+    splits: Splits = None,
+    leave_out: Annotated[
+        list[str] | None, Option(help="Rows to leave out: undefined, infeasible, kinks.")
+    ] = None,
+    force: options.Force = False,
+    workers: options.Workers = 0,
     quiet: options.Quiet = False,
 ) -> None:
     """Sample a design space for machine learning."""
-    given: SampleOptions = context.obj
-    expect_parent(str(given.out))
+    expect_parent(str(out))
     from paradl.sweep.samples.sample import sample as draw
 
     done = 0
@@ -57,14 +49,19 @@ def sample(
         def advance(made: int) -> None:
             nonlocal done
             done += made
-            report(f"{done:,} of {format_count(given.rows, 'row')}")
+            report(f"{done:,} of {format_count(rows, 'row')}")
 
-        # None: no gradients; an empty tuple: only those in ranges and the batch.
-        gradients = None if no_gradients else gradient or ()
-        listed = {"splits": given.splits or (), "leave_out": given.leave_out or ()}
-        settings = {**vars(given), **listed, "gradients": gradients}
-        source, out = settings.pop("source"), settings.pop("out")
-        written = draw(source, out, **settings, advance=advance)
+        written = draw(
+            *(source, out, rows),
+            seed=seed,
+            # None: no gradients; an empty tuple: only those in ranges and the batch.
+            gradients=None if no_gradients else gradient or (),
+            splits=splits or (),
+            leave_out=leave_out or (),
+            force=force,
+            workers=workers,
+            advance=advance,
+        )
     if quiet:
         return
     for note in written.notes:
@@ -73,7 +70,7 @@ def sample(
         tell(f"paradl: no split {name!r}: {why}")
     if written.constants:
         tell(f"paradl: constant in all rows: {', '.join(written.constants)}")
-    tell(f"done: {format_count(written.rows, 'row')} in {given.out}")
+    tell(f"done: {format_count(written.rows, 'row')} in {out}")
 
 
 surrogates = make_group("Networks trained on samples, and how far to trust them.")

@@ -136,12 +136,13 @@ def _tabulate(
     index = (*problem, strategy)
     if not machines:
         return build_table(space.grid, index, space.tabled, layered=space.layered)
-    tables = []
     # Only pipeline stages depend on the machine's speed: otherwise one table serves all machines.
     distinct = MACHINES if space.grid.strategies[strategy].cut_by_axis else 1
-    for number in range(distinct):
-        machine = {name: values[number : number + 1] for name, values in machines.items()}
-        tables.append(build_table(space.grid, index, space.tabled | machine, layered=True))
+    axes = [
+        space.tabled | {name: values[[number]] for name, values in machines.items()}
+        for number in range(distinct)
+    ]
+    tables = [build_table(space.grid, index, one, layered=True) for one in axes]
     cells = math.prod(values.size for values in space.tabled.values())
     return join_points(tables * (MACHINES // distinct), cells)
 

@@ -9,8 +9,6 @@ files, card and streams follow. Test: tests/sweep/surrogates/test_features.py, i
 or time of an oracle.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -28,7 +26,7 @@ from paradl.kernels.configuration.places import ENDLESS, PLACES, read_parameters
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.parallelisms import LAYOUT_SETTINGS, RECOMPUTE, TRANSFORMERS
 from paradl.kernels.parallelism.layout import list_degrees
-from paradl.sweep.samples.model_features import MODEL, Feature
+from paradl.sweep.samples.model_features import MODEL, Feature, ReadFeature
 
 if TYPE_CHECKING:
     from paradl.sweep.samples.draw import Draw
@@ -36,13 +34,6 @@ if TYPE_CHECKING:
 
 # Levels of the network beyond `intra_` and `inter_`; the kernels pad networks to four levels.
 OUTER = (2, 3)
-
-
-@dataclass(frozen=True)
-class SystemFeature(Feature):
-    """A feature that is read from a machine."""
-
-    read: Callable[[System], float]
 
 
 def _read_level(name: str, number: int, system: System) -> float:
@@ -55,18 +46,18 @@ LEVELS = {
     "pes": "PEs in one unit",
     "oversubscription": "bandwidth of its nodes' links over the bandwidth that leaves it",
 }
-SYSTEM = {
-    "pes_per_node": SystemFeature("1", "PEs per node", lambda system: system.pes_per_node),
-    "links_per_node": SystemFeature("1", "adapters per node", lambda system: system.links_per_node),
-    "machine_pes": SystemFeature("1", "PEs of the machine", lambda system: system.most_pes),
-    "item_bytes": SystemFeature(
+SYSTEM: dict[str, ReadFeature[System]] = {
+    "pes_per_node": ReadFeature("1", "PEs per node", lambda system: system.pes_per_node),
+    "links_per_node": ReadFeature("1", "adapters per node", lambda system: system.links_per_node),
+    "machine_pes": ReadFeature("1", "PEs of the machine", lambda system: system.most_pes),
+    "item_bytes": ReadFeature(
         "B", "bytes per item", lambda system: PRECISIONS[system.precision].item
     ),
-    "gradient_bytes": SystemFeature(
+    "gradient_bytes": ReadFeature(
         "B", "bytes per gradient", lambda system: PRECISIONS[system.precision].gradient
     ),
     **{
-        f"level{number}_{name}": SystemFeature(
+        f"level{number}_{name}": ReadFeature(
             "1",
             f"{words}, level {number} of the network (0 is a node)",
             partial(_read_level, name, number),
@@ -80,6 +71,8 @@ OUTER_LINKS = {
     for n in OUTER
     for name, unit, words in (("latency", "s", "latency"), ("bandwidth", "B/s", "bandwidth"))
 }
+# Drawn parameters that features follow, where names differ: links of outer levels.
+FOLLOWED = {name: f"inter_{name.rpartition('_')[2]}" for name in OUTER_LINKS}
 # Columns of layouts besides degrees; bits of what is recomputed are columns of their own.
 SETTINGS = tuple(name for name in LAYOUT_SETTINGS if name != "recompute")
 STRATEGY: dict[str, Feature] = {
@@ -148,11 +141,11 @@ def _describe_inputs(case: Case, draw: "Draw") -> dict[str, Floats]:
         for name, value in read_parameters(case).items()
         if name in INPUTS
     }
-    for name in OUTER_LINKS:
+    for name, followed in FOLLOWED.items():
         level, field = int(name[len("level")]), name.rpartition("_")[2]
         stated = _take(np.asarray(getattr(case.network, field))[level], draw)
         is_missing = _take(np.asarray(case.network.bandwidth)[level], draw) >= ENDLESS
-        values[name] = np.where(is_missing, 0.0, draw.values.get(f"inter_{field}", stated))
+        values[name] = np.where(is_missing, 0.0, draw.values.get(followed, stated))
     return {name: np.where(column >= ENDLESS, 0.0, column) for name, column in values.items()}
 
 

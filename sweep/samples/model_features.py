@@ -9,10 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paradl.grids.entries.systems import System
 from paradl.grids.models.kinds import KINDS
 from paradl.grids.models.layers import LayerTable
 from paradl.kernels.names.arrays import Flags, Floats
@@ -20,6 +22,7 @@ from paradl.kernels.names.arrays import Flags, Floats
 Read = Callable[[LayerTable], float]
 Column = Callable[[LayerTable], Floats]
 Choose = Callable[[LayerTable], Flags]
+Source = TypeVar("Source", System, LayerTable)
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,10 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class ModelFeature(Feature):
-    """A feature that is read from a network's layers, for samples of one shape."""
+class ReadFeature(Feature, Generic[Source]):
+    """A feature that is read from a machine, or from a network, for samples of one shape."""
 
-    read: Read
+    read: Callable[[Source], float]
 
 
 def _count_kind(kind: str, table: LayerTable) -> float:
@@ -278,4 +281,4 @@ ROWS: dict[str, tuple[str, Read]] = {
         for stages in STAGES
     },
 }
-MODEL = {name: ModelFeature("1", meaning, read) for name, (meaning, read) in ROWS.items()}
+MODEL = {name: ReadFeature("1", meaning, read) for name, (meaning, read) in ROWS.items()}

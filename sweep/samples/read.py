@@ -4,8 +4,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -83,14 +81,14 @@ class Samples:
 
         chosen = sides or {}
         self.expect_splits(chosen)
+        matches = pads.scalar(True)
         for split, side in chosen.items():
             if side not in (TRAIN, TEST):
                 raise InputError(f"expected {TRAIN} or {TEST}, got {shorten(side)}", where=split)
-        matches = [pads.field(name_split(split)) == side for split, side in chosen.items()]
+            matches &= pads.field(name_split(split)) == side
         files = self.open_files()
         with expect_readable(self.path):
-            chosen_rows = reduce(and_, matches) if matches else None
-            frame: pd.DataFrame = files.to_table(list(columns), filter=chosen_rows).to_pandas()
+            frame: pd.DataFrame = files.to_table(list(columns), filter=matches).to_pandas()
         return frame
 
     def expect_splits(self, splits: Iterable[str]) -> None:
@@ -103,12 +101,6 @@ class Samples:
                     where="splits",
                     advice=suggest_name(split, self.splits),
                 )
-
-    def expect_columns(self, columns: Iterable[str]) -> None:
-        """Raise InputError if the data set lacks one of these columns."""
-        missing = {*columns} - {column["name"] for column in self.facts["columns"]}
-        if missing:
-            raise InputError(f"columns are missing: {', '.join(sorted(missing))}")
 
     def open_files(self) -> "pads.Dataset":
         """Open all files as a pyarrow data set. InputError: one is missing, damaged or foreign."""

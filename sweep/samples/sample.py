@@ -2,14 +2,13 @@
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from math import ceil
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -36,56 +35,45 @@ CHUNK = 4096
 
 
 @dataclass(frozen=True)
-class Request:
-    """Rows to draw. gradients: compute slopes, and mark rows near a kink."""
-
-    rows: int
-    seed: int = 0
-    gradients: bool = True
-
-
-@dataclass(frozen=True)
 class Chunk:
-    """Slices `first` to `first + count` of a problem whose first slice has the number `number`.
+    """Slices `first` to `first + size` of a problem's sequence.
 
-    size: number of slices to evaluate; those beyond `count` are dropped.
+    number: of its first slice in the data set. rows: to keep; those beyond are evaluated in vain.
     """
 
     problem: Problem
-    number: int
     first: int
-    count: int
     size: int
+    number: int
+    rows: int
 
 
 def list_chunks(space: SampleSpace, rows: int) -> list[Chunk]:
     """Divide rows into chunks; problems have equal numbers of slices, give or take one."""
-    slices, problems = ceil(rows / len(space.grid.strategies)), space.problems
+    strategies, problems = len(space.grid.strategies), space.problems
+    slices = ceil(rows / strategies)
     # Chunks of one size share a compiled program.
     size = min(CHUNK, 1 << (ceil(slices / len(problems)) - 1).bit_length())
     chunks, number = [], 0
     for position, problem in enumerate(problems):
         share = slices // len(problems) + (position < slices % len(problems))
         for first in range(0, share, size):
-            chunks.append(Chunk(problem, number, first, min(size, share - first), size))
-        number += share
+            # In the very last slice some strategies may exceed the requested number of rows.
+            kept = min(size * strategies, (share - first) * strategies, rows - number * strategies)
+            chunks.append(Chunk(problem, first, size, number, kept))
+            number += min(size, share - first)
     return chunks
 
 
-def make_rows(space: SampleSpace, request: Request, chunk: Chunk) -> Columns:
+def make_rows(space: SampleSpace, seed: int, chunk: Chunk) -> Columns:
     """Make all columns of a chunk's rows, ordered by slice, then by strategy."""
-    problem, seed = chunk.problem, request.seed
+    problem, count = chunk.problem, chunk.rows
     tables = _keep_tables(space, problem, seed)
     draw = draw_slices(space, tables, problem, seed, chunk.first, chunk.size)
     strategies = len(space.grid.strategies)
     # In threads, so that their programs compile at the same time.
     with ThreadPoolExecutor(cores(), "paradl-labels") as pool:
-        label = partial(_label_strategy, space, request, draw)
-        parts = list(pool.map(label, range(strategies)))
-    slices = np.arange(chunk.count)
-    numbers = np.repeat(chunk.number + chunk.first + slices, strategies)
-    # In the very last slice some strategies may exceed the requested number of rows.
-    count = min(numbers.size, request.rows - int(numbers[0]) * strategies)
+        parts = list(pool.map(partial(_label_strategy, space, draw), range(strategies)))
     columns = {name: np.stack([part[name] for part in parts], 1) for name in parts[0]}
     # More than half of the columns: made once per problem, not under every strategy.
     labels = zip(space.grid.labels.items(), problem, strict=False)
@@ -94,27 +82,33 @@ def make_rows(space: SampleSpace, request: Request, chunk: Chunk) -> Columns:
         **describe_problem(space.grid, problem),
     }
     return {
-        "slice": numbers[:count],
+        "slice": chunk.number + np.arange(count) // strategies,
         **{name: column.ravel()[:count] for name, column in columns.items()},
         **{name: np.full(count, value) for name, value in constant.items()},
     }
 
 
-def _label_strategy(space: SampleSpace, request: Request, draw: Draw, strategy: int) -> Columns:
+def _label_strategy(space: SampleSpace, draw: Draw, strategy: int) -> Columns:
     """Make the columns of all slices under one strategy that differ within the problem."""
     labels = label_points(
         draw.tables.points[strategy],
         draw.rows,
         dict(draw.values),
-        parameters=space.inputs if request.gradients else (),
+        parameters=space.inputs,
         outputs=space.outputs,
-        marked=request.gradients,
+        marked=bool(space.inputs),
     )
-    answers, slopes, kinks = fetch(labels)
+    fetched, slopes, kinks = fetch(labels)
+    answers = {name: np.asarray(answer) for name, answer in fetched.items()}
+    flags = answers.pop("limit")
+    texts, indices = join_limits(flags)
     return {
         "strategy": np.full(len(draw), space.grid.labels["strategy"][strategy]),
         **describe_slices(space.grid, strategy, draw),
-        **_read_answers(answers),
+        "feasible": find_allowed(flags),
+        "defined": np.isfinite(answers[EPOCH]) & np.isfinite(answers["memory"]),
+        "limit_names": np.array(texts)[indices],
+        **{name: answer.astype(np.float32) for name, answer in answers.items()},
         **{
             name_slope(target, parameter): np.asarray(slope, np.float32)
             for target, by_parameter in slopes.items()
@@ -124,24 +118,11 @@ def _label_strategy(space: SampleSpace, request: Request, draw: Draw, strategy: 
     }
 
 
-def _read_answers(fetched: Mapping[str, Any]) -> Columns:
-    """Return targets, limits, and the degrees that the oracle chose."""
-    answers = {name: np.asarray(answer) for name, answer in fetched.items()}
-    flags = answers.pop("limit")
-    texts, indices = join_limits(flags)
-    return {
-        "feasible": find_allowed(flags),
-        "defined": np.isfinite(answers[EPOCH]) & np.isfinite(answers["memory"]),
-        "limit_names": np.array(texts)[indices],
-        **{name: answer.astype(np.float32) for name, answer in answers.items()},
-    }
-
-
-# Rows that `leave_out` drops.
-LEAVE_OUT: dict[str, Callable[[Columns], Any]] = {
-    "undefined": lambda rows: ~rows["defined"],
-    "infeasible": lambda rows: ~rows["feasible"],
-    "kinks": lambda rows: rows["near_kink"],
+# Rows that `leave_out` drops, by the value of a flag.
+LEAVE_OUT = {
+    "undefined": ("defined", False),
+    "infeasible": ("feasible", False),
+    "kinks": ("near_kink", True),
 }
 MOST_ROWS = 2**30  # points of a Sobol sequence; a slice has at least one row
 # Called with the number of new rows.
@@ -195,16 +176,21 @@ def sample(
     (200, ['model', 'system', 'strategy', 'scale'])
     """
     rows = parse_count(rows, "rows", "amount")
-    _check(rows, seed, leave_out)
+    if not 1 <= rows <= MOST_ROWS:
+        raise InputError(f"expected 1 to {MOST_ROWS:,} rows, got {shorten(rows)}", where="rows")
+    if not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise InputError(f"expected a seed of at least 0, got {shorten(seed)}", where="seed")
+    for kind in leave_out:
+        if kind not in LEAVE_OUT:
+            raise InputError.unknown("kind of rows", kind, LEAVE_OUT, where="leave_out")
     expect_arrow()
-    space = read_space(spec, tuple(gradients or ()))
-    request = Request(rows, seed, gradients is not None)
+    space = read_space(spec, gradients)
     chosen = choose_splits(space, seed, splits)
-    chunks = _make_chunks(space, request, workers, advance)
+    chunks = _make_chunks(space, rows, seed, workers, advance)
     target = Path(path)
     with write_beside(target, force=force, is_ours=is_dataset) as folder:
         (folder / target.name).mkdir()
-        kept, constants = _write(folder / target.name, chunks, space, request, chosen, leave_out)
+        kept, constants = _write(folder / target.name, chunks, space, rows, chosen, leave_out)
     return Sampled(target, kept, rows, constants, dict(chosen.missing), space.notes)
 
 
@@ -214,37 +200,26 @@ def is_dataset(folder: Path) -> bool:
     return (folder / FACTS).is_file() and {path.name for path in folder.iterdir()} <= files
 
 
-def _check(rows: int, seed: int, leave_out: Sequence[str]) -> None:
-    if not 1 <= rows <= MOST_ROWS:
-        raise InputError(f"expected 1 to {MOST_ROWS:,} rows, got {shorten(rows)}", where="rows")
-    if not isinstance(seed, int) or not 0 <= seed < 2**63:
-        raise InputError(f"expected a seed of at least 0, got {shorten(seed)}", where="seed")
-    for kind in leave_out:
-        if kind not in LEAVE_OUT:
-            raise InputError.unknown("kind of rows", kind, LEAVE_OUT, where="leave_out")
-
-
 def _write(
     folder: Path,
     chunks: Iterator[Columns],
     space: SampleSpace,
-    request: Request,
+    drawn: int,
     splits: Splits,
     leave_out: Sequence[str],
 ) -> tuple[int, tuple[str, ...]]:
     """Write the files of a data set; return its rows, and the columns with one value."""
     from paradl.sweep.samples.write import write_card, write_rows  # late: pyarrow is optional
 
-    inputs = space.inputs if request.gradients else ()
-    columns = list_columns(inputs, splits.names, space.outputs)
+    columns = list_columns(space.inputs, splits.names, space.outputs)
     listed = [column.facts for column in columns]
     # Everything that determines the rows.
     facts: dict[str, object] = {
         "format": FORMAT,
         "name": space.grid.spec.name,
-        "drawn": request.rows,
-        "seed": request.seed,
-        "inputs": list(inputs),
+        "drawn": drawn,
+        "seed": splits.seed,
+        "inputs": list(space.inputs),
         "leave_out": list(leave_out),
         "splits": {
             name: {
@@ -275,35 +250,35 @@ def _write(
 
 def _leave_rows_out(rows: Columns, kinds: Sequence[str]) -> Columns:
     """Drop rows of these kinds."""
-    if not kinds:
-        return rows
-    dropped = np.any([LEAVE_OUT[kind](rows) for kind in kinds], axis=0)
-    return {name: column[~dropped] for name, column in rows.items()}
+    for flag, dropped in map(LEAVE_OUT.__getitem__, kinds):
+        kept = rows[flag] != dropped
+        rows = {name: column[kept] for name, column in rows.items()}
+    return rows
 
 
 def _make_chunks(
-    space: SampleSpace, request: Request, workers: int, advance: Advance
+    space: SampleSpace, rows: int, seed: int, workers: int, advance: Advance
 ) -> Iterator[Columns]:
     """Yield the rows of each chunk, in order."""
-    chunks = list_chunks(space, request.rows)
+    chunks = list_chunks(space, rows)
     if workers:
-        parts = _make_in_workers(space, request, chunks, workers)
+        parts = _make_in_workers(space, seed, chunks, workers)
     else:
         keep_programs()
-        parts = map(partial(make_rows, space, request), chunks)
-    for rows in parts:
-        advance(len(rows["slice"]))
-        yield rows
+        parts = map(partial(make_rows, space, seed), chunks)
+    for part in parts:
+        advance(len(part["slice"]))
+        yield part
 
 
 def _make_in_workers(
-    space: SampleSpace, request: Request, chunks: list[Chunk], workers: int
+    space: SampleSpace, seed: int, chunks: list[Chunk], workers: int
 ) -> Iterator[Columns]:
     """Yield the same from worker processes, at most two chunks per worker ahead of the writer."""
     running = deque[Future[Columns]]()
     # Spawned: a fork of a process that has run JAX may hang.
     context = get_context("spawn")
-    with ProcessPoolExecutor(workers, context, _Worker.start, (space, request)) as pool:
+    with ProcessPoolExecutor(workers, context, _Worker.start, (space, seed)) as pool:
         for chunk in chunks:
             if len(running) == 2 * workers:
                 yield running.popleft().result()
@@ -313,16 +288,16 @@ def _make_in_workers(
 
 
 class _Worker:
-    """Space and request of a worker process, which thus infers the networks' layers only once."""
+    """Space and seed of a worker process, which thus infers the networks' layers only once."""
 
     space: SampleSpace
-    request: Request
+    seed: int
 
     @classmethod
-    def start(cls, space: SampleSpace, request: Request) -> None:
+    def start(cls, space: SampleSpace, seed: int) -> None:
         keep_programs()
-        cls.space, cls.request = space, request
+        cls.space, cls.seed = space, seed
 
     @classmethod
     def make(cls, chunk: Chunk) -> Columns:
-        return make_rows(cls.space, cls.request, chunk)
+        return make_rows(cls.space, cls.seed, chunk)

@@ -3,10 +3,9 @@
 Its grid has the listed values and one value for each range, which rows replace by their own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -33,8 +32,8 @@ SAMPLED = (*MAIN_OUTPUTS, "replicas", "group_size", "segment_count")
 class SampleSpace:
     """Design space of samples.
 
-    grid: with one value for each range. inputs: continuous parameters with slopes: ranges, then
-    the batch, then others. notes: why rows lack outputs of a store.
+    grid: with one value for each range. inputs: continuous parameters with slopes: none, or ranges,
+    then the batch, then others. notes: why rows lack outputs of a store.
     """
 
     grid: Grid
@@ -51,13 +50,13 @@ class SampleSpace:
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
         """Positions of (model, dataset, system) whose data set fits the model."""
-        pairs = product(self.grid.fitting, range(len(self.grid.systems)))
-        return tuple((*pair, system) for pair, system in pairs)
+        systems = range(len(self.grid.systems))
+        return tuple((*pair, system) for pair in self.grid.fitting for system in systems)
 
     @cached_property
     def layered(self) -> bool:
-        """True if some input changes the layers' times, so that each row sums its layers anew."""
-        return any(PLACES[name].layered for name in self.inputs)
+        """True if a range or an input changes the layers' times: each row sums its layers anew."""
+        return any(PLACES[name].layered for name in (*self.ranges, *self.inputs))
 
     @cached_property
     def shares_machines(self) -> bool:
@@ -72,12 +71,11 @@ class SampleSpace:
 
         Every other axis is a dimension of the tables.
         """
-        listed = {
-            name: values
+        return {
+            name: self.ranges.get(name, values)
             for name, values in self.grid.axes.items()
             if name in PLACES and (self.layered or not PLACES[name].layered)
         }
-        return {name: self.ranges.get(name, listed[name]) for name in listed}
 
     @cached_property
     def tabled(self) -> dict[str, Floats]:
@@ -97,12 +95,12 @@ class SampleSpace:
         return definition
 
 
-def read_space(source: Source, inputs: tuple[str, ...] = ()) -> SampleSpace:
+def read_space(source: Source, inputs: Sequence[str] | None = ()) -> SampleSpace:
     """Read the space of a spec file, a mapping or a cube.
 
-    inputs: parameters with slopes besides the ranges and the batch. Lists of continuous parameters
-    in a cube become ranges, and outputs that rows lack become notes. InputError: a bad spec, no
-    continuous axis, an unknown input, outputs that rows lack.
+    inputs: parameters with slopes besides the ranges and the batch; None: no slopes. Lists of
+    continuous parameters in a cube become ranges, and outputs that rows lack become notes.
+    InputError: a bad spec, no continuous axis, an unknown input, outputs that rows lack.
     """
     name, base, where = "spec", Path(), join_keys
     if isinstance(source, Mapping):
@@ -118,15 +116,15 @@ def read_space(source: Source, inputs: tuple[str, ...] = ()) -> SampleSpace:
 
         spec = _open_ranges(open_cube(str(source)).grid.spec)
         space = _make_space(spec, inputs, str(source), base, where)
-        return replace(space, notes=tuple(_list_missing(spec, space.inputs)))
+        return replace(space, notes=tuple(_list_missing(spec, inputs)))
     if "outputs" in spec.model_fields_set:
-        for missing in _list_missing(spec, (*spec.axes.ranges, "batch", *inputs)):
+        for missing in _list_missing(spec, inputs):
             raise InputError(missing, where=where(("outputs",)), advice="leave it out, or sweep")
     return _make_space(spec, inputs, name, base, where)
 
 
 def _make_space(
-    spec: Spec, inputs: tuple[str, ...], name: str, base: Path, where: Where
+    spec: Spec, inputs: Sequence[str] | None, name: str, base: Path, where: Where
 ) -> SampleSpace:
     ranges = spec.axes.ranges
     for axis in (*spec.axes.rows, *(axis for axis in ranges if axis not in PLACES)):
@@ -155,19 +153,21 @@ def _make_space(
     if not grid.fitting:
         raise InputError("none of its data sets fits any of its models", where=name)
     known = [place for place in PLACES if PARAMETERS[place].oracle in (None, spec.oracle)]
-    for parameter in inputs:
+    for parameter in inputs or ():
         if parameter not in known:
             raise InputError.unknown("input", parameter, known, where="gradient")
     # The batch always is an input; duplicates are dropped.
-    return SampleSpace(grid, ranges, tuple(dict.fromkeys((*ranges, "batch", *inputs))))
+    sloped = () if inputs is None else dict.fromkeys((*ranges, "batch", *inputs))
+    return SampleSpace(grid, ranges, tuple(sloped))
 
 
-def _list_missing(spec: Spec, inputs: tuple[str, ...]) -> list[str]:
+def _list_missing(spec: Spec, inputs: Sequence[str] | None) -> list[str]:
     """List what rows lack of a spec's outputs, such as terms."""
+    sloped = {*spec.axes.ranges, "batch", *(inputs or ())}
     slopes = {
         name
         for name, (target, parameter) in ELASTICITIES.items()
-        if target in (EPOCH, *TARGETS) and parameter in inputs
+        if target in (EPOCH, *TARGETS) and parameter in sloped
     }
     known = {*SAMPLED, *INTERVALS, *TRAINING, *slopes}
     return [

@@ -9,7 +9,7 @@ To add one: a row of `SPLITS` and how it divides rows, here; how to check that, 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,9 +72,9 @@ class Splits:
     """
 
     seed: int
-    tested: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    most: Mapping[str, float] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)
+    tested: Mapping[str, frozenset[str]]
+    most: Mapping[str, float]
+    missing: Mapping[str, str]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -101,12 +101,16 @@ def choose_splits(space: "SampleSpace", seed: int, required: Sequence[str] = ())
     for name in required:
         if name not in SPLITS:
             raise InputError.unknown("split", name, SPLITS, where="splits")
-    rng, families = np.random.default_rng([seed, 3]), _list_families(space)
-    tested = {name: _hold_out(labels, rng) for name, labels in families.items()}
-    most = {
-        name: _choose_bound(space.drawn.get(axis, space.tabled[axis]))
-        for name, axis in AXES.items()
+    grid, rng = space.grid, np.random.default_rng([seed, 3])
+    # Settings of one machine are held out together, and so are groups of one strategy.
+    families = {
+        "model": {model.name: model.name for model in grid.models},
+        "system": {system.name: system.machine for system in grid.systems},
+        "strategy": {strategy.label: strategy.base for strategy in grid.strategies},
     }
+    tested = {name: _hold_out(labels, rng) for name, labels in families.items()}
+    laws = space.tabled | space.drawn
+    most = {name: _choose_bound(laws[axis]) for name, axis in AXES.items()}
     missing = {
         name: f"{AXES.get(name, name)} has only one value, so nothing is left to test"
         for name, chosen in {**tested, **most}.items()
@@ -128,26 +132,17 @@ def hash_problems(rows: Rows, seed: int) -> Floats:
     """Hash rows to [0, 1) [row]; rows that differ only in strategy and batch are equal."""
     with np.errstate(over="ignore"):
         state = np.full(len(rows["pe"]), np.uint64(seed) * GOLDEN + GOLDEN, np.uint64)
-        for values in keep_what_matters(rows).values():
+        for name in HASHED:
+            values = np.asarray(rows[name], float)
+            # A feature that does not matter at the PE count is 0.
+            if name in BEYOND_ONE:
+                values = np.where(rows["pe"] == 1, 0.0, values)
+            if name in BEYOND_NODE:
+                values = np.where(rows["pe"] <= rows["pes_per_node"], 0.0, values)
             # Adding 0 turns minus zero into zero, which has other bits.
-            bits = (np.asarray(values, float) + 0.0).view(np.uint64)
+            bits = (values + 0.0).view(np.uint64)
             state = _mix(state ^ _mix(bits + GOLDEN))
     return np.asarray(state >> np.uint64(11), float) / 2.0**53
-
-
-def keep_what_matters(rows: Rows) -> dict[str, Floats]:
-    """Return the features of a problem [row]; 0 where one does not matter at the PE count."""
-    pe = np.asarray(rows["pe"], float)
-    on_one, on_node = pe == 1, pe <= np.asarray(rows["pes_per_node"], float)
-    kept = {}
-    for name in HASHED:
-        values = np.asarray(rows[name], float)
-        if name in BEYOND_ONE:
-            values = np.where(on_one, 0.0, values)
-        if name in BEYOND_NODE:
-            values = np.where(on_node, 0.0, values)
-        kept[name] = values
-    return kept
 
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -160,16 +155,6 @@ def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(bits ^ (bits >> np.uint64(31)))
-
-
-def _list_families(space: "SampleSpace") -> dict[str, dict[str, str]]:
-    """Return the family of each label: settings of one machine are held out together."""
-    grid = space.grid
-    return {
-        "model": {model.name: model.name for model in grid.models},
-        "system": {system.name: system.machine for system in grid.systems},
-        "strategy": {strategy.label: strategy.base for strategy in grid.strategies},
-    }
 
 
 def _hold_out(families: Mapping[str, str], rng: np.random.Generator) -> frozenset[str]:

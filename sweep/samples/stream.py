@@ -8,6 +8,7 @@ uniform over listed values.
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from typing import NamedTuple
 
 import jax
@@ -24,8 +25,8 @@ from paradl.kernels.names.arrays import Floats
 from paradl.sweep.cube.variables import find_allowed
 from paradl.sweep.engine.resources import cores, keep_programs
 from paradl.sweep.samples.columns import LEARNT
-from paradl.sweep.samples.draw import Draw, Tables, make_tables, read_quantiles
-from paradl.sweep.samples.features import FEATURES, OUTER_LINKS, describe_problem, describe_slices
+from paradl.sweep.samples.draw import Draw, make_tables, read_quantiles
+from paradl.sweep.samples.features import FEATURES, FOLLOWED, describe_problem, describe_slices
 from paradl.sweep.samples.space import Problem, SampleSpace, Source, read_space
 
 Singles = NDArray[np.float32]
@@ -73,14 +74,13 @@ class Batch(NamedTuple):
 class ProblemTable(NamedTuple):
     """Table of one problem under one strategy, which rows pick from.
 
-    points: on the device. machines: shared values [machine] by parameter. first: index of its
-    first row in the feature table of all kinds. size: number of its rows.
+    points: on the device. machines: shared values [machine] by parameter. features [row, feature]:
+    1 where rows draw their own values.
     """
 
     points: Points
     machines: dict[str, Floats]
-    first: int
-    size: int
+    features: Singles
 
 
 class Stream(Iterator[Batch]):
@@ -92,22 +92,26 @@ class Stream(Iterator[Batch]):
 
     features = tuple(FEATURES)
 
-    def __init__(self, space: SampleSpace, batch_size: int, key: Array, *, gradients: bool) -> None:
+    def __init__(self, space: SampleSpace, batch_size: int, key: Array) -> None:
         self._space, self._batch_size = space, batch_size
         self.targets = (*LEARNT, *space.outputs, "feasible")
-        self.inputs = space.inputs if gradients else ()
+        self.inputs = space.inputs
         self.notes = space.notes
         self._drawn = tuple(space.drawn)
-        self._varying = _list_varying(self._drawn)
+        # Features that follow a drawn value, as (column, index of the value).
+        followed = (FOLLOWED.get(name, name) for name in self.features)
+        self._varying = [
+            (column, self._drawn.index(name))
+            for column, name in enumerate(followed)
+            if name in self._drawn
+        ]
         strategies = range(len(space.grid.strategies))
         self._names = [(problem, strategy) for problem in space.problems for strategy in strategies]
-        self._tables: dict[Problem, Tables] = {}
+        self._make_tables = cache(partial(make_tables, space, seed=0))
         self._kinds: dict[int, ProblemTable] = {}
-        # Feature table of all kinds [place, feature]; 1 where rows draw their own values.
-        self._table: Singles = np.empty((0, len(self.features)), np.float32)
-        self._placed = 0  # rows in use; the array may be longer
+        self._table: Singles  # features of the stripes' kinds [place, feature]
         self._pool = ThreadPoolExecutor(cores(), "paradl-stream")
-        stripe = HEAVY_STRIPE if gradients or space.layered or space.outputs else STRIPE
+        stripe = HEAVY_STRIPE if space.inputs or space.layered or space.outputs else STRIPE
         if any(strategy.choices for strategy in space.grid.strategies):
             stripe = CHOSEN_STRIPE
         shape = (STRIPES, stripe // TOGETHER, TOGETHER)
@@ -147,8 +151,10 @@ class Stream(Iterator[Batch]):
             self._draw(self._kinds[number], seed, self._places[0], self._numbers[0])
         kinds = [self._kinds[number] for number in chosen]
         seeds = [[*seed, stripe] for stripe in range(1, STRIPES + 1)]
-        for _ in self._pool.map(self._draw, kinds, seeds, self._places, self._numbers):
-            pass
+        list(self._pool.map(self._draw, kinds, seeds, self._places, self._numbers))
+        self._table = np.concatenate([kind.features for kind in kinds])
+        first = np.cumsum([0, *(len(kind.features) for kind in kinds[:-1])])
+        self._places += first[:, None, None]
         self._used = 0
 
     def _draw(
@@ -156,9 +162,10 @@ class Stream(Iterator[Batch]):
     ) -> None:
         """Draw and evaluate the rows of a stripe [point, row]."""
         rng = np.random.default_rng(seed)
-        rows = rng.integers(kind.size, size=(len(places), 1))
+        size = len(kind.features)
+        rows = rng.integers(size, size=(len(places), 1))
         values = {
-            name: kind.machines[name][rows // (kind.size // kind.machines[name].size)]
+            name: kind.machines[name][rows // (size // kind.machines[name].size)]
             if name in kind.machines
             else read_quantiles(law, rng.random(places.shape))
             for name, law in self._space.drawn.items()
@@ -178,7 +185,7 @@ class Stream(Iterator[Batch]):
             find_allowed(np.asarray(answers["limit"])),
             *(slopes[name][parameter] for name in LEARNT for parameter in self.inputs),
         ]
-        places[:] = kind.first + rows
+        places[:] = rows
         for number, column in enumerate(columns):
             numbers[..., number] = column
 
@@ -199,30 +206,22 @@ class Stream(Iterator[Batch]):
             targets[part] = taken[:, first:last]
             gradients[part] = taken[:, last:].reshape(gradients[part].shape)
 
-        for _ in self._pool.map(describe, range(0, len(rows), DESCRIBED)):
-            pass
+        list(self._pool.map(describe, range(0, len(rows), DESCRIBED)))
 
     def _prepare(self, problem: Problem, strategy: int) -> ProblemTable:
-        """Make the table of a kind and append the features of its rows to the feature table."""
-        if problem not in self._tables:
-            self._tables[problem] = make_tables(self._space, problem, 0)
-        tables = self._tables[problem]
+        """Make the table of a problem under a strategy."""
+        tables = self._make_tables(problem)
         positions = np.stack(np.unravel_index(np.arange(np.prod(tables.shape)), tables.shape))
         ones = {name: np.ones(positions.shape[1]) for name in self._drawn}
         grid = self._space.grid
         rows = describe_slices(grid, strategy, Draw(tables, positions, ones))
-        features: dict[str, Floats | float] = {**rows, **describe_problem(grid, problem)}
-        first, self._placed = self._placed, self._placed + positions.shape[1]
-        if self._placed > len(self._table):
-            # At least doubled, so that adding kinds does not copy it each time.
-            grown = np.empty((max(self._placed, 2 * first), len(self.features)), np.float32)
-            grown[:first] = self._table[:first]
-            self._table = grown
+        described: dict[str, Floats | float] = {**rows, **describe_problem(grid, problem)}
+        features = np.empty((positions.shape[1], len(self.features)), np.float32)
         for number, name in enumerate(self.features):
-            self._table[first : self._placed, number] = features[name]
+            features[:, number] = described[name]
         points = tables.points[strategy]
         points = points if points.case.in_numpy else put_on_device(points)
-        return ProblemTable(points, tables.machines, first, positions.shape[1])
+        return ProblemTable(points, tables.machines, features)
 
 
 def batches(
@@ -250,14 +249,4 @@ def batches(
         )
     keep_programs()
     start = jax.random.key(key) if isinstance(key, int) else key
-    return Stream(read_space(spec), batch_size, start, gradients=gradients)
-
-
-def _list_varying(drawn: tuple[str, ...]) -> list[tuple[int, int]]:
-    """List features that follow a drawn value, as (column, index of the value).
-
-    Links of the outer levels follow those of the second one.
-    """
-    sources = {name: f"inter_{name.rpartition('_')[2]}" for name in OUTER_LINKS}
-    pairs = ((column, sources.get(name, name)) for column, name in enumerate(FEATURES))
-    return [(column, drawn.index(name)) for column, name in pairs if name in drawn]
+    return Stream(read_space(spec, () if gradients else None), batch_size, start)

@@ -59,16 +59,10 @@ def write_rows(
     splits: Sequence[str],
 ) -> WrittenRows:
     """Write rows into folders below `path`, named after the sides of splits."""
-    fields = [
-        describe_column(
-            column.name,
-            pa.type_for_alias(column.kind),
-            column.meaning,
-            column.units,
-            role=column.role,
-        )
-        for column in columns
-    ]
+    fields = []
+    for column in columns:
+        kind, words = pa.type_for_alias(column.kind), column.meaning
+        fields.append(describe_column(column.name, kind, words, column.units, role=column.role))
     schema = pa.schema(fields, metadata=dict(attributes))
     summary = WrittenRows({split: {TRAIN: 0, TEST: 0} for split in splits})
     texts = [column.name for column in schema if pa.types.is_string(column.type)]
@@ -122,7 +116,11 @@ def _find_ends(values: NDArray[Any]) -> tuple[Any, Any]:
     return values.min().item(), values.max().item()
 
 
-SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B")
+# Of a data set, by the number of digits beyond three.
+SIZES = (
+    *("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B"),
+    "n>1B",
+)
 HEADINGS = {
     "label": "Labels: they name a row; do not train on them",
     "feature": "Features, known before any run for every model, machine and strategy",
@@ -165,10 +163,9 @@ def _make_header(facts: Mapping[str, Any]) -> dict[str, object]:
         }
         for split in facts["splits"]
     ]
-    thousands = max(0, len(str(facts["rows"])) - 3)
     return {
         "pretty_name": facts["name"],
-        "size_categories": [[*SIZES, "n>1B"][min(thousands, len(SIZES))]],
+        "size_categories": [SIZES[max(0, len(str(facts["rows"])) - 3)]],
         "tags": ["performance-modelling", "surrogate", "paradl"],
         "configs": [whole, *splits],
     }

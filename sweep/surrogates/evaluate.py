@@ -8,11 +8,11 @@ that are picked.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.arrays import Flags, Floats, Integers
@@ -21,8 +21,8 @@ from paradl.sweep.samples.read import open_samples
 from paradl.sweep.samples.splits import SPLITS
 from paradl.sweep.surrogates.rows import (
     Encoding,
-    SampleRows,
     Singles,
+    is_train,
     read_rows,
     read_targets,
     read_values,
@@ -30,73 +30,57 @@ from paradl.sweep.surrogates.rows import (
 from paradl.sweep.surrogates.surrogate import Surrogate, load_surrogate, read_outputs
 
 
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """Known or predicted answers [row]: seconds per epoch, and feasibility."""
-
-    seconds: Floats
-    feasible: Flags
-
-    def take(self, chosen: Flags | Integers) -> "Answers":
-        """Return the answers of some rows."""
-        return Answers(self.seconds[chosen], self.feasible[chosen])
-
-
-def score_rows(truth: Answers, guess: Answers) -> dict[str, float | None]:
+def score_rows(truth: pd.DataFrame, guess: pd.DataFrame) -> dict[str, float | None]:
     """Return R2 of log time and percentiles of the relative error, over rows with a time; F1 of
     feasibility, over all rows. A score without any rows is None.
     """
-    timed = np.isfinite(truth.seconds)
-    known, guessed = np.log(truth.seconds[timed]), np.log(guess.seconds[timed])
+    seconds, feasible = truth[EPOCH].to_numpy(np.float64), truth["feasible"].to_numpy(bool)
+    timed, guessed_feasible = np.isfinite(seconds), guess["feasible"].to_numpy(bool)
+    known, guessed = np.log(seconds[timed]), np.log(guess[EPOCH].to_numpy()[timed])
     errors = np.abs(np.expm1(guessed - known))
     spread = ((known - known.mean()) ** 2).sum() if known.size else 0.0
-    right = (truth.feasible & guess.feasible).sum()
-    feasible = truth.feasible.sum() + guess.feasible.sum()
+    right = (feasible & guessed_feasible).sum()
+    counted = feasible.sum() + guessed_feasible.sum()
     return {
         # The explained share of the variance.
         "r2_log_time": float(1 - ((guessed - known) ** 2).sum() / spread) if spread > 0 else None,
         "median_error": _rank(errors, 50),
         "p95_error": _rank(errors, 95),
         # The harmonic mean of precision and recall.
-        "feasibility_f1": float(2 * right / feasible) if feasible else None,
+        "feasibility_f1": float(2 * right / counted) if counted else None,
     }
 
 
-def score_slices(truth: Answers, guess: Answers, slices: Integers) -> dict[str, float | None]:
+def score_slices(
+    truth: pd.DataFrame, guess: pd.DataFrame, slices: Integers
+) -> dict[str, float | None]:
     """Return Kendall's tau of strategies and the regret of the picked one, over slices with at
     least two feasible strategies.
 
-    An infeasible pick is assumed to fail, and the next one is taken; `forbidden_picks` is the share
-    of slices where that happens.
+    Strategies that are predicted to be feasible are tried first, in order of their times. An
+    infeasible pick is assumed to fail, and the next one is taken; `forbidden_picks` is the share of
+    slices where that happens.
     """
-    order = np.argsort(slices, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(slices[order])) + 1) if len(order) else []
-    picks = []  # tau, regret, whether the first pick was infeasible
-    for rows in groups:
-        fit = truth.feasible[rows] & np.isfinite(truth.seconds[rows])
-        # With one feasible strategy there is nothing to rank.
-        if fit.sum() >= 2:
-            tau = measure_tau(truth.seconds[rows][fit], guess.seconds[rows][fit])
-            picks.append((tau, *measure_regret(truth.seconds[rows], fit, guess.take(rows))))
-    taus, regrets, failures = np.array(picks, float).reshape(-1, 3).T
+    known, guessed = truth[EPOCH].to_numpy(np.float64), guess[EPOCH].to_numpy()
+    fits = truth["feasible"].to_numpy(bool) & np.isfinite(known)
+    columns = {"slice": slices, "fits": fits, "known": known, "guess": guessed}
+    rows = pd.DataFrame(columns | {"doubted": ~guess["feasible"].to_numpy(bool)})
+    # With one feasible strategy there is nothing to rank.
+    rows = rows[rows.groupby("slice")["fits"].transform("sum") >= 2]
+    rows = rows.sort_values(["slice", "doubted", "guess"])
+    fitting = rows[rows["fits"]]
+    groups, pairs = fitting.groupby("slice"), fitting[["known", "guess"]].to_numpy().T
+    taus = [measure_tau(*pairs[:, places]) for places in groups.indices.values()]
+    regrets = (groups["known"].first() / groups["known"].min() - 1).to_numpy()
+    failures = ~rows.groupby("slice")["fits"].first().to_numpy(bool)
     return {
         "slices": len(regrets),
-        "kendall_tau": _average(taus),
+        "kendall_tau": _average(np.array(taus)),
         "median_regret": _rank(regrets, 50),
         "mean_regret": _average(regrets),
         "p95_regret": _rank(regrets, 95),
         "forbidden_picks": _average(failures),
     }
-
-
-def measure_regret(seconds: Floats, feasible: Flags, guess: Answers) -> tuple[float, bool]:
-    """Return by what share the pick is slower than the best; whether the first pick failed.
-
-    Strategies that are predicted to be feasible are tried first, in order of their times.
-    """
-    ranking = np.lexsort((guess.seconds, ~guess.feasible))
-    first = int(np.argmax(feasible[ranking]))
-    return float(seconds[ranking[first]] / seconds[feasible].min() - 1), first > 0
 
 
 def measure_tau(known: Floats, guess: Floats) -> float:
@@ -110,7 +94,7 @@ def _rank(values: Floats, percent: int) -> float | None:
     return float(np.percentile(values, percent)) if values.size else None
 
 
-def _average(values: Floats) -> float | None:
+def _average(values: Floats | Flags) -> float | None:
     return float(values.mean()) if values.size else None
 
 
@@ -121,24 +105,21 @@ KEPT, AT_ONCE = 50_000, 2_000
 class Neighbours:
     """Training rows by strategy, in whole slices: a slice is answered from the same point."""
 
-    def __init__(self, encoding: Encoding, rows: SampleRows) -> None:
-        slices = rows.frame["slice"].to_numpy()
-        numbers, sizes = np.unique(slices, return_counts=True)
+    def __init__(self, encoding: Encoding, rows: pd.DataFrame) -> None:
+        numbers, sizes = np.unique(rows["slice"], return_counts=True)
         # At random, so that the kept slices are like all others.
         order = np.random.default_rng(0).permutation(len(numbers))
-        kept = rows.take(np.isin(slices, numbers[order[np.cumsum(sizes[order]) <= KEPT]]))
+        kept = rows[rows["slice"].isin(numbers[order[np.cumsum(sizes[order]) <= KEPT]])]
         self._encoding = encoding
         self._features = self._encode(kept)
-        odds = np.where(kept.frame["feasible"].to_numpy(bool), 1.0, -1.0)
-        self._outputs = np.column_stack([read_targets(kept.frame), odds])
-        self._strategies = kept.frame["strategy"].to_numpy()
+        odds = np.where(kept["feasible"], 1.0, -1.0)
+        self._outputs = np.column_stack([read_targets(kept), odds])
+        self._strategies = kept["strategy"].to_numpy()
 
-    def answer(self, rows: SampleRows) -> Answers:
+    def answer(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return the nearest row's answer: of the same strategy, or of any if that is unknown."""
-        features, strategies = self._encode(rows), rows.frame["strategy"].to_numpy()
-        nearest = np.zeros(len(rows), np.int64)
-        for strategy in np.unique(strategies):
-            numbers = np.flatnonzero(strategies == strategy)
+        features, nearest = self._encode(rows), np.zeros(len(rows), np.int64)
+        for strategy, numbers in rows.groupby("strategy").indices.items():
             candidates = np.flatnonzero(self._strategies == strategy)
             # A strategy that training never saw: any row is better than none.
             candidates = candidates if len(candidates) else np.arange(len(self._strategies))
@@ -149,28 +130,25 @@ class Neighbours:
                 # Squared distances, less the row's own square.
                 distances = squares - 2 * features[block] @ known.T
                 nearest[block] = candidates[np.argmin(distances, axis=1)]
-        predictions = read_outputs(self._outputs[nearest][None])
-        return Answers(predictions.epoch_time, predictions.feasible)
+        return read_outputs(self._outputs[nearest][None])
 
-    def _encode(self, rows: SampleRows) -> Singles:
-        return self._encoding.encode(read_values(rows.frame, self._encoding.names))
+    def _encode(self, rows: pd.DataFrame) -> Singles:
+        return self._encoding.encode(read_values(rows, self._encoding.names))
 
 
 class Habit:
     """Rank of each strategy by how often it was the fastest feasible one in a slice."""
 
-    def __init__(self, rows: SampleRows) -> None:
-        frame = rows.frame[rows.frame["feasible"].to_numpy(bool)]
-        fastest = frame.loc[frame.groupby("slice")[EPOCH].idxmin(), "strategy"]
-        self.ranks = {
-            str(strategy): float(rank + 1)
-            for rank, strategy in enumerate(fastest.value_counts().index)
-        }
+    def __init__(self, rows: pd.DataFrame) -> None:
+        feasible = rows[rows["feasible"].to_numpy(bool)].reset_index(drop=True)
+        fastest = feasible.loc[feasible.groupby("slice")[EPOCH].idxmin(), "strategy"]
+        strategies = fastest.value_counts().index
+        self.ranks = {str(name): float(rank) for rank, name in enumerate(strategies, 1)}
 
-    def answer(self, rows: SampleRows) -> Answers:
+    def answer(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return ranks in place of times; all rows are assumed feasible."""
-        ranked = rows.frame["strategy"].map(self.ranks).fillna(len(self.ranks) + 1.0)
-        return Answers(np.asarray(ranked, np.float64), np.ones(len(rows), bool))
+        ranked = rows["strategy"].map(self.ranks).fillna(len(self.ranks) + 1.0)
+        return pd.DataFrame({EPOCH: ranked, "feasible": True})
 
 
 # Most rows to test per split: more do not change the second digit of a score.
@@ -209,59 +187,44 @@ def evaluate_surrogate(
     _expect_same(surrogate, samples.facts, str(data))
     trained = [str(name) for name in surrogate.facts["splits"]]
     rows = read_rows(samples, [*trained, *splits])
-    methods = _list_methods(surrogate, rows.take(rows.is_train(trained)) if baselines else None)
+    methods: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {NETWORK: surrogate.apply}
+    if baselines:
+        train = rows[is_train(rows, trained)]
+        defined = train[train["defined"].to_numpy(bool)]
+        methods["neighbour"] = Neighbours(surrogate.encoding, defined).answer
+        methods[HABIT] = Habit(train).answer
     scores: list[dict[str, object]] = []
     for split in splits or [name for name in SPLITS if name in samples.splits]:
-        note, tested = f"trained on its test rows; to test it, train with --split {split}", None
-        # Rows that the surrogate has learnt from test nothing.
-        if split in trained:
+        note = ""
+        if split not in trained:  # rows that the surrogate has learnt from test nothing
+            note = f"trained on its test rows; to test it, train with --split {split}"
+        elif (tested := _find_tested(rows, split, trained)).empty:
             note = "no test rows on the training side of the other splits"
-            tested = rows.take(_find_tested(rows, split, trained))
-        if not tested:
+        if note:
             scores.append({"split": split, "method": NETWORK, "note": note})
             continue
-        frame = tested.frame
-        truth = Answers(frame[EPOCH].to_numpy(np.float64), frame["feasible"].to_numpy(bool))
         for method, answer in methods.items():
             report(split, method)
             guess = answer(tested)
-            by_row = score_rows(truth, guess)
+            by_row = score_rows(tested, guess)
             if method == HABIT:  # answers with ranks instead of times
                 by_row = dict.fromkeys(by_row)
-            by_slice = score_slices(truth, guess, frame["slice"].to_numpy())
+            by_slice = score_slices(tested, guess, tested["slice"].to_numpy())
             scores.append(
                 {"split": split, "method": method, "rows": len(tested), **by_row, **by_slice}
             )
     return scores
 
 
-def _list_methods(
-    surrogate: Surrogate, train: SampleRows | None
-) -> dict[str, Callable[[SampleRows], Answers]]:
-    """Return the surrogate and, given training rows, the baselines."""
-
-    def answer(rows: SampleRows) -> Answers:
-        predictions = surrogate.apply(rows.frame)
-        return Answers(predictions.epoch_time, predictions.feasible)
-
-    methods: dict[str, Callable[[SampleRows], Answers]] = {NETWORK: answer}
-    if train is None:
-        return methods
-    defined = train.take(train.frame["defined"].to_numpy(bool))
-    neighbours = Neighbours(surrogate.encoding, defined)
-    return methods | {"neighbour": neighbours.answer, HABIT: Habit(train).answer}
-
-
-def _find_tested(rows: SampleRows, split: str, trained: Sequence[str]) -> Flags:
-    """Return True for rows that a split tests: whole slices, at most about TESTED rows [row]."""
+def _find_tested(rows: pd.DataFrame, split: str, trained: Sequence[str]) -> pd.DataFrame:
+    """Return the rows that a split tests: whole slices, at most about TESTED rows."""
     others = [name for name in trained if name != split]
-    tested: Flags = ~rows.is_train([split]) & rows.is_train(others)
-    share = TESTED / max(int(tested.sum()), 1)
-    if share < 1:
-        slices = rows.frame["slice"].to_numpy()
-        numbers = np.random.default_rng(0).permutation(np.unique(slices[tested]))
-        tested &= np.isin(slices, numbers[: max(1, int(share * len(numbers)))])
-    return tested
+    tested = rows[~is_train(rows, [split]) & is_train(rows, others)].reset_index(drop=True)
+    if len(tested) <= TESTED:
+        return tested
+    numbers = np.random.default_rng(0).permutation(np.unique(tested["slice"]))
+    count = max(1, int(TESTED / len(tested) * len(numbers)))
+    return tested[tested["slice"].isin(numbers[:count])].reset_index(drop=True)
 
 
 def _expect_same(surrogate: Surrogate, facts: Mapping[str, Any], where: str) -> None:
@@ -269,11 +232,9 @@ def _expect_same(surrogate: Surrogate, facts: Mapping[str, Any], where: str) -> 
     for split in surrogate.facts["splits"]:
         held = facts["splits"].get(split)
         known = surrogate.facts["splits_of_data"][split]
-        is_same = held is not None and dict(held) == known
-        # Its rows follow from a hash with the seed, and not from labels.
-        if split == "random":
-            is_same = held is not None and facts["seed"] == surrogate.facts["data_seed"]
-        if not is_same:
+        # Rows of `random` follow from a hash with the seed, and not from labels.
+        is_same = split != "random" or facts["seed"] == surrogate.facts["data_seed"]
+        if held != known or not is_same:
             raise InputError(
                 f"its split {split!r} differs from that of the training data",
                 where=where,

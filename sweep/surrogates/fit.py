@@ -9,8 +9,8 @@ Czarnecki et al., "Sobolev training for neural networks", NeurIPS 2017: each ste
 network's derivative along a random direction of the inputs with that of the labels.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
@@ -20,15 +20,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import pandas as pd
 from jax import Array
 
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.stored import TARGETS
+from paradl.sweep.samples.features import FOLLOWED
 from paradl.sweep.surrogates.rows import (
     Encoding,
-    SampleRows,
     Singles,
-    list_followers,
     read_kinds,
     read_room,
     read_slopes,
@@ -98,8 +98,10 @@ def make_network(
     )
 
 
-def fit_lines(network: SurrogateNetwork, features: Floats, targets: Floats) -> SurrogateNetwork:
-    """Fit the lines to logarithms of targets [row, target] by least squares."""
+def fit_lines(network: SurrogateNetwork, features: Singles, logs: Singles) -> SurrogateNetwork:
+    """Fit the lines to logarithms of targets [row, target] by least squares, where defined."""
+    known = np.isfinite(logs).all(axis=1)
+    features, targets = features[known].astype(np.float64), logs[known].astype(np.float64)
     mean = targets.mean(axis=0)
     squares = features.T @ features + RIDGE * len(features) * np.eye(features.shape[1])
     slopes = np.linalg.solve(squares, features.T @ (targets - mean)).T
@@ -136,29 +138,18 @@ PREDICTED = 2**12
 Report = Callable[[int, int, float], None]
 
 
-@dataclass(frozen=True)
-class TrainingRecipe:
-    """Settings of a network's training. gradients: train on slopes, too."""
-
-    width: int = 128
-    epochs: int = 20
-    gradients: bool = False
-    seed: int = 0
-
-
 # Rows as arrays by name.
 Examples = dict[str, Singles]
 
 
-def make_examples(rows: SampleRows, encoding: Encoding, *, gradients: bool) -> Examples:
-    """Encode rows; with their slopes if `gradients`.
+def make_examples(frame: pd.DataFrame, encoding: Encoding, inputs: Sequence[str] = ()) -> Examples:
+    """Encode rows, with their slopes in `inputs`.
 
     features: encoded [row, feature]. kinds [row, parallelism]. room [row]. targets [row, target].
     feasible [row]. With slopes also: slopes [row, 1 + target, input]; columns [row, column], the
     features that depend on some input; rates [row, column], their derivatives; masks [row, input,
     column], which of them depend on which input.
     """
-    frame = rows.frame
     values = read_values(frame, encoding.names)
     arrays = {
         "features": encoding.encode(values),
@@ -167,53 +158,57 @@ def make_examples(rows: SampleRows, encoding: Encoding, *, gradients: bool) -> E
         "targets": read_targets(frame),
         "feasible": frame["feasible"].to_numpy(np.float32),
     }
-    if gradients:
-        rates = encoding.differentiate(values)
-        slopes = read_slopes(rows)
-        slopes[frame["near_kink"].to_numpy(bool)] = np.nan  # those are one-sided
-        followers = [
-            np.isin(encoding.names, list_followers(name)).astype(np.float32) for name in rows.inputs
-        ]
-        columns = np.flatnonzero(np.any(followers, axis=0))
-        arrays["rates"] = rates[:, columns]
-        arrays["slopes"] = slopes.astype(np.float32)
+    if inputs:
+        followed = np.array([FOLLOWED.get(name, name) for name in encoding.names])
+        columns = np.flatnonzero(np.isin(followed, inputs)).astype(np.int32)
+        masks = (followed[columns] == np.array(inputs)[:, None]).astype(np.float32)
+        arrays["slopes"] = read_slopes(frame, inputs)
+        arrays["rates"] = encoding.differentiate(values)[:, columns]
         # Equal in all rows, but broadcast so that batches slice all arrays alike.
-        masks = np.stack(followers)[:, columns]
         arrays["masks"] = np.broadcast_to(masks, (len(frame), *masks.shape))
-        arrays["columns"] = np.broadcast_to(columns.astype(np.int32), (len(frame), len(columns)))
+        arrays["columns"] = np.broadcast_to(columns, (len(frame), len(columns)))
     return arrays
 
 
 def fit_network(
-    train: Examples, valid: Examples, recipe: TrainingRecipe, report: Report = lambda *_: None
+    train: Examples,
+    valid: Examples,
+    *,
+    width: int,
+    epochs: int,
+    seed: int = 0,
+    report: Report = lambda *_: None,
 ) -> tuple[SurrogateNetwork, float]:
-    """Train a network; return the one with the least validation error, and that error."""
-    best, least, since = None, np.inf, 0
+    """Train a network, on slopes, too, if the examples have them; return the one with the least
+    validation error, and that error.
+    """
+    best, least, found = None, np.inf, 0
     with jax.numpy_dtype_promotion("standard"):  # as Optax expects it
-        for epoch, network in enumerate(_train_epochs(train, recipe)):
+        for epoch, network in enumerate(_train_epochs(train, width, epochs, seed), 1):
             error = measure_error(network, valid)
-            report(epoch + 1, recipe.epochs, error)
+            report(epoch, epochs, error)
             # A copy: the next step reuses the network's memory.
             if error < least or best is None:
-                best, least, since = jax.tree.map(jnp.array, network), error, 0
-            else:
-                since += 1
-            if since >= PATIENCE:
+                best, least, found = jax.tree.map(jnp.array, network), error, epoch
+            elif epoch >= found + PATIENCE:
                 break
     assert best is not None  # there is at least one epoch
     return best, least
 
 
-def _train_epochs(train: Examples, recipe: TrainingRecipe) -> Iterator[SurrogateNetwork]:
+def _train_epochs(
+    train: Examples, width: int, epochs: int, seed: int
+) -> Iterator[SurrogateNetwork]:
     """Yield the network after each epoch."""
     count = len(train["features"])
     size = min(BATCH, max(count // LEAST_STEPS, 1))
     steps = count // size
-    optimiser, step = _make_step(steps, recipe.epochs, recipe.gradients)
-    rng = np.random.default_rng(recipe.seed)
-    network = _begin(rng, recipe, train)
-    state = optimiser.init(eqx.filter(network, eqx.is_array))
-    for _ in range(recipe.epochs):
+    optimiser, step = _make_step(steps, epochs)
+    rng = np.random.default_rng(seed)
+    network = make_network(rng, train["features"].shape[1], train["kinds"].shape[1], width)
+    network = fit_lines(network, train["features"][:LINE_ROWS], train["targets"][:LINE_ROWS])
+    state = optimiser.init(network)
+    for _ in range(epochs):
         order = rng.permutation(count)
         # More than there are inputs: the draws do not depend on their number.
         signs = rng.choice(np.array([-1.0, 1.0], np.float32), (steps, 64))
@@ -226,7 +221,7 @@ def _train_epochs(train: Examples, recipe: TrainingRecipe) -> Iterator[Surrogate
 
 @lru_cache(maxsize=2)  # the members of an ensemble share a program
 def _make_step(
-    steps: int, epochs: int, gradients: bool
+    steps: int, epochs: int
 ) -> tuple[optax.GradientTransformation, Callable[..., tuple[SurrogateNetwork, Any]]]:
     """Make the optimiser for `steps` steps per epoch, and its compiled step."""
     total = steps * epochs
@@ -235,9 +230,17 @@ def _make_step(
     optimiser = optax.chain(
         optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=DECAY)
     )
+
     # Not Equinox's own: dividing the network into arrays and others again at each step takes longer
     # than a step on few rows, and it has only arrays.
-    step = jax.jit(partial(_step, optimiser, gradients), donate_argnums=(1, 2))
+    @partial(jax.jit, donate_argnums=(1, 2))
+    def step(
+        batch: dict[str, Array], network: SurrogateNetwork, state: Any, signs: Array
+    ) -> tuple[SurrogateNetwork, Any]:
+        slope = jax.grad(_measure_loss)(network, batch, signs)
+        change, state = optimiser.update(slope, state, network)
+        return eqx.apply_updates(network, change), state
+
     return optimiser, step
 
 
@@ -261,40 +264,14 @@ def apply_member(member: SurrogateNetwork, arrays: dict[str, Singles]) -> Single
     return np.concatenate(parts) if parts else np.zeros((0, OUTPUTS), np.float32)
 
 
-@eqx.filter_jit
-def _apply(member: Any, *inputs: Singles) -> Array:
-    outputs: Array = jax.vmap(member)(*map(jnp.asarray, inputs))
+@jax.jit
+def _apply(member: SurrogateNetwork, *inputs: Array) -> Array:
+    outputs: Array = jax.vmap(member)(*inputs)
     return outputs
 
 
-def _begin(rng: np.random.Generator, recipe: TrainingRecipe, train: Examples) -> SurrogateNetwork:
-    """Make the network before the first step."""
-    features, kinds = (train[name].shape[1] for name in ("features", "kinds"))
-    network = make_network(rng, features, kinds, recipe.width)
-    targets = train["targets"][:LINE_ROWS]
-    known = np.isfinite(targets).all(axis=1)
-    inputs = train["features"][:LINE_ROWS][known]
-    return fit_lines(network, inputs.astype(np.float64), targets[known].astype(np.float64))
-
-
-def _step(
-    optimiser: optax.GradientTransformation,
-    gradients: bool,
-    batch: dict[str, Array],
-    network: SurrogateNetwork,
-    state: Any,
-    signs: Array,
-) -> tuple[SurrogateNetwork, Any]:
-    """Take one step of the optimiser."""
-    slope = eqx.filter_grad(partial(_measure_loss, gradients=gradients))(network, batch, signs)
-    change, state = optimiser.update(slope, state, eqx.filter(network, eqx.is_array))
-    return eqx.apply_updates(network, change), state
-
-
-def _measure_loss(
-    network: SurrogateNetwork, batch: dict[str, Array], signs: Array, gradients: bool
-) -> Array:
-    """Return the loss of a batch; with gradients also that of slopes along `signs` [input]."""
+def _measure_loss(network: SurrogateNetwork, batch: dict[str, Array], signs: Array) -> Array:
+    """Return the loss of a batch; if it has slopes also that of slopes along `signs` [input]."""
     features, kinds, room = (batch[name] for name in ("features", "kinds", "room"))
     outputs = jax.vmap(network)(features, kinds, room)
     logs, known = _with_epoch(outputs[:, :-1]), _with_epoch(batch["targets"])
@@ -305,7 +282,7 @@ def _measure_loss(
     loss += CLASSES * jnp.mean(
         optax.losses.sigmoid_binary_cross_entropy(outputs[:, -1], batch["feasible"])
     )
-    if gradients:
+    if "slopes" in batch:
         # One random direction per step: a derivative along it costs one pass.
         direction = signs[: batch["slopes"].shape[2]]
         along = jnp.einsum("rif,i,rf->rf", batch["masks"], direction, batch["rates"])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from paradl.grids.entries.parameters import DEGREES as PARALLELISMS
@@ -12,12 +13,9 @@ from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.arrays import Flags, Floats
 from paradl.kernels.names.stored import EPOCH, TARGETS
 from paradl.sweep.samples.columns import name_slope
-from paradl.sweep.samples.features import OUTER_LINKS
 from paradl.sweep.samples.splits import TRAIN, name_label, name_split
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from paradl.sweep.samples.read import Samples
 
 Singles = NDArray[np.float32]
@@ -54,7 +52,7 @@ class Encoding:
         rates = np.divide(values, values + self.offset, out=np.zeros_like(values), where=values > 0)
         return np.asarray(rates / self.scale, np.float32)
 
-    def find_outside(self, frame: "pd.DataFrame") -> Flags:
+    def find_outside(self, frame: pd.DataFrame) -> Flags:
         """Return whether values are outside the training range [row, feature], as in `watched`."""
         values = read_values(frame, self.watched)
         constant = np.array([*self.constants.values()], float)
@@ -68,7 +66,7 @@ class Encoding:
         return (*self.names, *self.constants)
 
 
-def fit_encoding(frame: "pd.DataFrame", names: Sequence[str]) -> Encoding:
+def fit_encoding(frame: pd.DataFrame, names: Sequence[str]) -> Encoding:
     """Fit the encoding of the features `names` to training rows. InputError: all are constant."""
     values = read_values(frame, names)
     low, high = values.min(axis=0), values.max(axis=0)
@@ -93,7 +91,7 @@ def fit_encoding(frame: "pd.DataFrame", names: Sequence[str]) -> Encoding:
     )
 
 
-def read_values(frame: "pd.DataFrame", names: Sequence[str]) -> Floats:
+def read_values(frame: pd.DataFrame, names: Sequence[str]) -> Floats:
     """Read values [row, feature]. InputError: a column is missing, not numeric or negative."""
     missing = [name for name in names if name not in frame]
     if missing:
@@ -119,28 +117,13 @@ DEGREES = tuple(f"degree_{group}" for group in PARALLELISMS)
 LABELS = (*map(name_label, ("model", "dataset", "system", "strategy")), "slice")
 
 
-@dataclass(frozen=True, eq=False)
-class SampleRows:
-    """Rows of a data set. features: their columns. inputs: parameters with slopes."""
-
-    frame: "pd.DataFrame"
-    features: tuple[str, ...]
-    inputs: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.frame)
-
-    def take(self, chosen: Flags) -> "SampleRows":
-        """Return some of the rows."""
-        return SampleRows(self.frame[chosen].reset_index(drop=True), self.features, self.inputs)
-
-    def is_train(self, splits: Sequence[str]) -> Flags:
-        """Return True for rows on the training side of all these splits [row]."""
-        sides = [self.frame[name_split(split)].to_numpy() == TRAIN for split in splits]
-        return np.asarray(np.all(sides, axis=0)) if sides else np.ones(len(self), bool)
+def is_train(frame: pd.DataFrame, splits: Sequence[str]) -> Flags:
+    """Return True for rows on the training side of all these splits [row]."""
+    sides = frame[[name_split(split) for split in splits]]
+    return np.asarray((sides == TRAIN).all(axis=1))
 
 
-def read_rows(samples: "Samples", splits: Sequence[str], *, slopes: bool = False) -> SampleRows:
+def read_rows(samples: "Samples", splits: Sequence[str], *, slopes: bool = False) -> pd.DataFrame:
     """Read the columns that training and scoring need. InputError: no such split, no slopes."""
     samples.expect_splits(splits)
     if slopes and not samples.inputs:
@@ -149,14 +132,14 @@ def read_rows(samples: "Samples", splits: Sequence[str], *, slopes: bool = False
             where="gradients",
             advice="sample it with gradients",
         )
-    features = tuple(samples.list_columns("feature", constants=True))
-    gradients = ["near_kink", *samples.list_columns("gradient", constants=True)] if slopes else []
-    columns = [*LABELS, *features, EPOCH, *TARGETS, "feasible", "defined", *gradients]
-    frame = samples.read([*columns, *(name_split(side) for side in samples.splits)])
-    return SampleRows(frame, features, samples.inputs)
+    columns = [*LABELS, *samples.list_columns("feature", constants=True)]
+    columns += [EPOCH, *TARGETS, "feasible", "defined", *map(name_split, samples.splits)]
+    if slopes:
+        columns += ["near_kink", *samples.list_columns("gradient", constants=True)]
+    return samples.read(columns)
 
 
-def read_targets(frame: "pd.DataFrame") -> Singles:
+def read_targets(frame: pd.DataFrame) -> Singles:
     """Return logarithms of the targets [row, target], NaN where undefined."""
     epoch = frame[EPOCH].to_numpy(np.float64)
     columns = [frame[name].to_numpy(np.float64) for name in TARGETS]
@@ -166,24 +149,21 @@ def read_targets(frame: "pd.DataFrame") -> Singles:
     return np.asarray(np.where(np.isfinite(logs), logs, np.nan), np.float32)
 
 
-def read_kinds(frame: "pd.DataFrame") -> Singles:
+def read_kinds(frame: pd.DataFrame) -> Singles:
     """Return 1 for each parallelism in use, else 0 [row, parallelism]."""
     return np.asarray(frame[list(DEGREES)].to_numpy() != 1, np.float32)
 
 
-def read_room(frame: "pd.DataFrame") -> Singles:
+def read_room(frame: pd.DataFrame) -> Singles:
     """Return the logarithm of a PE's memory [row]."""
     return np.asarray(np.log(np.maximum(frame[ROOM].to_numpy(np.float64), 1.0)), np.float32)
 
 
-def list_followers(name: str) -> tuple[str, ...]:
-    """List the features that follow an input: itself, and for links those of outer levels."""
-    outer = [link for link in OUTER_LINKS if f"inter_{link.rpartition('_')[2]}" == name]
-    return (name, *outer)
-
-
-def read_slopes(rows: SampleRows) -> Floats:
-    """Return elasticities of epoch and targets [row, 1 + target, input], NaN where undefined."""
-    names = [name_slope(target, name) for target in (EPOCH, *TARGETS) for name in rows.inputs]
-    slopes = rows.frame[names].to_numpy(np.float64, copy=True)
-    return slopes.reshape(len(rows), -1, len(rows.inputs))
+def read_slopes(frame: pd.DataFrame, inputs: Sequence[str]) -> Singles:
+    """Return elasticities of epoch and targets [row, 1 + target, input], NaN where undefined, and
+    near kinks, where they are one-sided.
+    """
+    names = [name_slope(target, name) for target in (EPOCH, *TARGETS) for name in inputs]
+    slopes = frame[names].to_numpy(np.float32, copy=True)
+    slopes[frame["near_kink"].to_numpy(bool)] = np.nan
+    return slopes.reshape(len(frame), -1, len(inputs))

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from pydantic import BaseModel, Field, FiniteFloat
 
 from paradl.grids.reading.errors import InputError
-from paradl.kernels.names.arrays import Flags, Floats
+from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.stored import EPOCH
 from paradl.sweep.errors import expect_libraries
 from paradl.sweep.exports.target import write_beside
@@ -33,42 +34,12 @@ from paradl.sweep.surrogates.rows import (
     read_values,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 VERSION = 4
 MOST_MEMBERS, MOST_WIDTH = 100, 4096
-# [B] Largest file: ensembles have some MB.
-LARGEST = 2**30
 # [logarithm] Outputs are clipped here, so that extrapolations stay finite.
 FAR = 80.0
 NEEDED = ("equinox", "optax", "pyarrow")
 NUMBERS = ("offset", "mean", "scale", "low", "high")
-
-
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """Predictions [row]: seconds per epoch, bytes per PE, probability of being feasible.
-
-    spread: standard deviation of the logarithm of an epoch's time between the members of an
-    ensemble; NaN with one member.
-    """
-
-    comp_time: Floats
-    comm_time: Floats
-    memory: Floats
-    chance: Floats
-    spread: Floats
-
-    @property
-    def epoch_time(self) -> Floats:
-        """Seconds per epoch."""
-        return self.comp_time + self.comm_time
-
-    @property
-    def feasible(self) -> Flags:
-        """True where the probability of being feasible is at least one half."""
-        return np.asarray(self.chance >= 0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +50,11 @@ class Surrogate:
     members: tuple[Any, ...]
     facts: Mapping[str, Any]
 
-    def apply(self, frame: "pd.DataFrame") -> Predictions:
-        """Predict rows of features. InputError: a feature is missing, not numeric or negative."""
+    def apply(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Predict rows of features: columns of `predict_surrogate`, from `comp_time` to the spread.
+
+        InputError: a feature is missing, not numeric or negative.
+        """
         from paradl.sweep.surrogates.fit import apply_member
 
         read_values(frame, (*DEGREES, ROOM))  # columns that the encoding may lack
@@ -90,15 +64,17 @@ class Surrogate:
         return read_outputs(outputs.astype(np.float64))
 
 
-def read_outputs(outputs: Floats) -> Predictions:
+def read_outputs(outputs: Floats) -> pd.DataFrame:
     """Average the members' outputs [member, row, output] to predictions."""
     outputs = np.clip(outputs, -FAR, FAR)
-    logs = outputs[..., :-1].mean(axis=0)
-    epochs = np.logaddexp(outputs[..., 0], outputs[..., 1])
-    spread = epochs.std(axis=0, ddof=1) if len(outputs) > 1 else np.full(len(logs), np.nan)
+    comp, comm, memory = np.exp(outputs[..., :-1].mean(axis=0).T)
     chance = (1 / (1 + np.exp(-outputs[..., -1]))).mean(axis=0)
-    comp, comm, memory = np.exp(logs.T)
-    return Predictions(comp, comm, memory, chance, spread)
+    answers = {"comp_time": comp, "comm_time": comm, EPOCH: comp + comm, "memory": memory}
+    answers |= {"feasible": chance >= 0.5, "feasible_chance": chance}
+    if len(outputs) > 1:
+        epochs = np.logaddexp(outputs[..., 0], outputs[..., 1])
+        answers["epoch_time_spread"] = epochs.std(axis=0, ddof=1)
+    return pd.DataFrame(answers)
 
 
 class Facts(BaseModel, extra="allow"):
@@ -176,8 +152,6 @@ def _read(path: Path) -> Surrogate:
 
     from paradl.sweep.surrogates.fit import make_network
 
-    if path.stat().st_size > LARGEST:
-        raise ValueError("too large")
     digest, _, data = path.read_bytes().partition(b"\n")
     # Against damage: a file that was forged has a digest of its own.
     if digest != sha256(data).hexdigest().encode():
@@ -210,8 +184,8 @@ SHOWN = 5
 
 
 def predict_surrogate(
-    surrogate: str | Path | Surrogate, rows: "str | Path | pd.DataFrame"
-) -> "pd.DataFrame":
+    surrogate: str | Path | Surrogate, rows: str | Path | pd.DataFrame
+) -> pd.DataFrame:
     """Predict rows; return a table with one row for each, in the same order.
 
     surrogate: a file of `train_surrogate`, or a loaded one. rows: a Parquet or CSV file, a data
@@ -233,38 +207,22 @@ def predict_surrogate(
     (200, ['epoch_time', 'feasible', 'memory'])
     """
     expect_extra()
-    import pandas as pd
-
     known = surrogate if isinstance(surrogate, Surrogate) else load_surrogate(surrogate)
     frame = rows if isinstance(rows, pd.DataFrame) else read_table(Path(rows))
-    predictions = known.apply(frame)
-    columns = {
-        **{name: frame[name].to_numpy() for name in LABELS if name in frame},
-        "comp_time": predictions.comp_time,
-        "comm_time": predictions.comm_time,
-        EPOCH: predictions.epoch_time,
-        "memory": predictions.memory,
-        "feasible": predictions.feasible,
-        "feasible_chance": predictions.chance,
-    }
-    if len(known.members) > 1:
-        columns["epoch_time_spread"] = predictions.spread
-    return pd.DataFrame({**columns, "outside": name_outside(known, frame)})
+    labels = frame[[name for name in LABELS if name in frame]].reset_index(drop=True)
+    answers = pd.concat([labels, known.apply(frame)], axis=1)
+    names = np.array(known.encoding.watched)
+    outside = [names[row].tolist() for row in known.encoding.find_outside(frame)]
+    return answers.assign(
+        outside=[
+            ", ".join(row if len(row) <= SHOWN else [*row[:SHOWN], f"{len(row) - SHOWN} more"])
+            for row in outside
+        ]
+    )
 
 
-def name_outside(surrogate: Surrogate, frame: "pd.DataFrame") -> list[str]:
-    """Name the features outside the training range [row], separated by ', '."""
-    names = np.array(surrogate.encoding.watched)
-    rows = [names[row].tolist() for row in surrogate.encoding.find_outside(frame)]
-    return [
-        ", ".join(row if len(row) <= SHOWN else [*row[:SHOWN], f"{len(row) - SHOWN} more"])
-        for row in rows
-    ]
-
-
-def read_table(path: Path) -> "pd.DataFrame":
+def read_table(path: Path) -> pd.DataFrame:
     """Read rows of a Parquet or CSV file, or of a data set. InputError: none, or damaged."""
-    import pandas as pd
     import pyarrow as pa
 
     if path.is_dir():

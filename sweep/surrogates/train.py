@@ -6,11 +6,12 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.sweep.exports.target import check_target
 from paradl.sweep.samples.read import open_samples
-from paradl.sweep.surrogates.rows import SampleRows, fit_encoding, read_rows
+from paradl.sweep.surrogates.rows import fit_encoding, is_train, read_rows
 from paradl.sweep.surrogates.surrogate import (
     MOST_MEMBERS,
     MOST_WIDTH,
@@ -73,7 +74,14 @@ def train_surrogate(
     190
     """
     target = Path(path)
-    _check(members, epochs, width, seed)
+    for name, value, least, most in (
+        ("members", members, 1, MOST_MEMBERS),
+        ("epochs", epochs, 1, MOST_EPOCHS),
+        ("width", width, 1, MOST_WIDTH),
+        ("seed", seed, 0, 2**31 - 1),
+    ):
+        if not isinstance(value, int) or not least <= value <= most:
+            raise InputError(f"expected {least:,} to {most:,}, got {shorten(value)}", where=name)
     expect_extra()
     check_target(target, force=force)
     samples = open_samples(data)
@@ -81,15 +89,21 @@ def train_surrogate(
     chosen = [split for split in SPLITS if split in samples.splits] if splits is None else [*splits]
     rows = read_rows(samples, chosen, slopes=gradients)
     train, valid = _divide(rows, chosen, seed)
-    encoding = fit_encoding(train.frame, rows.features)
-    from paradl.sweep.surrogates.fit import TrainingRecipe, fit_network, make_examples
+    encoding = fit_encoding(train, samples.list_columns("feature", constants=True))
+    from paradl.sweep.surrogates.fit import fit_network, make_examples
 
-    examples = make_examples(train, encoding, gradients=gradients)
-    checked = make_examples(valid, encoding, gradients=False)
-    parts = []
-    for number in range(members):
-        recipe = TrainingRecipe(width, epochs, gradients, seed + number)
-        parts.append(fit_network(examples, checked, recipe, partial(report, number)))
+    examples = make_examples(train, encoding, samples.inputs if gradients else ())
+    checked = make_examples(valid, encoding)
+    parts = [
+        fit_network(
+            *(examples, checked),
+            width=width,
+            epochs=epochs,
+            seed=seed + number,
+            report=partial(report, number),
+        )
+        for number in range(members)
+    ]
     facts = {
         "data": samples.facts["name"],
         "rows": len(train),
@@ -112,14 +126,14 @@ def train_surrogate(
     )
 
 
-def _divide(rows: SampleRows, splits: Sequence[str], seed: int) -> tuple[SampleRows, SampleRows]:
+def _divide(
+    rows: pd.DataFrame, splits: Sequence[str], seed: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Divide the defined rows on the training sides by whole slices: for training, validation."""
-    usable = rows.is_train(splits) & rows.frame["defined"].to_numpy(bool)
-    slices = rows.frame["slice"].to_numpy()
-    numbers = np.unique(slices[usable])
-    shuffled = np.random.default_rng([seed, 5]).permutation(numbers)
-    held = np.isin(slices, shuffled[: max(1, round(VALIDATED * len(numbers)))])
-    train, valid = rows.take(usable & ~held), rows.take(usable & held)
+    usable = rows[is_train(rows, splits) & rows["defined"].to_numpy(bool)]
+    numbers = np.random.default_rng([seed, 5]).permutation(np.unique(usable["slice"]))
+    held = usable["slice"].isin(numbers[: max(1, round(VALIDATED * len(numbers)))])
+    train, valid = usable[~held], usable[held]
     if len(train) < LEAST_ROWS:
         sides = f" on the training side of {', '.join(splits)}" if splits else ""
         raise InputError(
@@ -127,15 +141,3 @@ def _divide(rows: SampleRows, splits: Sequence[str], seed: int) -> tuple[SampleR
             advice="sample more rows",
         )
     return train, valid
-
-
-def _check(members: int, epochs: int, width: int, seed: int) -> None:
-    """Raise InputError if an option is out of range."""
-    for name, value, least, most in (
-        ("members", members, 1, MOST_MEMBERS),
-        ("epochs", epochs, 1, MOST_EPOCHS),
-        ("width", width, 1, MOST_WIDTH),
-        ("seed", seed, 0, 2**31 - 1),
-    ):
-        if not isinstance(value, int) or not least <= value <= most:
-            raise InputError(f"expected {least:,} to {most:,}, got {shorten(value)}", where=name)

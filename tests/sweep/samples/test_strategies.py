@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from paradl.sweep.questions.predict import predict
-from paradl.sweep.samples.sample import Request, list_chunks, make_rows
+from paradl.sweep.samples.sample import list_chunks, make_rows
 from paradl.sweep.samples.space import read_space
 from paradl.sweep.samples.stream import batches
 
@@ -28,10 +28,9 @@ def test_rows_of_the_best_equal_predictions(strategy, drawn) -> None:
         "pe": [4, 8],
         "batch": {"loguniform": [8, 64]},
     }
-    space = read_space({"axes": axes | drawn})
-    request = Request(4, gradients=False)
+    space = read_space({"axes": axes | drawn}, None)
     (chunk,) = list_chunks(space, 4)
-    rows = pd.DataFrame(make_rows(space, request, chunk))
+    rows = pd.DataFrame(make_rows(space, 0, chunk))
     for _, row in rows.iterrows():
         answer = predict(
             "alexnet",
@@ -56,9 +55,8 @@ def test_slopes_of_the_best_are_finite() -> None:
         "batch": {"loguniform": [8, 64]},
     }
     space = read_space({"axes": axes})
-    request = Request(2)
     (chunk,) = list_chunks(space, 2)
-    rows = make_rows(space, request, chunk)
+    rows = make_rows(space, 0, chunk)
     assert np.isfinite(rows["elasticity_epoch_time_batch"]).all()
 
 

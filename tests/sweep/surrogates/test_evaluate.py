@@ -15,7 +15,6 @@ from paradl.kernels.names.stored import EPOCH, TARGETS
 from paradl.sweep.cli.main import app
 from paradl.sweep.surrogates import evaluate
 from paradl.sweep.surrogates.evaluate import (
-    Answers,
     Habit,
     Neighbours,
     evaluate_surrogate,
@@ -23,7 +22,7 @@ from paradl.sweep.surrogates.evaluate import (
     score_rows,
     score_slices,
 )
-from paradl.sweep.surrogates.rows import SampleRows, fit_encoding
+from paradl.sweep.surrogates.rows import fit_encoding
 from paradl.sweep.surrogates.surrogate import predict_surrogate
 
 
@@ -42,9 +41,8 @@ def test_scores_are_of_rows_that_were_not_trained_on(trained, drawn):
     frame = pd.read_parquet(drawn.path / "data")
     tested = frame[(frame.split_model == "test") & (frame.split_random == "train")]
     predicted = predict_surrogate(trained, tested)
-    truth = Answers(tested.epoch_time.to_numpy(float), tested.feasible.to_numpy(bool))
-    guess = Answers(predicted.epoch_time.to_numpy(), predicted.feasible.to_numpy())
-    expected = {**score_rows(truth, guess), **score_slices(truth, guess, tested.slice.to_numpy())}
+    expected = score_rows(tested, predicted)
+    expected |= score_slices(tested, predicted, tested.slice.to_numpy())
     (row,) = evaluate_surrogate(trained, drawn.path, splits=["model"], baselines=False)
     assert row["rows"] == len(tested)
     for name, value in expected.items():
@@ -109,32 +107,38 @@ def test_evaluating_reports_progress_in_a_pipe(trained, drawn, cli, monkeypatch)
     assert re.search(r"paradl: (random|model): (network|neighbour|habit) \(", err)
 
 
+def make_answers(seconds, feasible) -> pd.DataFrame:
+    return pd.DataFrame({EPOCH: seconds, "feasible": feasible})
+
+
 @pytest.fixture
 def made_up():
     """True and predicted answers: 40 slices of 5 strategies, some of them infeasible."""
     rng = np.random.default_rng(3)
     slices = np.repeat(np.arange(40), 5)
-    truth = Answers(rng.lognormal(size=200), rng.random(200) < 0.7)
-    truth.seconds[rng.random(200) < 0.1] = np.nan
-    truth.feasible[np.isnan(truth.seconds)] = False
-    guess = Answers(
-        np.nan_to_num(truth.seconds, nan=1.0) * rng.lognormal(sigma=0.5, size=200),
-        truth.feasible ^ (rng.random(200) < 0.1),
+    seconds, feasible = rng.lognormal(size=200), rng.random(200) < 0.7
+    seconds[rng.random(200) < 0.1] = np.nan
+    feasible[np.isnan(seconds)] = False
+    truth = make_answers(seconds, feasible)
+    guess = make_answers(
+        np.nan_to_num(seconds, nan=1.0) * rng.lognormal(sigma=0.5, size=200),
+        feasible ^ (rng.random(200) < 0.1),
     )
     order = rng.permutation(200)  # rows of a slice need not be neighbours
-    return truth.take(order), guess.take(order), slices[order]
+    tables = (table.iloc[order].reset_index(drop=True) for table in (truth, guess))
+    return *tables, slices[order]
 
 
 def try_strategies(truth, guess, rows):
     """The pick's time over the best, by trying one after the other, as a planner would."""
-    best = min(truth.seconds[row] for row in rows if truth.feasible[row])
+    best = min(truth.epoch_time[row] for row in rows if truth.feasible[row])
     tries = 0
     for is_feasible in (True, False):
         candidates = [row for row in rows if guess.feasible[row] == is_feasible]
-        for row in sorted(candidates, key=lambda row: guess.seconds[row]):
+        for row in sorted(candidates, key=lambda row: guess.epoch_time[row]):
             tries += 1
             if truth.feasible[row]:
-                return truth.seconds[row] / best - 1, tries > 1
+                return truth.epoch_time[row] / best - 1, tries > 1
     raise AssertionError
 
 
@@ -156,7 +160,7 @@ def test_regret_is_that_of_trying_one_after_the_other(made_up):
 
 def test_the_truth_regrets_nothing(made_up):
     truth, _, slices = made_up
-    guess = Answers(np.nan_to_num(truth.seconds, nan=1.0), truth.feasible)
+    guess = truth.fillna({EPOCH: 1.0})
     scores = score_slices(truth, guess, slices)
     assert (scores["mean_regret"], scores["kendall_tau"], scores["forbidden_picks"]) == (0, 1, 0)
     assert score_rows(truth, guess) == {
@@ -174,8 +178,8 @@ def test_tau_counts_pairs():
 
 
 def test_r2_and_errors_are_of_logarithms_and_of_times():
-    truth = Answers(np.array([1.0, 10.0, 100.0]), np.array([True, True, False]))
-    guess = Answers(truth.seconds * np.array([1.1, 1.0, 1.0]), np.array([True, False, True]))
+    truth = make_answers([1.0, 10.0, 100.0], [True, True, False])
+    guess = make_answers([1.1, 10.0, 100.0], [True, False, True])
     scores = score_rows(truth, guess)
     spread = 2 * np.log(10) ** 2
     assert scores["r2_log_time"] == pytest.approx(1 - np.log(1.1) ** 2 / spread)
@@ -185,34 +189,35 @@ def test_r2_and_errors_are_of_logarithms_and_of_times():
 
 
 def test_nothing_to_choose_is_no_score():
-    truth = Answers(np.array([1.0, 2.0]), np.array([True, False]))
+    truth = make_answers([1.0, 2.0], [True, False])
     assert score_slices(truth, truth, np.array([0, 0]))["mean_regret"] is None
 
 
-def make_rows() -> SampleRows:
+def make_rows() -> pd.DataFrame:
     """16 slices of four strategies; the time, and a feature, is the number of the slice."""
     points = np.repeat(np.arange(1.0, 17), 4)
     strategies = np.tile(["data", "filter", "channel", "spatial"], 16)
     columns = dict.fromkeys((EPOCH, *TARGETS, "batch"), points)
     facts = {"slice": points.astype(int), "strategy": strategies, "feasible": True}
-    return SampleRows(pd.DataFrame(columns | facts), ("batch",), ())
+    return pd.DataFrame(columns | facts)
 
 
 def test_the_nearest_row_answers() -> None:
     rows = make_rows()
-    near = Neighbours(fit_encoding(rows.frame, ["batch"]), rows)
-    query = rows.frame.assign(batch=rows.frame.batch * 1.01, strategy="unknown")
-    for frame in (query, query.assign(strategy=rows.frame.strategy)):
-        answers = near.answer(SampleRows(frame, ("batch",), ()))
-        np.testing.assert_allclose(answers.seconds, 2 * rows.frame[EPOCH], rtol=1e-6)
+    near = Neighbours(fit_encoding(rows, ["batch"]), rows)
+    query = rows.assign(batch=rows.batch * 1.01, strategy="unknown")
+    for frame in (query, query.assign(strategy=rows.strategy)):
+        answers = near.answer(frame)
+        np.testing.assert_allclose(answers[EPOCH], 2 * rows[EPOCH], rtol=1e-6)
 
 
 def test_strategies_of_a_slice_are_answered_from_one_slice(monkeypatch) -> None:
     monkeypatch.setattr(evaluate, "KEPT", 20)
     rows = make_rows()
-    answers = Neighbours(fit_encoding(rows.frame, ["batch"]), rows).answer(rows)
-    assert len(np.unique(answers.seconds)) == 5
-    assert (np.ptp(answers.seconds.reshape(16, 4), axis=1) == 0).all()
+    answers = Neighbours(fit_encoding(rows, ["batch"]), rows).answer(rows)
+    seconds = answers[EPOCH].to_numpy()
+    assert len(np.unique(seconds)) == 5
+    assert (np.ptp(seconds.reshape(16, 4), axis=1) == 0).all()
 
 
 def test_habit_ranks_by_wins():
@@ -224,4 +229,4 @@ def test_habit_ranks_by_wins():
             "feasible": [True, True, True, True, True, False],
         }
     )
-    assert Habit(SampleRows(frame, (), ())).ranks == {"data": 1.0, "filter": 2.0}
+    assert Habit(frame).ranks == {"data": 1.0, "filter": 2.0}

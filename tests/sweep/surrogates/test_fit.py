@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from paradl.sweep.surrogates.fit import TrainingRecipe, apply_member, fit_network, make_examples
-from paradl.sweep.surrogates.rows import DEGREES, SampleRows, fit_encoding
+from paradl.sweep.surrogates.fit import apply_member, fit_network, make_examples
+from paradl.sweep.surrogates.rows import DEGREES, fit_encoding
 
 INPUTS = ("batch", "inter_bandwidth")
 STEP = 1e-2
@@ -15,7 +15,7 @@ def compute_law(batch, bandwidth):
     return 0.5 + 0.02 * batch, 0.05 + 8e9 / bandwidth + 0.1 * np.sqrt(batch)
 
 
-def draw_rows(count: int, seed: int) -> SampleRows:
+def draw_rows(count: int, seed: int) -> pd.DataFrame:
     """Rows of the law with its slopes, which are differences of it."""
     rng = np.random.default_rng(seed)
     batch, bandwidth = 2 ** rng.uniform(0, 8, count), 10 ** rng.uniform(9, 11, count)
@@ -43,19 +43,18 @@ def draw_rows(count: int, seed: int) -> SampleRows:
             ("epoch_time", "comp_time", "comm_time", "memory"), *sides, strict=True
         ):
             columns[f"elasticity_{target}_{name}"] = np.log(above / below) / 2e-5
-    return SampleRows(pd.DataFrame(columns), INPUTS, INPUTS)
+    return pd.DataFrame(columns)
 
 
 def test_training_on_slopes_makes_slopes_right():
     """By differences of the network, on rows that it has not seen; few were seen."""
     train, tested = draw_rows(40, 0), draw_rows(300, 1)
-    encoding = fit_encoding(train.frame, INPUTS)
-    valid = make_examples(tested, encoding, gradients=False)
+    encoding = fit_encoding(train, INPUTS)
+    valid = make_examples(tested, encoding)
     errors = []
-    for gradients in (False, True):
-        examples = make_examples(train, encoding, gradients=gradients)
-        recipe = TrainingRecipe(width=16, epochs=20, gradients=gradients)
-        network, _ = fit_network(examples, valid, recipe)
+    for inputs in ((), INPUTS):
+        examples = make_examples(train, encoding, inputs)
+        network, _ = fit_network(examples, valid, width=16, epochs=20)
         errors.append([measure_slopes(network, encoding, tested, valid, name) for name in INPUTS])
     without, with_slopes = errors
     assert all(after < 0.7 * before for before, after in zip(without, with_slopes, strict=True))
@@ -65,10 +64,10 @@ def measure_slopes(network, encoding, rows, examples, name) -> float:
     """Root mean square error of the slopes of an epoch in one input."""
     sides = []
     for sign in (1, -1):
-        moved = rows.frame.assign(**{name: rows.frame[name] * np.exp(sign * STEP)})
+        moved = rows.assign(**{name: rows[name] * np.exp(sign * STEP)})
         features = encoding.encode(moved[list(INPUTS)].to_numpy())
         outputs = apply_member(network, examples | {"features": features})
         sides.append(np.logaddexp(outputs[:, 0], outputs[:, 1]))
     slopes = (sides[0] - sides[1]) / (2 * STEP)
-    known = rows.frame[f"elasticity_epoch_time_{name}"].to_numpy()
+    known = rows[f"elasticity_epoch_time_{name}"].to_numpy()
     return float(np.sqrt(np.mean((slopes - known) ** 2)))
