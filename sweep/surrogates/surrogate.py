@@ -36,6 +36,8 @@ from paradl.sweep.surrogates.rows import (
 
 VERSION = 4
 MOST_MEMBERS, MOST_WIDTH = 100, 4096
+# [B] Largest file: ensembles have some MB.
+LARGEST = 2**30
 # [logarithm] Outputs are clipped here, so that extrapolations stay finite.
 FAR = 80.0
 NEEDED = ("equinox", "optax", "pyarrow")
