@@ -87,7 +87,9 @@ def find_likely(forbidden: Column, allowed: Column, cell: Column) -> Column:
 
     forbidden, allowed: of a list, or of a product, whose last axis has the cells.
     """
-    least_of = np.where(allowed, forbidden, np.iinfo(int).max).reshape(-1, cell.size).min(axis=0)
+    # Counts of limits have few bits, and numpy 2.5 refuses a larger number among them.
+    known = np.where(allowed, forbidden.astype(int), np.iinfo(int).max)
+    least_of = known.reshape(-1, cell.size).min(axis=0)
     least = np.full(int(cell.max(initial=-1)) + 1, np.iinfo(int).max)
     np.minimum.at(least, cell, least_of)
     likely: Column = allowed & (forbidden <= np.maximum(least[cell], 1))
