@@ -152,7 +152,7 @@ def find_nearest(
         if coordinate is None or axis in LABELS:
             continue
         read = look_up_parameter(axis).read
-        values = _list_values(coordinate, axis, wanted)
+        values = _list_values(coordinate, axis, _number_layouts(axis, wanted, columns or {}))
         numbers = np.array([read(value, f"selection {axis}") for value in values])
         at = np.abs(coordinate - numbers[:, None]).argmin(axis=1)
         if not np.isclose(coordinate[at], numbers, rtol=1e-9, atol=0).all():

@@ -214,14 +214,14 @@ def ask_pareto(rows: Sequence[ParetoRow], objective: str, against: str) -> Asked
     traded, axis = TRADED[objective]
 
     def describe(rows: Sequence[ParetoRow]) -> str:
-        front: list[Row] = [{**row, "name": row["strategy"]} for row in rows]
+        front: list[Row] = [
+            {**row, "name": read_layout_words(row) or row["strategy"]} for row in rows
+        ]
         front.sort(key=itemgetter(objective, x))
 
         def write(row: Row) -> str:
-            name = f"{read_layout_words(row)} on {row['pe']:,} PEs"
-            name = name if read_layout_words(row) else name_row(row)
             numbers = f"{_write_number(objective, row)} and {_write_number(x, row)}"
-            return f"{name} of {row['system']}, {numbers}"
+            return f"{name_row(row)} of {row['system']}, {numbers}"
 
         if len(front) == 1:
             return f"One configuration beats all others in {traded} and {title}: {write(front[0])}."

@@ -119,9 +119,9 @@ def rank_strategies(
         _expect_trainings(space, aim, "epochs" if deadline is None else "deadline")
     limit = None if deadline is None else _read_deadline(space, deadline, holds)
     found: BestLayouts | None = None
+    if layouts is not None and (not isinstance(layouts, int) or layouts < 1):
+        raise InputError(f"expected 1 or more, got {layouts!r}", where="layouts")
     if layouts is not None and not list_layout_rows(reader.grid):
-        if not isinstance(layouts, int) or layouts < 1:
-            raise InputError(f"expected 1 or more, got {layouts!r}", where="layouts")
         from paradl.sweep.questions.best.layouts import find_best_layouts  # late: imports JAX
 
         found = find_best_layouts(space, layouts, aim, limit)

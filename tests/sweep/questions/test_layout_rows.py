@@ -1,5 +1,6 @@
 """A cube with an axis of layouts: questions answer over all of them, and write them in words."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,14 @@ def test_words_select_a_row(url):
         paradl.limits(url, layout="tp4 pp2")
 
 
+def test_words_select_a_row_beside_values_that_are_near(url, cli):
+    words = "tp8 pp2 dp4 mb2 zero1"
+    near = ("--nearest", "--sel", "pe=60", "--sel", f"layout={words}", "--format", "json")
+    code, out, err = cli("best", url, *near)
+    assert code == 0, err
+    assert {(row["pe"], row["tensor"], row["pipeline"]) for row in json.loads(out)} == {(64, 8, 2)}
+
+
 def test_best_lists_rows_beside_the_first(url):
     """Each at its best batch and number of PEs, as many as there are."""
     every = paradl.limits(url, every_layout=True).dropna(subset="fastest_time")
@@ -131,6 +140,8 @@ def test_best_lists_rows_beside_the_first(url):
     assert rows["epoch_time"].tolist() == pytest.approx(least.tolist()[:4], rel=1e-6)
     assert len({*rows["layout"]}) == 4
     assert rows["rank"].tolist() == [1, 2, 3, 4]
+    with pytest.raises(InputError, match="layouts: expected 1 or more, got 0"):
+        paradl.best(url, layouts=0)
 
 
 def test_with_a_deadline_rows_have_the_cheapest_cell_that_meets_it(tmp_path):
