@@ -102,25 +102,27 @@ UNSEEN = RUNS.with_name("layouts_unseen.csv")
 Logs = NDArray[np.float64]
 
 
-# Software of the table that stacks are, or how theirs differs.
+# Software of the table that stacks are, or how theirs differed in their year.
 MEGATRON, FSDP, DEEPSPEED = (SOFTWARE[name].layouts for name in ("megatron", "fsdp", "deepspeed"))
-EXPOSED = LayoutFacts(hides_gradients=False, hides_weights=False)
+EXPOSED = replace(SOFTWARE["plain"].layouts, native_attention=True)  # one message, after the passes
+BRIDGE = replace(MEGATRON, hides_experts=False)  # until 26.06 (assumption, by its experts' times)
 # Assumption, by these rows' times: experts one by one (TransformerEngine's GroupedLinear).
-UNGROUPED = replace(MEGATRON, groups_experts=False)
-OTHER = LayoutFacts(hides_weights=False, native_attention=False)
+UNGROUPED = replace(BRIDGE, groups_experts=False)
+OTHER = replace(DEEPSPEED, hides_gradients=True, groups_experts=True)
 STACKS: Mapping[str, LayoutFacts] = {
     "Megatron-LM 2021": EXPOSED,
     "Megatron-LM 2022": EXPOSED,
     "Megatron-LM on V100": EXPOSED,
-    "Megatron-LM on B200": replace(EXPOSED, groups_experts=False),
-    "NeMo": MEGATRON,
+    "Megatron-LM on B200": replace(EXPOSED, groups_experts=False, messages="buckets"),
+    "NeMo": BRIDGE,
     "Megatron-Bridge 25": UNGROUPED,
     "Megatron-Bridge 26.02": UNGROUPED,
-    "Megatron-Bridge 26.04": MEGATRON,
+    "Megatron-Bridge 26.04": BRIDGE,
     "Megatron-Bridge 26.06": MEGATRON,
     "llm-foundry": FSDP,
     "torchtitan, full recomputation": FSDP,
     "torchtitan, per-op checkpoints": FSDP,
+    "torchtitan, asynchronous tensor parallelism": replace(FSDP, hides_tensor=True),
     "Megatron-DeepSpeed": DEEPSPEED,
     "Megatron-DeepSpeed on Gaudi": DEEPSPEED,
     "DeepSpeed 2021": DEEPSPEED,
@@ -129,7 +131,7 @@ STACKS: Mapping[str, LayoutFacts] = {
     "MaxText": SOFTWARE["jax"].layouts,
     "InternEvo": OTHER,
     "OneFlow": OTHER,
-    "nanotron": replace(OTHER, hides_gradients=False),
+    "nanotron": replace(OTHER, hides_gradients=False, hides_tensor=True),
 }
 NEVER_PAUSES = ("JAX", "MaxText")  # an iteration is one program
 

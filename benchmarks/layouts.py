@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from benchmarks.layout_runs import (
+    UNSEEN,
     Logs,
     Run,
     find_drawn_spread,
@@ -30,14 +31,13 @@ from paradl.sweep.calibration.layouts import fit_times, move_times
 
 # Values that a fit stays near, and standard deviations of their logarithms.
 Prior = Mapping[str, tuple[float, float]]
-# A product's matrices cross the memory once at least; twice where caches hold little of them, or
-# kernels reach half of the bandwidth: the centre of `product_moves` is between. `systolic`: arrays
-# at a fixed clock lose a few percent, beside what memory takes.
+# `reach`: held near the plateau of the largest products, which smaller ones cannot tell from what
+# memory takes. `systolic`: arrays at a fixed clock lose a few percent, beside what memory takes.
 DENSE: Prior = {
-    "reach": (0.7, 0.2),
-    "systolic": (0.95, 0.1),
-    "decline": (0.1, 1.0),
-    "product_moves": (1.5, 0.5),
+    "reach": (0.82, 0.02),
+    "systolic": (0.9, 0.05),
+    "power": (0.12, 0.5),
+    "product_moves": (2.5, 0.5),
     "efficiency_attention": (0.35, 0.4),
     "attention_penalty": (1.7, 0.3),
     "block_passes": (2.5, 0.4),
@@ -58,7 +58,7 @@ def compare_times(runs: Sequence[Run], values: Mapping[str, float]) -> Logs:
 
 def select_timed() -> list[Run]:
     """The runs with a time: of dense networks on GPUs, of mixtures of experts, on TPUs."""
-    timed = [run for run in read_runs() if run.seconds]
+    timed = [run for run in (*read_runs(), *read_runs(UNSEEN)) if run.seconds]
     return sorted(timed, key=lambda run: (is_systolic(run.device), has_experts(run)))
 
 

@@ -70,6 +70,9 @@ def rates(draw):
         node_collective=draw(st.sampled_from([0.7, 1.0])),
         hidden_gradients=draw(share),
         hidden_weights=draw(share),
+        hidden_tensor=draw(share),
+        hidden_experts=draw(share),
+        messages=draw(st.sampled_from(["one", "blocks", "buckets"])),
         launch=draw(st.sampled_from([0.0, 1e-5])),
         expert_launch=draw(st.sampled_from([0.0, 1e-3])),
         pause=draw(st.sampled_from([0.0, 0.1])),
@@ -150,8 +153,6 @@ def test_as_the_scalar_reference(net, case, speeds, machine):
         exchanged = {name: float(seconds[number]) for name, seconds in all_of.items()}
         assert pytest.approx(exchanged, rel=1e-9, abs=1e-15) in expected
         assert all(total >= result[name] for name, total in exchanged.items())
-        for name in ("tensor_exchange", "expert_exchange"):  # nothing hides these
-            assert exchanged[name] == result[name]
 
 
 def test_groups_of_three_nodes_leave_the_fourth_of_a_rack_idle():
@@ -190,7 +191,8 @@ def test_bubble_of_a_pipeline(p, v):
 def test_flops_of_an_iteration():
     """SC21, equation 3: 96 B l s h^2 (1 + s/6h + V/16lh), whole blocks computed again."""
     layout = scalar.Layout(batch=8, recompute=frozenset({"blocks"}), fused_attention=False)
-    seconds = time_layouts(GPT, [layout])
+    # Without the time that memory takes.
+    seconds = time_layouts(GPT, [layout], replace(PLAIN, bandwidth=1e30))
     terms = ("products", "attention", "logits", "recomputation")
     flops = sum(seconds[name][0] for name in terms) * PLAIN.peak
     s, h, wide = GPT.sequence, GPT.hidden, GPT.vocabulary

@@ -270,10 +270,10 @@ BLOCK_ROWS = (
     ),
     _ratio(
         "product_moves",
-        "times that the three matrices of a product move to or from memory",
+        "times that partial sums of a product move to or from memory, if it is square",
         (0, 100),
         layered=True,
-        prior=_constant(1.7, 0.27, TIMED),
+        prior=_constant(2.67, 0.27, TIMED),
     ),
     _ratio(
         "efficiency_attention",

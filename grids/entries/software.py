@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from paradl.grids.entries.entry import expect_one_of
+from paradl.kernels.machine.rates import Messages
 
 SoftwareName = Literal["plain", "ddp", "megatron", "fsdp", "deepspeed", "jax"]
 Loss = Literal["whole", "plain", "chunked", "fused"]
@@ -25,7 +26,9 @@ class LayoutFacts:
     """How software trains transformers by layout.
 
     hides_gradients, hides_weights: whether passes run beside the exchange of gradients, and beside
-    ZeRO's gathers. native_attention: whether fused attention uses the instructions of GPUs newer
+    ZeRO's gathers. hides_tensor: whether matrix products run beside the gathers and scatters of
+    sequence parallelism. hides_experts: whether a micro-batch runs beside the exchange of another
+    one's tokens. messages: in which gradients and weights leave. native_attention: whether fused attention uses the instructions of GPUs newer
     than A100. sends_once: whether a token crosses once to a node, however many of its experts are
     there (DeepEP). groups_experts: whether one grouped product serves all experts of a PE. stack: a
     row of `kernels.search.stacks`, whose rules say which layouts it runs; None: all. loss: what it
@@ -34,6 +37,9 @@ class LayoutFacts:
 
     hides_gradients: bool = True
     hides_weights: bool = True
+    hides_tensor: bool = False
+    hides_experts: bool = False
+    messages: Messages = "blocks"
     native_attention: bool = True
     sends_once: bool = False
     groups_experts: bool = True
@@ -71,7 +77,7 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
             "host_pause": 0.0,
         },
         settled=("bucket", "overlap", "host_pause"),
-        layouts=LayoutFacts(hides_gradients=False, hides_weights=False),
+        layouts=LayoutFacts(hides_gradients=False, hides_weights=False, messages="one"),
     ),
     "ddp": SoftwareFacts(
         "gradients in buckets, during the backward pass (PyTorch DDP, Horovod, MXNet)",
@@ -82,7 +88,13 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
         "as ddp; transformers by Megatron-LM, overlaps switched on, with cuDNN's attention",
         _BUCKETS,
         settled=("log_open",),
-        layouts=LayoutFacts(sends_once=True, stack="megatron"),
+        layouts=LayoutFacts(
+            hides_tensor=True,
+            hides_experts=True,
+            messages="buckets",
+            sends_once=True,
+            stack="megatron",
+        ),
     ),
     "fsdp": SoftwareFacts(
         "as ddp; transformers by PyTorch's FSDP, with flash attention of A100's time",
@@ -97,6 +109,7 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
         layouts=LayoutFacts(
             hides_gradients=False,
             hides_weights=False,
+            messages="tensors",
             native_attention=False,
             groups_experts=False,
             stack="deepspeed",
@@ -107,7 +120,7 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
         "as ddp; transformers by JAX (XLA), an iteration as one program",
         _NO_PAUSE,
         settled=(*_NO_PAUSE,),
-        layouts=LayoutFacts(native_attention=False),
+        layouts=LayoutFacts(hides_tensor=True, native_attention=False),
     ),
 }
 

@@ -17,12 +17,13 @@ from paradl.grids.reading.errors import InputError, format_count
 from paradl.kernels.machine.rates import Peaks, StackFacts
 from paradl.kernels.work.transformer import Family
 
-# Share of the peak that large products of blocks reach: on A100 and older GPUs; on newer ones it
-# falls as this power of the peak, since their clocks are lower; on TPUs, at a fixed clock.
-REACH, DECLINE, SYSTOLIC = 0.663, 0.0742, 0.976
+# Share of the peak that large products of blocks reach: on A100, and less on GPUs with fewer watts
+# for each FLOP/s, as this power of the ratio; on TPUs, at a fixed clock. A100's is held near what
+# its largest products reach (Korthikanti et al. 2022, table 5: 22 to 1,008 billion parameters).
+REACH, POWER, SYSTOLIC = 0.816, 0.146, 0.95
 # With medians of parameters that all devices share.
 FITTED: Mapping[str, float] = MappingProxyType(
-    {"reach": REACH, "systolic": SYSTOLIC, "decline": DECLINE}
+    {"reach": REACH, "systolic": SYSTOLIC, "power": POWER}
     | {
         row.name: row.prior.median["bf16"]
         for row in BLOCK_ROWS
@@ -31,9 +32,9 @@ FITTED: Mapping[str, float] = MappingProxyType(
 )
 # All parameters that rates follow from; the last two are those of other networks' layers.
 RATES = (*(row.name for row in BLOCK_ROWS), "layer_overhead", "overlap")
-A100_PEAK = 312e12  # [FLOP/s] in 16 bits; NVIDIA A100 data sheet
-# 16-bit peaks of the devices that `decline` and `attention_penalty` were fitted to. Their kernels
-# reach the same share whatever peak a user sets: else a higher one slowed layouts by up to 9 %.
+A100_PEAK, A100_WATTS = 312e12, 400.0  # [FLOP/s] in 16 bits, [W]; NVIDIA A100 data sheet
+# 16-bit peaks of the devices that `attention_penalty` was fitted to. Their kernels are the same
+# whatever peak a user sets: else a higher one slowed layouts by up to 9 %.
 FITTED_PEAKS = MappingProxyType(
     {
         **dict.fromkeys(("v100", "a100"), A100_PEAK),
@@ -220,18 +221,26 @@ def find_peak(system: System, name: str, precision: str) -> float:
 def find_efficiency(pe: ProcessingElement, fitted: Mapping[str, Any] = FITTED) -> Any:
     """Return the share of the peak that a device's large products reach.
 
-    fitted: values of `reach`, `systolic` and `decline`, numbers or columns.
+    fitted: values of `reach`, `systolic` and `power`, numbers or columns.
     """
     if is_systolic(pe.device):
         return fitted["systolic"]
-    return fitted["reach"] * _compare_peak(pe) ** -fitted["decline"]
+    if pe.watts is None:
+        return fitted["reach"]  # the interval allows for it
+    # Clocks fall under load where boards have fewer watts for each FLOP/s than A100's.
+    supply = pe.watts / _find_wide_peak(pe) / (A100_WATTS / A100_PEAK)
+    return fitted["reach"] * min(supply, 1.0) ** fitted["power"]
+
+
+def _find_wide_peak(pe: ProcessingElement) -> float:
+    """Return the stated 16-bit peak of a device [FLOP/s]."""
+    peaks = pe.list_tensor_peaks()
+    return peaks.get("bf16") or peaks.get("amp") or pe.peak_flops
 
 
 def _compare_peak(pe: ProcessingElement) -> float:
     """Return a device's 16-bit peak over A100's, at least 1."""
-    peaks = pe.list_tensor_peaks()
-    stated = peaks.get("bf16") or peaks.get("amp") or pe.peak_flops
-    return max(FITTED_PEAKS.get(find_family(pe.device), stated) / A100_PEAK, 1.0)
+    return max(FITTED_PEAKS.get(find_family(pe.device), _find_wide_peak(pe)) / A100_PEAK, 1.0)
 
 
 def read_facts(system: System, precision: str, facts: LayoutFacts | None = None) -> StackFacts:
@@ -245,6 +254,11 @@ def read_facts(system: System, precision: str, facts: LayoutFacts | None = None)
         slow_attention=_compare_peak(system.pe) >= NEWER and not known.native_attention,
         hides_gradients=known.hides_gradients,
         hides_weights=known.hides_weights,
+        hides_tensor=known.hides_tensor,
+        hides_experts=known.hides_experts,
+        messages=known.messages,
         launches_experts=not known.groups_experts,
+        # Assumption: their vector memory of 128 MiB holds them.
+        keeps_sums=is_systolic(system.pe.device),
         sends_once=known.sends_once,
     )

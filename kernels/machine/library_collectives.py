@@ -55,28 +55,42 @@ def limit_to_first(costs: Costs, limited: Flags | bool) -> Costs:
 def gather_costs(
     network: Network, ring: Ring, algorithm: Algorithm, collective: str = "all_gather"
 ) -> Costs:
-    """List costs of an all-gather or reduce-scatter of `m` bytes, gathered size.
-
-    Where only the other one was measured, its lines count: both take a ring's steps.
-    """
+    """List costs of an all-gather or reduce-scatter of `m` bytes, gathered size."""
     by_ring, in_levels = _gather_by_ring(network, ring), _gather_in_levels(network, ring)
     match algorithm:
         case "two-level":
             return (in_levels,)
         case "auto":
-            names = sorted(("all_gather", "reduce_scatter"), key=lambda name: name != collective)
-            lines = next(filter(None, map(network.list_lines, names)), ())
-            # A ring's cost per byte with the start-ups of two levels, which grow with nodes.
-            measured = tuple(
-                replace(_gather_by_ring(line, ring), alpha=_gather_in_levels(line, ring).alpha)
-                for line in lines
-            )
-            return measured or (
+            return _gather_as_measured(network, ring, collective) or (
                 *(by_ring, in_levels),
                 *_use_switches(network, ring, gathers=1, traffic=0.0),
             )
         case _:  # gathers have no tree
             return (by_ring,)
+
+
+def ring_costs(network: Network, ring: Ring, collective: str) -> Costs:
+    """List costs of an all-gather or reduce-scatter by rings through all PEs, in nodes by switches.
+
+    Start-ups (q-n) alpha_0 + (n-1) alpha: a ring passes each PE once, and n - 1 times between n
+    nodes (NCCL, src/graph/tuning.cc).
+    """
+    measured = _gather_as_measured(network, ring, collective)
+    if measured:
+        return measured
+    nodes = ring.thin(count_in_node(network, ring)).degree
+    hops = (ring.degree - nodes) * network.latency[0]
+    startups = hops + (nodes - 1) * find_path(network, ring).alpha
+    by_ring = replace(_gather_by_ring(network, ring), alpha=startups)
+    is_inside = xp.equal(nodes, 1)
+    switches = _use_switches(network, ring, gathers=1, traffic=0.0)
+    return by_ring, *(
+        Cost(
+            xp.where(is_inside, by_switch.alpha, by_ring.alpha),
+            xp.where(is_inside, by_switch.beta, by_ring.beta),
+        )
+        for by_switch in switches
+    )
 
 
 def reduce_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
@@ -156,6 +170,20 @@ def _use_switches(network: Network, ring: Ring, gathers: int, traffic: float) ->
             several * network.switch_latency + gathers * across.alpha,
             several * (1 + traffic / share) / network.bandwidth[0] + gathers * across.beta,
         ),
+    )
+
+
+def _gather_as_measured(network: Network, ring: Ring, collective: str) -> Costs:
+    """Return the costs of measured lines; where only the other gather was measured, of that one.
+
+    Both take a ring's steps. A ring's cost per byte with the start-ups of two levels, which grow
+    with nodes.
+    """
+    names = sorted(("all_gather", "reduce_scatter"), key=lambda name: name != collective)
+    lines = next(filter(None, map(network.list_lines, names)), ())
+    return tuple(
+        replace(_gather_by_ring(line, ring), alpha=_gather_in_levels(line, ring).alpha)
+        for line in lines
     )
 
 

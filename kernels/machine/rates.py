@@ -1,7 +1,7 @@
 """Rates that kernels, links and overlaps reach in transformer training."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:  # JAX comes with them, and lists of models need none
     from paradl.kernels.machine.device import PE
     from paradl.kernels.machine.software import Software
 
+# What states leave in: one message, buckets, or a message per block or per matrix and vector.
+Messages = Literal["one", "buckets", "blocks", "tensors"]
 # One number, or those of machines or cases.
 Rate = float | Column
 
@@ -33,14 +35,21 @@ class StackFacts:
 
     peaks: as stated. slow_attention: fused attention lacks this device's instructions.
     hides_gradients, hides_weights: passes run beside the exchange of gradients, and beside ZeRO's
-    gathers. launches_experts: each expert by itself. sends_once, slowdown: as of `Rates`.
+    gathers. hides_tensor: products run beside the exchanges of their parts. hides_experts: the
+    neighbouring micro-batch runs beside the exchange of tokens. messages: of states.
+    launches_experts: each expert by itself. keeps_sums: partial sums of products never
+    leave the device's own memory. sends_once, slowdown: as of `Rates`.
     """
 
     peaks: Peaks
     slow_attention: bool = False
     hides_gradients: bool = True
     hides_weights: bool = True
+    hides_tensor: bool = False
+    hides_experts: bool = False
+    messages: Messages = "one"
     launches_experts: bool = False
+    keeps_sums: bool = False
     sends_once: bool = False
     slowdown: float = 1.0
 
@@ -52,9 +61,10 @@ class Rates:
     peak: of matrix products in blocks [FLOP/s], possibly in 8 bits; wide_peak: of attention and
     logits, in 16 bits; vector_peak: without tensor cores. bandwidth: of memory [B/s]. reach:
     fraction of a peak at which products compute. product_moves, passes, score_passes: times that
-    the three matrices of a product, a kept tensor, and a score of unfused attention, are moved to
+    partial sums of a square product, a kept tensor, and a score of unfused attention, are moved to
     or from memory. attention: fraction of the peak that fused attention reaches with many features
     per head. hidden_gradients, hidden_weights: fraction of the passes that can hide their exchange.
+    hidden_tensor, hidden_experts: likewise of a block's products, and of its compute.
     launch, expert_launch [s]: host time to launch a layer, and the kernels of one expert (0: a
     grouped product serves all of a PE), forward and backward. pause [s]: per iteration. straggling:
     fraction by which each doubling of the PEs slows an iteration. slowdown: calibration factor on
@@ -72,12 +82,15 @@ class Rates:
     score_passes: Rate
     hidden_gradients: Rate = 0.0
     hidden_weights: Rate = 0.0
+    hidden_tensor: Rate = 0.0
+    hidden_experts: Rate = 0.0
     launch: Rate = 0.0
     expert_launch: Rate = 0.0
     pause: Rate = 0.0
     straggling: Rate = 0.0
     slowdown: Rate = 1.0
     sends_once: bool = False
+    messages: Messages = "one"
 
 
 def find_rates(pe: "PE", software: "Software", facts: StackFacts) -> Rates:
@@ -91,16 +104,23 @@ def find_rates(pe: "PE", software: "Software", facts: StackFacts) -> Rates:
         "vector_peak": facts.peaks.vector * moved,
         "bandwidth": pe.memory_bandwidth,
         "reach": pe.block_product,
-        "product_moves": pe.product_moves,
+        "product_moves": pe.product_moves * (not facts.keeps_sums),
         "attention": pe.attention / slower,
         "passes": pe.block_passes,
         "score_passes": pe.score_passes,
         "hidden_gradients": software.overlap * facts.hides_gradients,
         "hidden_weights": software.overlap * facts.hides_weights,
+        "hidden_tensor": software.overlap * facts.hides_tensor,
+        "hidden_experts": software.overlap * facts.hides_experts,
         "launch": software.layer_overhead,
         "expert_launch": software.expert_wait * facts.launches_experts,
         "pause": software.host_pause,
         "straggling": software.straggling,
     }
     columns = {name: np.asarray(rate) for name, rate in rates.items()}
-    return Rates(**columns, slowdown=facts.slowdown, sends_once=facts.sends_once)
+    return Rates(
+        **columns,
+        slowdown=facts.slowdown,
+        sends_once=facts.sends_once,
+        messages=facts.messages,
+    )

@@ -17,7 +17,7 @@ from paradl.kernels.machine.rates import BACKWARD, Rate, Rates
 from paradl.kernels.machine.speeds import Fabric
 from paradl.kernels.names.layout_terms import LAYOUT_TERMS
 from paradl.kernels.names.parallelisms import RECOMPUTE
-from paradl.kernels.parallelism.divided_blocks import DividedBlocks
+from paradl.kernels.parallelism.divided_blocks import Computing, DividedBlocks
 from paradl.kernels.parallelism.layout import OF_BLOCKS
 from paradl.kernels.parallelism.transfers import Transfers
 from paradl.kernels.work.block_memory import count_updated, hold_parameters, measure_tensor
@@ -46,6 +46,7 @@ TILE = 128
 # does 1,024 multiply-adds and 16 exponentials per clock; a score needs 4 FLOPs per feature
 # (NVIDIA A100 white paper; CUDA C++ Programming Guide, arithmetic instructions).
 EXPONENTIALS = 32
+SUM = 4.0  # bytes of a partial sum, which tensor cores keep in fp32
 # Share of the forward pass in the memory traffic of a kept tensor: two of five accesses.
 FORWARD = 0.4
 # Tensor cores need rows of a multiple of 16 bytes; other matrices run without them.
@@ -124,9 +125,9 @@ class IterationTimes:
             for name in self.blocks[0]
         }
         blocks["logits"] = stage.last * self.logits
-        # With what attention does not hide of a context's exchange: without it, a shorter attention
-        # slowed micro-batches that wait for launches by up to 1.6 %.
-        device = add(blocks[name] for name in (*COMPUTING, "context_exchange"))
+        # With what compute does not hide of exchanges: without them, a faster device slowed
+        # micro-batches that wait for launches by up to 1.6 %.
+        device = add(blocks.values())
         host = sum_kinds(stage.counts, (self.launch(block) for block in self.net.kinds))
         # Each further chunk of a stage receives a message.
         host = host + self.rates.launch * (layouts.chunks - 1)
@@ -139,7 +140,7 @@ class IterationTimes:
             **{name: count * seconds for name, seconds in passes.items()},
             # While the pipeline fills and drains, other stages wait for this one.
             "pipeline_bubble": flushes * idle * both_ways,
-            **self.exchange_iteration(held, both_ways),
+            **self.exchange_iteration(stage, held, both_ways),
             "optimizer": self.update(held),
         }
         # Stragglers delay exchanges as well.
@@ -156,28 +157,27 @@ class IterationTimes:
         both = 1 + (FUSED_BACKWARD if self.training.fused_attention else BACKWARD)
         again = [*products, *((ATTENTION, seconds) for seconds in attentions)]
         bits, hiding = self.layouts.recompute, [both * seconds for seconds in attentions]
-        return {
+        terms = {
             "products": (1 + BACKWARD) * add(seconds for _, seconds in products),
             "attention": add([np.zeros(1), *hiding]),
             "elementwise": self.move_tensors(block.tensors),
             "recomputation": add(np.where(bits & modules, s, 0) for modules, s in again),
-            **self.exchange_block(block, hiding),
         }
+        computing = Computing(hiding, terms["products"], add(terms.values()))
+        return {**terms, **self.exchange_block(block, computing)}
 
-    def exchange_block(self, block: Block, hiding: Sequence[Column] | None) -> Terms:
-        """Exposed seconds of a block's exchanges per micro-batch.
-
-        hiding: seconds of each attention, which hide some; None: nothing hides.
-        """
+    def exchange_block(self, block: Block, hiding: Computing | None) -> Terms:
+        """Exposed seconds of a block's exchanges per micro-batch; hiding None: nothing hides."""
         each = (
             part.exchange_block(self.divided, costs, block, hiding) for part, costs in self.parts
         )
         return {name: seconds for exchanged in each for name, seconds in exchanged.items()}
 
-    def exchange_iteration(self, held: Parameters, passes: Column | None) -> Terms:
+    def exchange_iteration(self, stage: Stage, held: Parameters, passes: Column | None) -> Terms:
         """Exposed seconds of exchanges per iteration."""
         each = (
-            part.exchange_iteration(self.divided, costs, held, passes) for part, costs in self.parts
+            part.exchange_iteration(self.divided, costs, stage, held, passes)
+            for part, costs in self.parts
         )
         return {name: seconds for exchanged in each for name, seconds in exchanged.items()}
 
@@ -191,7 +191,7 @@ class IterationTimes:
                 name: m * sum_kinds(stage.counts, (block[name] for block in blocks))
                 for name in blocks[0]
             },
-            **self.exchange_iteration(held, None),
+            **self.exchange_iteration(stage, held, None),
         }
 
     def move_tensors(self, tensors: Iterable[Tensor]) -> Column:
@@ -225,14 +225,16 @@ class IterationTimes:
     def multiply(self, tokens: Column, width: Rate, peak: Rate, read: float) -> Column:
         """Forward seconds of a product of u tokens with w columns or rows of h features.
 
-        2 u w h/(P R) + k d (u w + u h + w h)/BW, affine in u: k `product_moves`, d the mean bytes
-        of an item. read: those of an item that the product reads.
+        2 u w h/(P R) + [d (u w + u h + w h) + 4 k u sqrt(w h)]/BW: d the mean bytes of an item, k
+        `product_moves` of partial sums. Affine in u; the peak is reached where w and h are large.
+        read: bytes of an item that the product reads.
         """
         rates, h = self.rates, self.net.hidden
         # Each matrix is read by two of the three products of a step, and written by the third.
         item = (2 * read + self.training.recipe.item) / 3
-        moving = rates.product_moves * item / rates.bandwidth
-        of_token = 2 * width * h / (peak * rates.reach) + moving * (width + h)
+        moving = item / rates.bandwidth
+        sums = SUM * rates.product_moves * np.sqrt(width * h) / rates.bandwidth
+        of_token = 2 * width * h / (peak * rates.reach) + moving * (width + h) + sums
         seconds: Column = tokens * of_token + moving * (width * h)
         return seconds
 

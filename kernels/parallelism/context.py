@@ -4,12 +4,11 @@ Ring: Liu et al. 2023, section 3. All-to-all over heads: Jacobs et al. 2023. All
 Megatron-LM, transformer_config.py.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from paradl.kernels.columns import Column, add, read_first
 from paradl.kernels.parallelism.divided_blocks import (
+    Computing,
     DividedBlocks,
     Exchanged,
     Rule,
@@ -47,10 +46,10 @@ class ContextParallel(Parallelism):
         }
 
     def exchange_block(
-        self, divided: DividedBlocks, costs: None, block: Block, hiding: Sequence[Column] | None
+        self, divided: DividedBlocks, costs: None, block: Block, hiding: Computing | None
     ) -> Exchanged:
         """Compute exposed seconds of keys and values; only a ring hides behind attention."""
-        hidden = hiding or [np.zeros(1)] * len(block.attentions)
+        hidden = hiding.attentions if hiding else [np.zeros(1)] * len(block.attentions)
         exchanges = (
             _exchange_keys(divided, *pair) for pair in zip(block.attentions, hidden, strict=True)
         )

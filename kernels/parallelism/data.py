@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from paradl.kernels.columns import Column, read_first
+from paradl.kernels.columns import Column, add, read_first, sum_kinds
 from paradl.kernels.machine.library_collectives import Costs
 from paradl.kernels.machine.rates import BACKWARD
 from paradl.kernels.names.parallelisms import DATA, LAYOUT_COLUMNS
@@ -25,7 +25,11 @@ from paradl.kernels.parallelism.divided_blocks import (
 from paradl.kernels.parallelism.parallelism import Parallelism
 from paradl.kernels.parallelism.transfers import Transfers
 from paradl.kernels.work.layouts import Layouts
-from paradl.kernels.work.transformer import Parameters, Training, Transformer
+from paradl.kernels.work.schedules import Stage
+from paradl.kernels.work.transformer import Parameters, Training, Transformer, count_tensors
+
+# Least parameters of a bucket, and for each rank (Megatron-LM, distributed_data_parallel.py).
+BUCKET, RANK_BUCKET = 40e6, 1e6
 
 
 class StateCosts(NamedTuple):
@@ -99,18 +103,21 @@ class DataParallel(Parallelism):
         self,
         divided: DividedBlocks,
         costs: list[StateCosts],
+        stage: Stage,
         held: Parameters,
         passes: Column | None,
     ) -> Exchanged:
         """Compute exposed seconds of gradient and weight exchanges.
 
-        Without ZeRO 3 gradients hide behind the last backward pass, weights behind the first
-        forward pass; with it both hide behind all passes, weights first.
+        Without ZeRO 3 gradients hide behind the last backward passes, weights behind the first
+        forward passes (`count_window`); with it both hide behind all passes, weights first.
         """
         always, rates = divided.layouts.zero == 3, divided.rates
-        gradients, weights = _exchange_states(divided, costs, held)
+        gradients, weights = _exchange_states(divided, costs, stage, held)
         if passes is not None:
-            passes = np.where(always, divided.training.count_passes(divided.layouts), 1) * passes
+            window = count_window(divided)
+            window = np.where(always, divided.training.count_passes(divided.layouts), window)
+            passes = window * passes
             beside_weights = np.where(always, passes, passes / (1 + BACKWARD))
             whole, weights = weights, np.maximum(weights - rates.hidden_weights * beside_weights, 0)
             # Links that are busy with weights carry no gradients.
@@ -124,26 +131,59 @@ PARALLELISM = DataParallel()
 
 
 def _exchange_states(
-    divided: DividedBlocks, costs: list[StateCosts], held: Parameters
+    divided: DividedBlocks, costs: list[StateCosts], stage: Stage, held: Parameters
 ) -> tuple[Column, Column]:
     """Compute seconds to reduce gradients, and to gather weights, exposed and hidden."""
     layouts, recipe, time = divided.layouts, divided.training.recipe, divided.transfers.time
+    messages = count_messages(divided, stage, held)
     # Dense parameters first, then experts, each over their own replicas.
     gradients, weights = np.zeros(1), np.zeros(1)
-    for number, cost in zip(held, costs, strict=False):
+    for number, count, cost in zip(held, messages, costs, strict=False):
         # HSDP: each shard is also reduced across groups.
         beyond = recipe.gradients * number / cost.shards
-        scattered = time(cost.scatter, recipe.gradients * number)
-        scattered = scattered + time(cost.beyond, beyond)
-        reduced = time(cost.whole, recipe.gradients * number)
+        scattered = time(cost.scatter, recipe.gradients * number, count)
+        scattered = scattered + time(cost.beyond, beyond, count)
+        reduced = time(cost.whole, recipe.gradients * number, count)
         gradients = gradients + np.where(
             number > 0, np.where(layouts.zero > 0, scattered, reduced), 0
         )
-        gathered = time(cost.gather, recipe.weights * number)
+        gathered = time(cost.gather, recipe.weights * number, count)
         weights = weights + np.where((number > 0) & (layouts.zero > 0), gathered, 0)
     # ZeRO 3 keeps neither whole gradients nor whole weights between passes.
     times = np.where(layouts.zero == 3, divided.training.count_passes(layouts), 1)
     return times * gradients, np.where(layouts.zero == 3, 2, 1) * times * weights
+
+
+def count_window(divided: DividedBlocks) -> Column:
+    """Count micro-batches beside whose passes replicas exchange what a stage holds [layouts].
+
+    One without chunks. With v of them, what a chunk holds is exchanged while the stage's other
+    chunks have their last (first) passes, of N micro-batches each (Megatron-LM, schedules.py).
+    """
+    layouts = divided.layouts
+    passes = np.minimum(layouts.passes, divided.training.count_micro_batches(layouts))
+    return passes + (1 - passes) / layouts.chunks
+
+
+def count_messages(divided: DividedBlocks, stage: Stage, held: Parameters) -> Parameters:
+    """Count messages in which software sends what a stage holds [layouts], at least one."""
+    net, layouts = divided.net, divided.layouts
+    match divided.rates.messages:
+        case "buckets":
+            ranks = (layouts.context * layouts.data, layouts.expert_replicas)
+            sizes = (np.maximum(BUCKET, RANK_BUCKET * number) for number in ranks)
+            numbers = (np.ceil(n / size) for n, size in zip(held, sizes, strict=True))
+        case "blocks":
+            each = add(stage.counts) + stage.first + stage.last
+            numbers = (number for number in (each, each))
+        case "tensors":
+            counts = (count_tensors(block, layouts) for block in net.kinds)
+            dense, experts = (sum_kinds(stage.counts, of) for of in zip(*counts, strict=True))
+            ends = stage.first + stage.last
+            numbers = (number for number in (dense + ends, experts))
+        case _:
+            numbers = (number for number in np.ones((2, 1)))
+    return Parameters(*(np.maximum(number, 1) for number in numbers))
 
 
 def _cost_states(

@@ -1,6 +1,6 @@
 """Blocks of a network as layouts divide them, and what parallelisms say: rules, marks, values."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -33,6 +33,17 @@ class DividedBlocks:
         """Bytes between two blocks per micro-batch: u h items."""
         tokens = self.training.count_tokens(self.layouts)
         return tokens * self.net.hidden * self.training.recipe.item
+
+
+class Computing(NamedTuple):
+    """Seconds per micro-batch of a block, forward and backward, that can hide its exchanges.
+
+    attentions: of each; products: of matrices divided over tensor; whole: all compute.
+    """
+
+    attentions: Sequence[Column]
+    products: Column
+    whole: Column
 
 
 class Rule(NamedTuple):

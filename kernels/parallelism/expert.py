@@ -4,14 +4,14 @@ Lepikhin et al. 2020 (GShard). Experts divide the tensor x context x data PEs in
 etp x e x replicas: Megatron-LM, parallel_state.py; arXiv 2504.14960 (parallel folding).
 """
 
-from collections.abc import Sequence
 from math import gcd
 from typing import ClassVar
 
 import numpy as np
 
-from paradl.kernels.columns import Column, read_first
+from paradl.kernels.columns import read_first
 from paradl.kernels.parallelism.divided_blocks import (
+    Computing,
     DividedBlocks,
     Exchanged,
     Repeats,
@@ -68,7 +68,7 @@ class ExpertParallel(Parallelism):
         }
 
     def exchange_block(
-        self, divided: DividedBlocks, costs: None, block: Block, hiding: Sequence[Column] | None
+        self, divided: DividedBlocks, costs: None, block: Block, hiding: Computing | None
     ) -> Exchanged:
         """Compute seconds of dispatch and combine, forward and backward."""
         routed = next((weights for weights in block.weights if weights.is_routed), None)
@@ -80,7 +80,13 @@ class ExpertParallel(Parallelism):
         sent = k * divided.activations / layouts.tensor
         alike = k if divided.rates.sends_once else 1.0
         dispatch = divided.transfers.send_to_all(layouts.expert, layouts.etp, sent, 1, alike)
-        return {"expert_exchange": 4 * dispatch}
+        seconds = 4 * dispatch
+        if hiding is not None:
+            # Beside the compute of the neighbouring micro-batch, which the last one lacks.
+            m = divided.training.count_micro_batches(divided.layouts)
+            hidden = np.minimum(seconds, divided.rates.hidden_experts * hiding.whole)
+            seconds = seconds - (m - 1) / m * hidden
+        return {"expert_exchange": seconds}
 
 
 PARALLELISM = ExpertParallel()

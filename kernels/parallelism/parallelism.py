@@ -4,7 +4,7 @@ Stage one sums the layers once to a `GroupWork`; stage two is closed-form in PEs
 bandwidth. A parallelism of degree 1 divides nothing and sends nothing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -15,6 +15,7 @@ from paradl.kernels.machine.network import Network, Ring
 from paradl.kernels.machine.speeds import Fabric
 from paradl.kernels.names.parallelisms import KINDS, Divided
 from paradl.kernels.parallelism.divided_blocks import (
+    Computing,
     DividedBlocks,
     Exchanged,
     Marks,
@@ -26,6 +27,7 @@ from paradl.kernels.work.division import Division
 from paradl.kernels.work.layers import Layers, LayerTimes
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.memory import Holding, LayerShares, hold_whole
+from paradl.kernels.work.schedules import Stage
 from paradl.kernels.work.transformer import Block, Parameters, Training, Transformer
 
 # Sums values of the layers that one PE runs; of several stages the largest sum.
@@ -171,7 +173,7 @@ class Parallelism:
         return None
 
     def exchange_block(
-        self, divided: DividedBlocks, costs: Any, block: Block, hiding: Sequence[Column] | None
+        self, divided: DividedBlocks, costs: Any, block: Block, hiding: Computing | None
     ) -> Exchanged:
         """Compute exposed communication of a block [s per micro-batch], forward and backward.
 
@@ -181,7 +183,12 @@ class Parallelism:
         return {}
 
     def exchange_iteration(
-        self, divided: DividedBlocks, costs: Any, held: Parameters, passes: Column | None
+        self,
+        divided: DividedBlocks,
+        costs: Any,
+        stage: Stage,
+        held: Parameters,
+        passes: Column | None,
     ) -> Exchanged:
         """Compute exposed communication [s per iteration] beyond that of blocks.
 

@@ -32,6 +32,7 @@ from paradl.kernels.work.schedules import (
     INTERLEAVES,
     SCHEDULES,
     Schedule,
+    Stage,
     count_parts,
     is_uneven,
     leave_micro_batches,
@@ -200,12 +201,13 @@ class Pipeline(Parallelism):
         self,
         divided: DividedBlocks,
         costs: tuple[Column, Column],
+        stage: Stage,
         held: Parameters,
         passes: Column | None,
     ) -> Exchanged:
-        """Compute seconds of messages that fill and drain a pipeline of blocks.
+        """Compute exposed seconds of messages between stages of blocks.
 
-        Of the others only the start-ups of further chunks are exposed.
+        Those that fill and drain the pipeline, and what the schedule does not hide of others.
         """
         layouts, training = divided.layouts, divided.training
         hops, flushes = layouts.pipeline - 1, training.count_flushes(layouts)
@@ -217,7 +219,11 @@ class Pipeline(Parallelism):
             passed = micro_batches * (parts // layouts.pipeline)
             hops = np.where(hops > 0, hops + passed - 1, 0)
             return {"stage_exchange": flushes * 2 * hops * (startups + sent)}
-        further = micro_batches * (layouts.chunks - 1) * startups
+        # Others are waited for without chunks, or start late with them.
+        waits = SCHEDULES[training.schedule].waits & (layouts.chunks == 1)
+        waited = (micro_batches - 1) * (startups + sent)
+        further = np.where(waits, waited, micro_batches * (layouts.chunks - 1) * startups)
+        further = np.where(hops > 0, further, 0)
         return {"stage_exchange": flushes * 2 * (hops * (startups + sent) + further)}
 
 

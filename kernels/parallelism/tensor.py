@@ -4,7 +4,6 @@ Narayanan et al. 2021 (SC21), section 3.2; with sequence parallelism Korthikanti
 section 4.2.2. Rules of Megatron-LM, arguments.py.
 """
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from paradl.kernels.columns import Column, find_any, read_first
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.parallelism.divided_blocks import (
+    Computing,
     DividedBlocks,
     Exchanged,
     Marks,
@@ -25,6 +25,9 @@ from paradl.kernels.parallelism.divided_blocks import (
 from paradl.kernels.parallelism.parallelism import Parallelism
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.transformer import Block, Training, Transformer
+
+# Pieces of a product whose exchange overlaps (TransformerEngine's and torch's usual split).
+CHUNKS = 4
 
 
 class TensorParallel(Parallelism):
@@ -74,18 +77,25 @@ class TensorParallel(Parallelism):
         return np.where(layouts.sequence > 0, gathered, transfers.send("all_reduce", t, 1, m))
 
     def exchange_block(
-        self, divided: DividedBlocks, costs: Column, block: Block, hiding: Sequence[Column] | None
+        self, divided: DividedBlocks, costs: Column, block: Block, hiding: Computing | None
     ) -> Exchanged:
-        """Compute seconds of all-reduces, which nothing hides.
+        """Compute exposed seconds of all-reduces, or of gathers and scatters.
 
         Forward after each matrix divided by rows, backward before the columns in front of it.
+        Software that cuts these products into CHUNKS exchanges one while it computes the next:
+        max(T/CHUNKS, T - share of the products' time) is exposed (Wang et al., ASPLOS 2023).
         """
         rows = sum(
             bool(w.used and w.parts) and not w.by_columns and not w.is_routed for w in block.weights
         )
         # Full recomputation repeats the forward ones: 6 instead of 4 (SC21, section 3.2).
         whole = (divided.layouts.recompute & (RECOMPUTE["blocks"] | RECOMPUTE["full"])) > 0
-        return {"tensor_exchange": rows * (2 + whole) * costs}
+        seconds = rows * (2 + whole) * costs
+        if hiding is not None:
+            # Only gathers and scatters are cut: sequence parallelism (Megatron-LM, arguments.py).
+            hidden = divided.rates.hidden_tensor * (divided.layouts.sequence > 0) * hiding.products
+            seconds = seconds - np.minimum((1 - 1 / CHUNKS) * seconds, hidden)
+        return {"tensor_exchange": seconds}
 
 
 PARALLELISM = TensorParallel()

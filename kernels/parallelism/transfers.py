@@ -15,8 +15,8 @@ import numpy as np
 from paradl.kernels.columns import Column, find_distinct
 from paradl.kernels.machine.library_collectives import (
     Costs,
-    gather_costs,
     reduce_costs,
+    ring_costs,
     time_all_to_all,
     time_fastest,
 )
@@ -70,14 +70,14 @@ class Transfers:
 
     def cost(self, collective: Collective, degree: Column, stride: Column | int) -> Costs:
         """List the costs of a collective by each algorithm."""
-        gathers = partial(gather_costs, algorithm="auto", collective=collective)
+        gathers = partial(ring_costs, collective=collective)
         reduces = partial(reduce_costs, algorithm="auto")
         find = reduces if collective == "all_reduce" else gathers
         return self._cost(find, self.fabric.layers, degree, stride)
 
-    def time(self, costs: Costs, m: Column) -> Column:
-        """Compute seconds of one collective by the fastest of these."""
-        return np.asarray(time_fastest(costs, m, 1.0))
+    def time(self, costs: Costs, m: Column, messages: Column | float = 1.0) -> Column:
+        """Compute seconds of collectives of m bytes in total, by the fastest of these."""
+        return np.asarray(time_fastest(costs, m, messages))
 
     def _cost(
         self,

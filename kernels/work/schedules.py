@@ -27,7 +27,8 @@ class Schedule(NamedTuple):
     micro-batches per chunk. formula: the same in symbols of explanations, q_p stages and S
     micro-batches. is_late: all logits are kept until the first backward pass. is_folded: each
     stage has two chunks in a V, so that the first stage holds both ends of the network. bubble: as
-    a fraction of the 1F1B bubble.
+    a fraction of the 1F1B bubble. waits: stages wait for every message (Megatron-LM, arguments.py:
+    messages overlap with interleaving alone).
     """
 
     in_flight: Callable[[Any, Any, Any, Any, Any], tuple[Any, Any]]
@@ -35,11 +36,12 @@ class Schedule(NamedTuple):
     is_late: bool = False
     is_folded: bool = False
     bubble: float = 1.0
+    waits: bool = False
 
 
 SCHEDULES: Mapping[str, Schedule] = {
     "gpipe": Schedule(lambda p, i, m, v, n: (m, m), "S", is_late=True),
-    "1f1b": Schedule(lambda p, i, m, v, n: (p - i, m), "min(q_p-i, S)"),
+    "1f1b": Schedule(lambda p, i, m, v, n: (p - i, m), "min(q_p-i, S)", waits=True),
     "interleaved": Schedule(
         lambda p, i, m, v, n: ((2 * (p - 1 - i) + (v - 1) * n + 1) / v, m),
         "min((2 (q_p-1-i) + (v-1) q_p + 1)/v, S)",

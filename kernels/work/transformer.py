@@ -213,6 +213,13 @@ def count_block(block: Block, layouts: Layouts) -> Parameters:
     return Parameters(held[False], held[True])
 
 
+def count_tensors(block: Block, layouts: Layouts) -> Parameters:
+    """Matrices and vectors of biases of a block on a PE [layouts]."""
+    dense = sum((w.matrix > 0) + (w.biases > 0) for w in block.weights if not w.is_routed)
+    routed = sum(w.experts for w in block.weights if w.is_routed)
+    return Parameters(np.full(1, float(dense)), routed / layouts.expert)
+
+
 def count_tables(net: Transformer, layouts: Layouts, reads: Column, last: Column) -> Column:
     """Parameters of embedding tables on a PE [layouts].
 

@@ -26,8 +26,8 @@ from reference_network import Network as Machine
 from reference_network import (
     Path,
     Ring,
-    all_gather,
     all_reduce,
+    by_switches,
     crowded_path,
     path,
     ring,
@@ -61,7 +61,7 @@ class Rates:
     vector_peak: float
     bandwidth: float
     reach: float
-    product_moves: float  # times that a product's three matrices cross the memory
+    product_moves: float  # times that a square product's sums, of four bytes, cross the memory
     attention: float
     passes: float
     score_passes: float
@@ -70,6 +70,9 @@ class Rates:
     node_collective: float = 1.0
     hidden_gradients: float = 0.0
     hidden_weights: float = 0.0
+    hidden_tensor: float = 0.0  # of the products of a block
+    hidden_experts: float = 0.0  # of the computing of a block
+    messages: str = "one"
     launch: float = 0.0
     expert_launch: float = 0.0  # of each expert of a PE; 0: a product of all is one kernel
     pause: float = 0.0
@@ -105,13 +108,17 @@ class Case:
     def ring(self, q: float, stride: float, inside: float) -> Ring:
         return ring(self.network(inside), self.layout.pes, round(q), round(stride))
 
-    def reduce(self, q: float, stride: float, size: float, of_states: bool = False) -> float:
-        share = self.rates.node_reduce if of_states else self.rates.node_collective
-        return all_reduce("auto", self.ring(q, stride, share), size)
+    def reduce(self, q: float, stride: float, size: float) -> float:
+        return all_reduce("auto", self.ring(q, stride, self.rates.node_collective), size)
 
-    def gather(self, q: float, stride: float, size: float, of_states: bool = False) -> float:
-        share = self.rates.node_reduce if of_states else self.rates.node_collective
-        return all_gather("auto", self.ring(q, stride, share), size)
+    def gather(self, q: float, stride: float, size: float) -> float:
+        return gather_around(self.ring(q, stride, self.rates.node_collective), size)
+
+    def reduce_states(self, q: float, stride: float, size: float, messages: float) -> float:
+        return all_reduce("auto", self.ring(q, stride, self.rates.node_reduce), size, messages)
+
+    def gather_states(self, q: float, stride: float, size: float, messages: float) -> float:
+        return gather_around(self.ring(q, stride, self.rates.node_reduce), size, messages)
 
     def way(self, q: int, stride: int) -> Path:
         """Between neighbours of a ring."""
@@ -132,6 +139,16 @@ class Case:
         return inside + (over.n - 1) * messages * over.way.alpha + (q - over.h) / q * size * beta
 
 
+def gather_around(over: Ring, size: float, messages: float = 1) -> float:
+    """AG = RS of layouts: once around all PEs, n - 1 of the hops between nodes; or by switches."""
+    between = over.n - 1
+    hops = (over.q - over.n) * over.inside.alpha + between * over.way.alpha
+    around = messages * hops + (over.q - 1) / over.q * size * over.way.beta
+    if between or over.switches is None:
+        return around
+    return min(around, by_switches(over, size, messages, 1)["switches"])
+
+
 def product_seconds(
     case: Case, tokens: float, columns: float, peak: float, read: float, count: float = 1
 ) -> float:
@@ -142,7 +159,8 @@ def product_seconds(
     rates, rows = case.rates, case.net.hidden
     item = (read + read + case.item) / 3
     items = tokens * rows + rows * columns + tokens * columns
-    moved = rates.product_moves * item * items / rates.bandwidth
+    sums = rates.product_moves * tokens * math.sqrt(columns * rows)
+    moved = (item * items + 4 * sums) / rates.bandwidth
     return count * (2 * tokens * columns * rows / (rates.reach * peak) + moved)
 
 
@@ -248,12 +266,37 @@ def compute_terms(case: Case, stage: int) -> dict[str, float]:
         "logits": logits_seconds(case) * has_ends(layout, stage)[1],
         "recomputation": sum(again_seconds(case, block) for block in blocks),
     }
-    # Steps of a context's exchange that nothing hides are the device's as well.
-    device = sum(result.values()) + sum(context_seconds(case, block) for block in blocks)
+    # Exchanges that nothing hides are the device's as well.
+    exchanged = (exposed_tensor, context_seconds, exposed_experts)
+    device = sum(result.values()) + sum(part(case, n) for part in exchanged for n in blocks)
     launched = sum(launches(case, block) for block in blocks) + layout.chunks - 1
     routed = sum(net.has_experts(block) for block in blocks)
     host = rates.launch * launched + rates.expert_launch * routed * net.experts / layout.expert
     return result | {"launch_wait": launch_excess(device, host)}
+
+
+def block_compute(case: Case, block: int) -> tuple[float, float]:
+    """Seconds of a block's products, and of all that its device computes."""
+    net = case.net
+    products = 3 * sum(matrix_seconds(case, matrix) for matrix in matrices(net, block))
+    scores = sum(attention_both(case, one) for one in attentions(net, block))
+    moved = moved_bytes(case, block) / case.rates.bandwidth
+    return products, products + scores + moved + again_seconds(case, block)
+
+
+def exposed_tensor(case: Case, block: int) -> float:
+    """Three of four pieces run beside the products, if sequences are divided."""
+    whole, products = tensor_seconds(case, block), block_compute(case, block)[0]
+    if not case.layout.sequence_parallel:
+        return whole
+    return max(whole / 4, whole - case.rates.hidden_tensor * products)
+
+
+def exposed_experts(case: Case, block: int) -> float:
+    """All micro-batches but one have a neighbour."""
+    whole, busy = expert_seconds(case, block), block_compute(case, block)[1]
+    m = case.layout.micro_batches
+    return whole - (m - 1) / m * min(whole, case.rates.hidden_experts * busy)
 
 
 def tensor_seconds(case: Case, block: int) -> float:
@@ -297,10 +340,19 @@ def micro_batch(case: Case, stage: int) -> dict[str, float]:
     """Seconds of a micro-batch by term."""
     blocks = stage_blocks(case.net, case.layout, stage)
     return compute_terms(case, stage) | {
-        "tensor_exchange": sum(tensor_seconds(case, block) for block in blocks),
+        "tensor_exchange": sum(exposed_tensor(case, block) for block in blocks),
         "context_exchange": sum(context_seconds(case, block) for block in blocks),
-        "expert_exchange": sum(expert_seconds(case, block) for block in blocks),
+        "expert_exchange": sum(exposed_experts(case, block) for block in blocks),
     }
+
+
+def state_messages(case: Case, stage: int, parameters: float, ranks: float) -> float:
+    if case.rates.messages == "blocks":
+        layout = case.layout
+        return max(1, len(stage_blocks(case.net, layout, stage)) + sum(has_ends(layout, stage)))
+    if case.rates.messages == "buckets":
+        return max(1, math.ceil(parameters / max(40e6, 1e6 * ranks)))
+    return 1
 
 
 def shared_exchange(case: Case, stage: int) -> tuple[float, float]:
@@ -316,13 +368,14 @@ def shared_exchange(case: Case, stage: int) -> tuple[float, float]:
     weight, gradient, _ = RECIPES[layout.precision]
     gradients = weights = 0.0
     for q, stride, shards, size in rings:
+        k = state_messages(case, stage, size, q)
         if size and layout.zero:
-            gradients += case.gather(shards, stride, gradient * size, of_states=True)
+            gradients += case.gather_states(shards, stride, gradient * size, k)
             beyond = gradient * size / shards
-            gradients += case.reduce(q / shards, stride * shards, beyond, of_states=True)
-            weights += case.gather(shards, stride, weight * size, of_states=True)
+            gradients += case.reduce_states(q / shards, stride * shards, beyond, k)
+            weights += case.gather_states(shards, stride, weight * size, k)
         elif size:
-            gradients += case.reduce(q, stride, gradient * size, of_states=True)
+            gradients += case.reduce_states(q, stride, gradient * size, k)
     m = layout.micro_batches
     return (m * gradients, 2 * m * weights) if layout.zero == 3 else (gradients, weights)
 
@@ -336,11 +389,13 @@ def stage_message(case: Case) -> Path:
 
 
 def stage_exchange(case: Case) -> float:
-    """Exposed: p - 1 messages each way, and the start-ups of further chunks."""
+    """Exposed: p - 1 messages each way, the start-ups of further chunks, and all of 1F1B."""
     p, m, v = case.layout.pipeline, case.layout.micro_batches, case.layout.chunks
     if p == 1:
         return 0.0
     message = stage_message(case)
+    if case.layout.schedule == "1f1b" and v == 1:
+        return 2 * (p - 1 + m - 1) * sum(message)
     return 2 * (p - 1) * sum(message) + 2 * m * (v - 1) * message.alpha
 
 
@@ -349,10 +404,13 @@ def iteration_of_stage(case: Case, stage: int) -> dict[str, float]:
     p, m, all_micro = layout.pipeline, layout.micro_batches, micro_batch(case, stage)
     one = sum(all_micro.values())
     gradients, weights = shared_exchange(case, stage)
-    beside, behind = (m * one, m * one) if layout.zero == 3 else (one, one / 3)
+    # While the last (first) passes of a chunk's group run, the other chunks' states travel.
+    chunk, together = one / layout.chunks, min(layout.group or p, m)
+    near = chunk + together * (one - chunk)
+    beside, behind = (m * one, m * one) if layout.zero == 3 else (near, near / 3)
     held = held_parameters(net, layout, stage)
     carried = max(0.0, weights - rates.hidden_weights * behind)
-    window = min(2 / 3 * beside, beside - (weights - carried)) if layout.zero == 3 else 2 / 3 * one
+    window = min(2 / 3 * beside, beside - (weights - carried)) if layout.zero == 3 else 2 / 3 * near
     dense, experts = held.tensor + held.replicated, held.experts
     if layout.zero:
         dense, experts = dense / layout.shards, experts / layout.expert_shards
