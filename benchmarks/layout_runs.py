@@ -8,6 +8,7 @@ import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import read_transformer
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.names.parallelisms import RECOMPUTE
-from paradl.kernels.oracle.block_times import time_iteration
+from paradl.kernels.oracle.block_times import count_recomputed_flops, time_iteration
+from paradl.kernels.oracle.blocks import sum_memory
 from paradl.kernels.oracle.uncertainty import PARTS
 from paradl.kernels.parallelism.layout import find_reasons
 from paradl.kernels.work.block_memory import measure_memory
@@ -195,7 +197,23 @@ def _read_run(row: Mapping[str, str], where: str) -> Run:
         memory_kind=row["memory_kind"],
     )
     _check_rules(run, where)
-    return run
+    return _fit_in_memory(run) if "recompute" in row["assumed"].split() else run
+
+
+def _fit_in_memory(run: Run) -> Run:
+    """Return the run with the cheapest modules that it must recompute to fit."""
+    *modules, _ = RECOMPUTE.values()  # blocks save as much as `full` where stages have few
+    bits = np.unique(
+        [np.bitwise_or.reduce(some) for some in product(*((0, bit) for bit in modules))]
+    )
+    layouts = run.layout.select(np.zeros(len(bits), int))
+    layouts = replace(layouts, recompute=bits)
+    flops = count_recomputed_flops(run.net, layouts, run.training)
+    memory = sum_memory(run.net, layouts, run.training)
+    order = np.lexsort((np.bitwise_count(bits), flops))
+    fits = memory[order] <= run.system.pe.memory_capacity
+    chosen = order[np.argmax(fits)] if fits.any() else np.argmin(memory)
+    return replace(run, layout=layouts.select(np.array([chosen])))
 
 
 def _check_rules(run: Run, where: str) -> None:

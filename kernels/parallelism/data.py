@@ -172,17 +172,16 @@ def count_messages(divided: DividedBlocks, stage: Stage, held: Parameters) -> Pa
         case "buckets":
             ranks = (layouts.context * layouts.data, layouts.expert_replicas)
             sizes = (np.maximum(BUCKET, RANK_BUCKET * number) for number in ranks)
-            numbers = (np.ceil(n / size) for n, size in zip(held, sizes, strict=True))
+            numbers = tuple(np.ceil(n / size) for n, size in zip(held, sizes, strict=True))
         case "blocks":
             each = add(stage.counts) + stage.first + stage.last
-            numbers = (number for number in (each, each))
+            numbers = (each, each)
         case "tensors":
             counts = (count_tensors(block, layouts) for block in net.kinds)
             dense, experts = (sum_kinds(stage.counts, of) for of in zip(*counts, strict=True))
-            ends = stage.first + stage.last
-            numbers = (number for number in (dense + ends, experts))
+            numbers = (dense + stage.first + stage.last, experts)
         case _:
-            numbers = (number for number in np.ones((2, 1)))
+            numbers = (np.ones(1), np.ones(1))
     return Parameters(*(np.maximum(number, 1) for number in numbers))
 
 
