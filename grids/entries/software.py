@@ -28,11 +28,11 @@ class LayoutFacts:
     hides_gradients, hides_weights: whether passes run beside the exchange of gradients, and beside
     ZeRO's gathers. hides_tensor: whether matrix products run beside the gathers and scatters of
     sequence parallelism. hides_experts: whether a micro-batch runs beside the exchange of another
-    one's tokens. messages: in which gradients and weights leave. native_attention: whether fused attention uses the instructions of GPUs newer
-    than A100. sends_once: whether a token crosses once to a node, however many of its experts are
-    there (DeepEP). groups_experts: whether one grouped product serves all experts of a PE. stack: a
-    row of `kernels.search.stacks`, whose rules say which layouts it runs; None: all. loss: what it
-    keeps of logits, unless stated.
+    one's tokens. messages: in which gradients and weights leave. native_attention: whether fused
+    attention uses the instructions of GPUs newer than A100. sends_once: whether a token crosses
+    once to a node, however many of its experts are there (DeepEP). groups_experts: whether one
+    grouped product serves all experts of a PE. stack: a row of `kernels.search.stacks`, whose rules
+    say which layouts it runs; None: all. loss: what it keeps of logits, unless stated.
     """
 
     hides_gradients: bool = True

@@ -20,7 +20,7 @@ from paradl.kernels.work.transformer import Family
 # Share of the peak that large products of blocks reach: on A100, and less on GPUs with fewer watts
 # for each FLOP/s, as this power of the ratio; on TPUs, at a fixed clock. A100's is held near what
 # its largest products reach (Korthikanti et al. 2022, table 5: 22 to 1,008 billion parameters).
-REACH, POWER, SYSTOLIC = 0.816, 0.146, 0.95
+REACH, POWER, SYSTOLIC = 0.817, 0.131, 0.907
 # With medians of parameters that all devices share.
 FITTED: Mapping[str, float] = MappingProxyType(
     {"reach": REACH, "systolic": SYSTOLIC, "power": POWER}
