@@ -85,7 +85,7 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
         settled=(*_NO_PAUSE,),
     ),
     "megatron": SoftwareFacts(
-        "as ddp; transformers by Megatron-LM, overlaps switched on, with cuDNN's attention",
+        "as ddp; transformers by Megatron-LM of 2026, overlaps switched on, with cuDNN's attention",
         _BUCKETS,
         settled=("log_open",),
         layouts=LayoutFacts(
@@ -97,13 +97,13 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
         ),
     ),
     "fsdp": SoftwareFacts(
-        "as ddp; transformers by PyTorch's FSDP, with flash attention of A100's time",
+        "as ddp; transformers by PyTorch's FSDP of 2024, with flash attention of A100's time",
         _BUCKETS,
         settled=("log_open",),
         layouts=LayoutFacts(native_attention=False, stack="torchtitan", loss="plain"),
     ),
     "deepspeed": SoftwareFacts(
-        "as ddp; transformers by DeepSpeed's ZeRO, whose exchanges follow the passes",
+        "as ddp; transformers by DeepSpeed's ZeRO of 2022, whose exchanges follow the passes",
         _BUCKETS,
         settled=("log_open",),
         layouts=LayoutFacts(
@@ -117,7 +117,7 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
         ),
     ),
     "jax": SoftwareFacts(
-        "as ddp; transformers by JAX (XLA), an iteration as one program",
+        "as ddp; transformers by JAX (XLA) of 2024, an iteration as one program",
         _NO_PAUSE,
         settled=(*_NO_PAUSE,),
         layouts=LayoutFacts(hides_tensor=True, native_attention=False),

@@ -10,8 +10,10 @@ from paradl.kernels.names.terms import SECONDS, TERMS, Term
 
 # Version of these formulas, which stores and calibrations record: answers of others differ.
 # 2: groups aligned in domains, causality, windows, ends as blocks (2026-11). 3: products take the
-# sum of arithmetic and of moving their matrices, launches hide exposed contexts (2026-11).
-LAYOUT_FORMULAS = 3
+# sum of arithmetic and of moving their matrices, launches hide exposed contexts (2026-11). 4: sums
+# of products move, watts, hidden tensor and expert exchanges, messages of states, waits of 1F1B
+# (2026-12).
+LAYOUT_FORMULAS = 4
 
 
 LAYOUT_TERMS: dict[str, Term] = {
@@ -19,7 +21,8 @@ LAYOUT_TERMS: dict[str, Term] = {
         *("compute", "iteration", "work"),
         "time of matrix products, forward and backward",
         "PEs spend most of their time on matrix products",
-        "3 A S sum (2 u h y/(R P) + product_moves a_m (u h + h y + u y)/BW), y columns of a PE",
+        "3 A S sum (2 u h y/(R P) + (a_m (u h + h y + u y) + 4 product_moves u sqrt(h y))/BW), y "
+        "columns of a PE",
     ),
     "attention": Term(
         *("compute", "iteration", "work"),
@@ -38,7 +41,7 @@ LAYOUT_TERMS: dict[str, Term] = {
         *("compute", "iteration", "work"),
         "time of the last matrix",
         "the last stage multiplies with the whole vocabulary",
-        "3 A S (2 u h y/(R P_w) + product_moves a (u h + h y + u y)/BW), y = V/t",
+        "3 A S (2 u h y/(R P_w) + (a (u h + h y + u y) + 4 product_moves u sqrt(h y))/BW), y = V/t",
     ),
     "recomputation": Term(
         *("compute", "iteration", "limitation"),
@@ -53,9 +56,10 @@ LAYOUT_TERMS: dict[str, Term] = {
     ),
     "tensor_exchange": Term(
         *("communication", "iteration", "limitation"),
-        "time of exchanges of tensor parallelism",
+        "time of exchanges of tensor parallelism, as far as products do not hide it",
         "PEs that share matrices exchange activations in every block",
-        "A S 4 AR(t, a u h) per block; with sequence parallelism an RS and an AG for each",
+        "A S T, T = 4 AR(t, a u h) per block; with sequence parallelism an RS and an AG for each, "
+        "of which max(T/4, T - overlap products) if software hides them",
     ),
     "context_exchange": Term(
         *("communication", "iteration", "limitation"),
@@ -66,9 +70,10 @@ LAYOUT_TERMS: dict[str, Term] = {
     ),
     "expert_exchange": Term(
         *("communication", "iteration", "limitation"),
-        "time of sending tokens to their experts and back",
+        "time of sending tokens to their experts and back that no other micro-batch hides",
         "tokens go to their experts and back, forward and backward",
-        "A S 4 A2A(e, a u h k/t) per block with experts",
+        "A S 4 A2A(e, a u h k/t) per block with experts, of which A min(that, overlap x the block) "
+        "if software hides all but one micro-batch's",
     ),
     "pipeline_bubble": replace(
         TERMS["pipeline_bubble"],
@@ -78,20 +83,23 @@ LAYOUT_TERMS: dict[str, Term] = {
     ),
     "stage_exchange": Term(
         *("communication", "iteration", "limitation"),
-        "time of transfers between stages that fill and empty the pipeline",
+        "time of transfers between stages that nothing hides",
         "activations go from stage to stage",
-        "2 A (q_p-1) P2P(a u h/sigma) + 2 A S (v-1) alpha",
+        "2 A (q_p-1) P2P(a u h/sigma) + 2 A S (v-1) alpha; 1F1B without chunks waits for all: 2 A "
+        "(S + q_p - 2) P2P",
     ),
     "gradient_exchange": replace(
         TERMS["gradient_exchange"],
-        symbols="max(0, AR(p1 c, g W) - hidden), of ZeRO an RS; of its stage 3 of each micro-batch",
+        symbols="max(0, AR(p1 c, g W) - hidden) in K messages, of ZeRO an RS; of its stage 3 of "
+        "each micro-batch",
         numbers=SECONDS,
     ),
     "weight_gather": Term(
         *("communication", "iteration", "limitation"),
         "time of gathering weights that ZeRO divides, as far as passes do not hide it",
         "ranks gather the weights that ZeRO divides among them",
-        "max(0, AG(N, a W) - hidden), of ZeRO 3 forward and backward of each micro-batch",
+        "max(0, AG(N, a W) - hidden) in K messages, of ZeRO 3 forward and backward of each "
+        "micro-batch",
     ),
     "optimizer": Term(
         *("compute", "iteration", "limitation"),
