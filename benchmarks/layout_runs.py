@@ -110,7 +110,7 @@ EXPOSED = replace(SOFTWARE["plain"].layouts, native_attention=True)  # one messa
 BRIDGE = replace(MEGATRON, hides_experts=False)  # until 26.06 (assumption, by its experts' times)
 # Assumption, by these rows' times: experts one by one (TransformerEngine's GroupedLinear).
 UNGROUPED = replace(BRIDGE, groups_experts=False)
-OTHER = replace(DEEPSPEED, hides_gradients=True, groups_experts=True)
+OTHER = replace(DEEPSPEED, hides_gradients=True, groups_experts=True, stops_at_blocks=False)
 STACKS: Mapping[str, LayoutFacts] = {
     "Megatron-LM 2021": EXPOSED,
     "Megatron-LM 2022": EXPOSED,
@@ -126,7 +126,8 @@ STACKS: Mapping[str, LayoutFacts] = {
     "torchtitan, per-op checkpoints": FSDP,
     "torchtitan, asynchronous tensor parallelism": replace(FSDP, hides_tensor=True),
     "Megatron-DeepSpeed": DEEPSPEED,
-    "Megatron-DeepSpeed on Gaudi": DEEPSPEED,
+    # Its compiler launches whole graphs.
+    "Megatron-DeepSpeed on Gaudi": replace(DEEPSPEED, stops_at_blocks=False),
     "DeepSpeed 2021": DEEPSPEED,
     "GPT-NeoX": replace(DEEPSPEED, hides_gradients=True),
     "JAX": SOFTWARE["jax"].layouts,

@@ -31,8 +31,9 @@ class LayoutFacts:
     one's tokens. messages: in which gradients and weights leave. native_attention: whether fused
     attention uses the instructions of GPUs newer than A100. sends_once: whether a token crosses
     once to a node, however many of its experts are there (DeepEP). groups_experts: whether one
-    grouped product serves all experts of a PE. stack: a row of `kernels.search.stacks`, whose rules
-    say which layouts it runs; None: all. loss: what it keeps of logits, unless stated.
+    grouped product serves all experts of a PE. stops_at_blocks: whether hosts and devices wait for
+    each other at every block, forward and backward. stack: a row of `kernels.search.stacks`, whose
+    rules say which layouts it runs; None: all. loss: what it keeps of logits, unless stated.
     """
 
     hides_gradients: bool = True
@@ -43,6 +44,7 @@ class LayoutFacts:
     native_attention: bool = True
     sends_once: bool = False
     groups_experts: bool = True
+    stops_at_blocks: bool = False
     stack: str | None = None
     loss: Loss = "whole"
 
@@ -112,6 +114,8 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
             messages="tensors",
             native_attention=False,
             groups_experts=False,
+            # Assumption: checkpoints read the device's state of random numbers.
+            stops_at_blocks=True,
             stack="deepspeed",
             loss="plain",
         ),

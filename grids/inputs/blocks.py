@@ -65,7 +65,7 @@ class BlockTraining:
             accumulate=values.get("accumulate"),
             largest_batch=find_largest_batch(self.law, values),
         )
-        of_run = stack, self.net.family, values, draws
+        of_run = stack, self.net, values, draws
         return Case(
             work=make_work(self.net, self.training, stack.facts, columns, network),
             bounds=Bounds(fits, whole, whole if exists is None else exists),

@@ -13,7 +13,11 @@ from paradl.grids.entries.calibration import DRAWN_OF_BLOCKS, CalibrationFile, M
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import System
-from paradl.grids.entries.transformer_rates import RIVAL_SPREAD, find_system_spread
+from paradl.grids.entries.transformer_rates import (
+    RIVAL_SPREAD,
+    find_far_spread,
+    find_system_spread,
+)
 from paradl.grids.inputs.calibrated import Calibrated
 from paradl.grids.inputs.draws import DRAWS, draw_normals
 from paradl.grids.inputs.machine import Stack
@@ -22,7 +26,7 @@ from paradl.kernels.configuration.case import Uncertainty
 from paradl.kernels.configuration.places import PLACES
 from paradl.kernels.machine.software import Software
 from paradl.kernels.names.arrays import Floats
-from paradl.kernels.work.transformer import Family
+from paradl.kernels.work.transformer import Transformer
 
 NAMES = tuple(field.name for field in fields(Software))
 SERIAL = "serial"  # a model's time on one PE
@@ -117,18 +121,19 @@ def build_uncertainty(
 
 
 def build_block_uncertainty(
-    stack: Stack, family: Family, values: Values, draws: int = DRAWS
+    stack: Stack, net: Transformer, values: Values, draws: int = DRAWS
 ) -> Uncertainty:
     """Draw the parameters that times of layouts depend on, and set the error of all terms.
 
     Runs that calibrate scatter by their parameters, too.
     """
     system, file, fit = stack.machine.system, stack.machine.calibration, stack.calibrated
-    error = find_system_spread(system, stack.precision, family, fit, is_drawn=fit is None)
+    error = find_system_spread(system, stack.precision, net.family, fit, is_drawn=fit is None)
+    joint = np.hypot(error, find_far_spread(net.parameters, values.get("pe")))
     logs = {} if fit else draw_logarithms(system, file, values, DRAWN_OF_BLOCKS, draws)
     one = np.ones((1,) * values.rank)
     drawn = _make_uncertainty(logs, draws, dict.fromkeys(KINDS, one), one)
-    return replace(drawn, joint=error * one, beside=RIVAL_SPREAD * one)
+    return replace(drawn, joint=joint * one, beside=RIVAL_SPREAD * one)
 
 
 def _make_uncertainty(

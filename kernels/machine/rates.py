@@ -37,8 +37,9 @@ class StackFacts:
     hides_gradients, hides_weights: passes run beside the exchange of gradients, and beside ZeRO's
     gathers. hides_tensor: products run beside the exchanges of their parts. hides_experts: the
     neighbouring micro-batch runs beside the exchange of tokens. messages: of states.
-    launches_experts: each expert by itself. keeps_sums: partial sums of products never
-    leave the device's own memory. sends_once, slowdown: as of `Rates`.
+    launches_experts: each expert by itself. stops_at_blocks: devices wait for their hosts at each.
+    keeps_sums: partial sums of products never leave the device's own memory. sends_once, slowdown:
+    as of `Rates`.
     """
 
     peaks: Peaks
@@ -49,6 +50,7 @@ class StackFacts:
     hides_experts: bool = False
     messages: Messages = "one"
     launches_experts: bool = False
+    stops_at_blocks: bool = False
     keeps_sums: bool = False
     sends_once: bool = False
     slowdown: float = 1.0
@@ -66,7 +68,8 @@ class Rates:
     per head. hidden_gradients, hidden_weights: fraction of the passes that can hide their exchange.
     hidden_tensor, hidden_experts: likewise of a block's products, and of its compute.
     launch, expert_launch [s]: host time to launch a layer, and the kernels of one expert (0: a
-    grouped product serves all of a PE), forward and backward. pause [s]: per iteration. straggling:
+    grouped product serves all of a PE), forward and backward. block_wait [s]: of each block, which
+    no device's work hides. pause [s]: per iteration. straggling:
     fraction by which each doubling of the PEs slows an iteration. slowdown: calibration factor on
     all times. sends_once: a token is sent once to a node of its experts.
     """
@@ -86,6 +89,7 @@ class Rates:
     hidden_experts: Rate = 0.0
     launch: Rate = 0.0
     expert_launch: Rate = 0.0
+    block_wait: Rate = 0.0
     pause: Rate = 0.0
     straggling: Rate = 0.0
     slowdown: Rate = 1.0
@@ -114,6 +118,7 @@ def find_rates(pe: "PE", software: "Software", facts: StackFacts) -> Rates:
         "hidden_experts": software.overlap * facts.hides_experts,
         "launch": software.layer_overhead,
         "expert_launch": software.expert_wait * facts.launches_experts,
+        "block_wait": software.block_wait * facts.stops_at_blocks,
         "pause": software.host_pause,
         "straggling": software.straggling,
     }

@@ -20,6 +20,7 @@ from paradl.grids.entries.transformer_rates import find_spread
 from paradl.grids.library import find
 from paradl.grids.notes import list_warnings
 from paradl.grids.reading.errors import InputError
+from paradl.kernels.names.layout_terms import LAYOUT_FORMULAS
 from paradl.kernels.names.stored import PERCENTILES
 from paradl.sweep.answers.types.schemas import build_schemas
 from paradl.sweep.calibration.calibrate import format_file
@@ -116,11 +117,12 @@ def test_a_file_moves_predictions_of_layouts_and_of_nothing_else(calibrated, tmp
     assert ask_network(str(path)) == ask_network("none")
 
 
-@pytest.mark.parametrize("formulas", [2, None, 3])
+@pytest.mark.parametrize("formulas", [LAYOUT_FORMULAS - 1, None, LAYOUT_FORMULAS])
 def test_files_by_earlier_formulas_still_count_and_are_told(calibrated, tmp_path, formulas) -> None:
     path, written = tmp_path / "mine.yaml", format_file(calibrated)
-    assert "formulas: 3" in written
-    written = written.replace("formulas: 3", f"formulas: {formulas}")
+    current = f"formulas: {LAYOUT_FORMULAS}"
+    assert current in written
+    written = written.replace(current, f"formulas: {formulas}")
     path.write_text(written if formulas else written.replace(", formulas: None", ""))
     assert ask(*RUNS[0], str(path))["calibration"] == SYSTEM
     grid = make_grid(
@@ -129,7 +131,7 @@ def test_files_by_earlier_formulas_still_count_and_are_told(calibrated, tmp_path
         )
     )
     told = [text for text in list_warnings(grid) if "earlier formulas" in text]
-    assert len(told) == (formulas != 3)
+    assert len(told) == (formulas != LAYOUT_FORMULAS)
 
 
 def read_spread(answer) -> float:
