@@ -1,7 +1,8 @@
 """Transformers by layout against published runs: time, with stacks left out, and memory.
 
-Times: ten numbers, shared by all devices and stacks, are fitted to GPUs' rows, and again without
-each stack, device or size of network, whose rows that fit then predicts.
+Times: eleven numbers, shared by all devices and stacks, are fitted to rows of dense networks, and
+again without each stack, source, device or size of network, and without the largest networks, the
+most PEs and the newest releases, whose rows that fit then predicts.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,9 +23,15 @@ from benchmarks.layout_runs import (
     predict_seconds,
     read_runs,
 )
-from benchmarks.report import Effort, Report, Row
+from benchmarks.report import Effort, Report, Row, at_least, at_most
 from paradl.grids.entries.calibration import DRAWN_OF_BLOCKS, LayoutTime
-from paradl.grids.entries.transformer_rates import FITTED, find_family, find_spread, is_systolic
+from paradl.grids.entries.transformer_rates import (
+    FITTED,
+    find_family,
+    find_far_spread,
+    find_spread,
+    is_systolic,
+)
 from paradl.grids.inputs.uncertainty import list_spreads
 from paradl.kernels.names.stored import PERCENTILES
 from paradl.sweep.calibration.layouts import fit_times, move_times
@@ -76,6 +83,21 @@ def find_device(run: Run) -> str:
 def find_size(run: Run) -> str:
     """The parameters of its network, by powers of the square root of ten."""
     return str(int(2 * np.log10(run.net.parameters)))
+
+
+def find_source(run: Run) -> str:
+    """The publication; of MLPerf's results, all of a round."""
+    mlperf = run.source.startswith("MLPerf")
+    return " ".join(run.source.split()[:3]) if mlperf else run.source
+
+
+# What lies furthest from other runs.
+FAR: Mapping[str, Callable[[Run], bool]] = {
+    "100 billion parameters or more": lambda run: run.net.parameters >= 1e11,
+    "more than 15,000 features": lambda run: run.net.hidden > 15_000,
+    "more than 1,024 PEs": lambda run: run.layout.pes[0] > 1024,
+    "releases of 2026": lambda run: "Bridge 26" in run.stack,
+}
 
 
 def has_experts(run: Run) -> bool:
@@ -161,7 +183,12 @@ def measure_accuracy(logs: Logs) -> float:
 def measure(effort: Effort) -> Report:
     """Times as shipped and left out; memory by stack; independent of the effort."""
     timed = select_timed()
-    finds = {"stack": find_stack, "device": find_device, "size": find_size}
+    finds = {
+        "stack": find_stack,
+        "source": find_source,
+        "device": find_device,
+        "size": find_size,
+    }
     unseen = {
         what: predict_unseen(timed, find, leave_out(timed, find)) for what, find in finds.items()
     }
@@ -174,6 +201,7 @@ def measure(effort: Effort) -> Report:
     ]
     for what, logs in unseen.items():
         rows += _list_unseen(timed, logs, what, [*map(finds[what], timed)])
+    rows += [_leave_far(timed, what, is_far) for what, is_far in FAR.items()]
     rows += [_calibrate(np.array(timed, object), unseen["stack"], n) for n in (0, 1, 2, 4, 8)]
     rows += _compare_memory()
     note = "Spreads are standard deviations of ln(predicted / measured)."
@@ -194,6 +222,22 @@ def _list_unseen(timed: Sequence[Run], logs: Logs, what: str, of: Sequence[str])
         if mask.any():
             rows.append(_sum_up(name, np.array(timed, object)[mask], logs[mask]))
     return rows
+
+
+def _leave_far(timed: Sequence[Run], what: str, is_far: Callable[[Run], bool]) -> Row:
+    """Times of the runs that lie far from all others, by a fit to those."""
+    far, near = ([run for run in timed if is_far(run) == wanted] for wanted in (True, False))
+    logs = compare_times(far, fit(near))
+    largest = max(run.net.parameters for run in near)
+    most = max(int(run.layout.pes[0]) for run in near)
+    beyond = [
+        find_far_spread(run.net.parameters, int(run.layout.pes[0]), largest, most) for run in far
+    ]
+    spreads = np.hypot(find_spreads(far, is_drawn=True), beyond)
+    inside = float(np.mean(np.abs(logs) <= PERCENTILES[90] * spreads))
+    note = f"{len(far)} runs; intervals hold {inside:.0%}"
+    goals = at_least(inside, 0.75), at_most(inside, 0.88, "")
+    return Row(f"all of {what} left out", measure_accuracy(logs), "", goals=goals, note=note)
 
 
 def _calibrate(timed: NDArray[np.object_], logs: Logs, most: int) -> Row:
