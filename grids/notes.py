@@ -42,6 +42,7 @@ MACHINE_KEYS = {
     "levels.oversubscription": "it takes each level's bandwidth as stated",
     "levels.collectives": "it has rings at the levels' latency and bandwidth",
     "levels.switch_latency": "its PEs sum, in rings",
+    "levels.shared": "each PE has the level's bandwidth",
 }
 
 

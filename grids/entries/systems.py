@@ -110,6 +110,11 @@ class Level(Connection):
         description="start-up of a collective that a node's switches sum and multicast (NVLink "
         "SHARP, from NVSwitch 3 on; NCCL's NVLS); by default its PEs do [s]",
     )
+    shared: BytesPerSecond | None = Field(
+        default=None,
+        description="bandwidth that the PEs of a node together have, if their messages take one "
+        "path, such as PCIe through host memory; by default each has its own [B/s]",
+    )
 
 
 class Contention(Record):
@@ -272,6 +277,8 @@ class System(Entry):
             )
         if any(level.switch_latency is not None for level in self.levels[self.mesh is None :]):
             raise ValueError("levels: expected switch_latency at a node with switches, the first")
+        if any(level.shared is not None for level in self.levels[1:]):
+            raise ValueError("levels: expected shared at the node, the first level")
         for inner, outer in pairwise(self.levels):
             if outer.pes <= inner.pes:
                 raise ValueError(

@@ -138,7 +138,7 @@ def build_network(machine: Machine, values: Values, oracle: OracleName) -> Netwo
     # Factors [level], so that an axis of bandwidths moves measured collectives as well.
     collectives = () if paper else Collectives.model_fields
     lines = {name: _find_factors(system.levels, name, len(levels)) for name in collectives}
-    staging, startup = system.staging, system.levels[0].switch_latency
+    staging, node = system.staging, system.levels[0]
     return Network(
         span=np.array([level.pes for level in levels], float),
         latency=np.stack(np.broadcast_arrays(*latency)),
@@ -156,7 +156,10 @@ def build_network(machine: Machine, values: Values, oracle: OracleName) -> Netwo
         size=np.asarray(np.inf if paper else float(system.most_pes)),
         whole_gradients=np.asarray(not paper and sends_whole_gradients(system)),
         measured={name: found for name, found in lines.items() if found} or None,
-        switch_latency=None if paper or startup is None else np.asarray(startup),
+        switch_latency=(
+            None if paper or node.switch_latency is None else np.asarray(node.switch_latency)
+        ),
+        shared=np.asarray(np.inf if paper else node.shared or np.inf),
         **({} if paper else machine.look_up_part("network", values)),
     )
 
