@@ -73,7 +73,7 @@ class Conv(_ConvolutionSettings):
     """
 
     padding: Paddings | Literal["same"] = (0,)
-    shared: bool = False
+    shared: bool | None = None  # not False, which would change fingerprints of networks without it
 
     def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         filters, groups, kernel, stride, span = self.size_window(layer, x, targets)
