@@ -7,7 +7,7 @@ not derived. `paradl list systems NAME --yaml` writes the descriptions beside th
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -23,7 +23,7 @@ from paradl.grids.entries.connections import (
     Seconds,
     Watts,
 )
-from paradl.grids.entries.entry import Count, Entry, Name, Record, Sources
+from paradl.grids.entries.entry import Count, Entry, Name, Record, Sources, expect_one_of
 from paradl.grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
 from paradl.grids.entries.quantity import CAPACITY
 from paradl.grids.entries.software import SOFTWARE, AnySoftware, SoftwareFacts
@@ -117,6 +117,12 @@ class Level(Connection):
     )
 
 
+# Kernels of tensor cores read channels last: nothing is converted. Channels first cost four times
+# what is assumed if nothing is stated (`python -m benchmarks priors`).
+CONVERSIONS = {"last": 0.0, "first": 4.0}
+AnyChannels = Annotated[Literal["last", "first"], expect_one_of("channels", tuple(CONVERSIONS))]
+
+
 class Contention(Record):
     """phi >= 1 of flows inside a group, a factor on beta."""
 
@@ -132,7 +138,7 @@ class System(Entry):
     # Times of systems compare only if these are equal.
     COMPARED: ClassVar = ("precision", "software")
     # Keys that `NAME:key=value` may set, in the order of names.
-    SETTINGS: ClassVar = (*COMPARED, "memory")
+    SETTINGS: ClassVar = (*COMPARED, "channels", "memory")
 
     name: Name = Field(description="The label in tables and cubes, unique to your machine.")
     title: str = Field(default="", description="The machine in words.")
@@ -151,6 +157,12 @@ class System(Entry):
         description="How gradients are sent: ddp, in buckets during the backward pass; plain, all "
         "at once after it.",
         examples=["ddp"],
+    )
+    channels: AnyChannels | None = Field(
+        default=None,
+        description="Whether channels are the last dimension of images, as tensor cores need it "
+        "(last: NHWC, PyTorch's channels_last), or first (NCHW); by default not stated.",
+        examples=["last"],
     )
     pes_per_node: Count = Field(description="PEs per node. From: nvidia-smi -L.")
     links_per_node: Count = Field(
@@ -222,6 +234,11 @@ class System(Entry):
         if others and all(level.all_reduce for level in others):
             shares |= {"rail", "flow", "startup"}
         return frozenset(shares)
+
+    @property
+    def conversions(self) -> float:
+        """Factor on `layout_passes`, whose prior is for runs that do not state their layout."""
+        return 1.0 if self.channels is None else CONVERSIONS[self.channels]
 
     @property
     def machine(self) -> str:

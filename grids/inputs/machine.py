@@ -65,6 +65,7 @@ class Machine:
             if parameter.prior is not None
         } | {
             "efficiency_blocks": find_efficiency(system.pe),
+            "layout_passes": system.conversions * _find_median("layout_passes", system),
             **system.software_facts.parameters,
             **dict.fromkeys(system.measured_shares, 1.0),
             **{name: parameter.value for name, parameter in fitted.items()},
@@ -81,6 +82,13 @@ class Machine:
             for name, place in PLACES.items()
             if place.part == part and PARAMETERS[name].prior is not None
         }
+
+
+def _find_median(name: str, system: System) -> float:
+    """Find the median of a parameter's prior in a system's precision."""
+    prior = PARAMETERS[name].prior
+    assert prior is not None
+    return prior.median[system.precision]
 
 
 def build_pe(machine: Machine, values: Values, oracle: OracleName) -> PE:
