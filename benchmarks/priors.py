@@ -58,9 +58,8 @@ LEAST_INSIDE, MOST_INSIDE = 0.75, 0.88
 DEVICES: dict[str, tuple[dict[str, float], float]] = {
     # NVIDIA Tesla V100 SXM2 data sheet.
     "V100-SXM2": ({"fp32": 15.7e12, "amp": 125e12}, 900e9),
-    # NVIDIA A100 80 GB data sheet.
+    # NVIDIA A100 data sheet.
     "A100-SXM4-80GB": ({"tf32": 156e12, "amp": 312e12}, 2039e9),
-    # NVIDIA A100 40 GB data sheet.
     "A100-SXM4-40GB": ({"tf32": 156e12, "amp": 312e12}, 1555e9),
     # NVIDIA Ampere GA102 white paper: tensor cores that accumulate in FP32.
     "RTX-3090": ({"fp32": 35.6e12, "amp": 71e12}, 936e9),
@@ -131,9 +130,7 @@ PARAMETERS = (
     Parameter("window_fetch", "", 0.3, 1.0, 0.01, AT_ONCE, 0.3),
 )
 # Share of `layout_passes` that a row pays on tensor cores; a quarter if it states no layout, since
-# most published runs are tuned, and tuned ones keep NHWC. With none, a quarter and half of it,
-# left-out networks of unstated layout are predicted to 87.0, 88.4 and 88.7 %; 49 runs on clusters,
-# in no fit, to 89.0, 87.7 and 85.6 %.
+# most published runs are tuned, and tuned ones keep NHWC (docs/accuracy.md, Layout).
 LAYOUTS = {"NCHW": 1.0, "NHWC": 0.0}
 UNSTATED = 0.25
 # Launches layers one by one from Python, without Winograd: `software: plain`.
@@ -226,13 +223,8 @@ def fit(runs: tuple[Run, ...], parameters: tuple[Parameter, ...] = PARAMETERS) -
 def list_shipped() -> dict[str, float]:
     """Return shipped values of the parameters."""
     values = {f"efficiency_conv2d.{name}": value for name, value in _read("efficiency_conv2d")}
-    for name in (
-        "elementwise_passes",
-        "layer_overhead",
-        "half_channels",
-        "winograd",
-        "window_fetch",
-    ):
+    alike = "elementwise_passes", "layer_overhead", "half_channels", "winograd", "window_fetch"
+    for name in alike:  # for all precisions
         values[name] = dict(_read(name))["fp32"]
     return values | {"layout_passes": dict(_read("layout_passes"))["amp"] / UNSTATED}
 
@@ -301,12 +293,12 @@ def leave_out(
 
 
 def find_network(run: Run) -> str:
-    """The network that a row measured."""
+    """Return the network that a row measured."""
     return run.model
 
 
 def find_device(run: Run) -> str:
-    """The device that a row measured, whatever its memory."""
+    """Return the device that a row measured, whatever its memory."""
     return run.device.partition("-")[0]
 
 
@@ -382,8 +374,7 @@ def measure(effort: Effort) -> Report:
     rows += _list_runs(made)
     note = (
         "Spreads are standard deviations of logarithms. Errors of a V100 are from fits without "
-        "the row. Ratios are predicted / measured. Without ResNet-50 there are no rows of tf32 and "
-        "amp, whose efficiencies then stay at their centres."
+        "the row. Ratios are predicted / measured."
     )
     return Report("priors", "efficiencies of one PE", tuple(rows), note)
 
