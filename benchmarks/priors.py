@@ -2,11 +2,9 @@
 
 The form is that of docs/machine.md, "Time of a layer" and "Launches". Matrix products and 3-D
 convolutions get the efficiency of 2-D ones: no row can tell products apart, and with tiles of
-another width volumes need no factor. Rows of V100, A100 and RTX 3090 are fitted; each network is
-predicted by a fit without it, and DenseNet-121 is in no fit.
-
-The share of the memory's bandwidth at which grouped convolutions fetch windows (`window_fetch`) is
-fitted alone, to rows of grouped networks; those of an RTX 3090 check a device that no fit has seen.
+another width volumes need no factor. Rows of V100, A100 and RTX 3090 are fitted, of dense networks
+and of grouped ones; each network, and each device, is predicted by a fit without it. DenseNet-121,
+MobileNet-v2 and grouped networks on an RTX 3090 are in no fit.
 """
 
 import math
@@ -26,7 +24,7 @@ from paradl.grids.entries.names import CATALOGUE
 from paradl.grids.entries.parameters import PARAMETERS as SHIPPED
 from paradl.grids.entries.software import SOFTWARE
 from paradl.grids.inputs.layers import kernel_layers
-from paradl.grids.inputs.uncertainty import PRIOR_ERROR, ROOFLINE_SPREAD
+from paradl.grids.inputs.uncertainty import GROUPED_SPREAD, PRIOR_ERROR, ROOFLINE_SPREAD
 from paradl.grids.library import find
 from paradl.grids.models.layers import LayerTable
 from paradl.kernels.arrays import use_numpy
@@ -60,8 +58,9 @@ LEAST_INSIDE, MOST_INSIDE = 0.75, 0.88
 DEVICES: dict[str, tuple[dict[str, float], float]] = {
     # NVIDIA Tesla V100 SXM2 data sheet.
     "V100-SXM2": ({"fp32": 15.7e12, "amp": 125e12}, 900e9),
-    # NVIDIA A100 80 GB data sheet.
+    # NVIDIA A100 data sheet.
     "A100-SXM4-80GB": ({"tf32": 156e12, "amp": 312e12}, 2039e9),
+    "A100-SXM4-40GB": ({"tf32": 156e12, "amp": 312e12}, 1555e9),
     # NVIDIA Ampere GA102 white paper: tensor cores that accumulate in FP32.
     "RTX-3090": ({"fp32": 35.6e12, "amp": 71e12}, 936e9),
 }
@@ -128,13 +127,10 @@ PARAMETERS = (
     # Poorly identified: batches are large, so the device hides launches.
     Parameter("layer_overhead", "s", 4e-5, 1.0, 1e-6, 200e-6, 1.0),
     Parameter("half_channels", "", 10.0, 1.0, 1e-3, 500.0, 0.3),
+    Parameter("window_fetch", "", 0.3, 1.0, 0.01, AT_ONCE, 0.3),
 )
-# Without a prior.
-FETCHING = (Parameter("window_fetch", "", 0.3, math.inf, 0.01, AT_ONCE),)
 # Share of `layout_passes` that a row pays on tensor cores; a quarter if it states no layout, since
-# most published runs are tuned, and tuned ones keep NHWC. With none, a quarter and half of it,
-# left-out networks of unstated layout are predicted to 87.0, 88.4 and 88.7 %; 49 runs on clusters,
-# in no fit, to 89.0, 87.7 and 85.6 %.
+# most published runs are tuned, and tuned ones keep NHWC (docs/accuracy.md, Layout).
 LAYOUTS = {"NCHW": 1.0, "NHWC": 0.0}
 UNSTATED = 0.25
 # Launches layers one by one from Python, without Winograd: `software: plain`.
@@ -142,9 +138,10 @@ PLAIN = "Chainer"
 PLAIN_OVERHEAD = SOFTWARE["plain"].parameters["layer_overhead"]  # [s]
 
 
-def read_runs(path: Path = RUNS) -> tuple[Run, ...]:
-    """Read the published rows."""
-    rows = pd.read_csv(path, keep_default_na=False)
+def read_runs(*paths: Path) -> tuple[Run, ...]:
+    """Read the published rows, by default of both files."""
+    read = [pd.read_csv(path, keep_default_na=False) for path in paths or (RUNS, GROUPED_RUNS)]
+    rows = pd.concat(read)
     records = rows.to_dict("records")
     return tuple(Run(**{str(key): value for key, value in record.items()}) for record in records)
 
@@ -180,7 +177,7 @@ def seconds(runs: Sequence[Run], values: Values) -> Floats:
         half_channels=values["half_channels"],
         tile_filters=TILE,
         kernel_overlap=0.0,
-        window_fetch=values.get("window_fetch", math.inf),
+        window_fetch=values["window_fetch"],
         layout_passes=spread(run.converted * values["layout_passes"] for run in runs),
         winograd=spread(
             values["winograd"] if run.precision == "fp32" and not run.is_plain else 1.0
@@ -226,7 +223,8 @@ def fit(runs: tuple[Run, ...], parameters: tuple[Parameter, ...] = PARAMETERS) -
 def list_shipped() -> dict[str, float]:
     """Return shipped values of the parameters."""
     values = {f"efficiency_conv2d.{name}": value for name, value in _read("efficiency_conv2d")}
-    for name in ("elementwise_passes", "layer_overhead", "half_channels", "winograd"):
+    alike = "elementwise_passes", "layer_overhead", "half_channels", "winograd", "window_fetch"
+    for name in alike:  # for all precisions
         values[name] = dict(_read(name))["fp32"]
     return values | {"layout_passes": dict(_read("layout_passes"))["amp"] / UNSTATED}
 
@@ -253,10 +251,16 @@ def errors(runs: Sequence[Run], values: Values) -> Floats:
     return np.log(predict(runs, values)) - np.log([run.images_per_s for run in runs])
 
 
-def share_inside(logs: Floats) -> float:
+def share_inside(runs: Sequence[Run], logs: Floats) -> float:
     """Return the share of rows inside the 80 % intervals of an unmeasured network."""
-    spread = np.hypot(ROOFLINE_SPREAD, PRIOR_ERROR.serial)
-    return float(np.mean(np.abs(logs) <= PERCENTILES[90] * spread))
+    spreads = [GROUPED_SPREAD if is_grouped(run) else ROOFLINE_SPREAD for run in runs]
+    limits = PERCENTILES[90] * np.hypot(spreads, PRIOR_ERROR.serial)
+    return float(np.mean(np.abs(logs) <= limits))
+
+
+def is_grouped(run: Run) -> bool:
+    """Whether a row's network has convolutions in groups."""
+    return bool(np.max(find_table(run.model, run.dataset).groups) > 1)
 
 
 def mean_error(logs: Floats) -> float:
@@ -289,12 +293,20 @@ def leave_out(
 
 
 def find_network(run: Run) -> str:
-    """The network that a row measured."""
+    """Return the network that a row measured."""
     return run.model
 
 
+def find_device(run: Run) -> str:
+    """Return the device that a row measured, whatever its memory."""
+    return run.device.partition("-")[0]
+
+
 class Study(NamedTuple):
-    """A fit of some rows, not of the checks, and the errors of all by it, and without a network."""
+    """A fit of some rows, not of the checks, and the errors of all by it.
+
+    without_network, without_device: by fits that have not seen the row's.
+    """
 
     runs: tuple[Run, ...]
     checks: tuple[Run, ...]
@@ -302,6 +314,7 @@ class Study(NamedTuple):
     fitted: Floats
     checked: Floats
     without_network: Floats
+    without_device: Floats
 
     def find_shares(self, runs: Sequence[Run], name: str) -> Floats:
         """Return -d ln(seconds) / d ln(parameter) of each row."""
@@ -330,15 +343,8 @@ def study(rows: Sequence[Run], parameters: tuple[Parameter, ...] = PARAMETERS) -
     """Fit the rows marked "fit"."""
     runs, checks = (tuple(run for run in rows if run.use == use) for use in ("fit", "check"))
     values = fit(runs, parameters)
-    without = leave_out(runs, find_network, parameters)
-    return Study(runs, checks, values, errors(runs, values), errors(checks, values), without)
-
-
-def spread_fetching(made: Study) -> float:
-    """Return the RMS error of depthwise networks, over the share of time spent fetching."""
-    runs = [run for run in (*made.runs, *made.checks) if not run.model.startswith("resnext")]
-    shares = made.find_shares(runs, "window_fetch")
-    return float(np.sqrt(np.mean(errors(runs, made.values) ** 2)) / np.mean(shares))
+    without = (leave_out(runs, key, parameters) for key in (find_network, find_device))
+    return Study(runs, checks, values, errors(runs, values), errors(checks, values), *without)
 
 
 def measure(effort: Effort) -> Report:
@@ -354,28 +360,21 @@ def measure(effort: Effort) -> Report:
         ("worst factor", worst_factor(logs), MOST_FACTOR),
     ):
         rows.append(Row(f"V100: {what}", value, "", goals=(at_most(value, most, ""),)))
+    blind = leave_out(made.runs, find_network, stated=False)
     for what, logs in (
-        ("networks left out", leave_out(made.runs, find_network, stated=False)),
+        ("networks left out", blind),
         ("networks left out, layouts known", made.without_network),
+        ("devices left out, layouts known", made.without_device),
     ):
-        inside = share_inside(logs)
+        inside = share_inside(made.runs, logs)
         goals = at_least(inside, LEAST_INSIDE, ""), at_most(inside, MOST_INSIDE, "")
         rows.append(Row(f"{what}: accuracy", 1 - mean_error(logs), ""))
         rows.append(Row(f"{what}: in 80 % intervals", inside, "", goals=goals))
-    grouped = study(read_runs(GROUPED_RUNS), FETCHING)
-    spread, value = spread_fetching(grouped), grouped.values["window_fetch"]
-    rows += [
-        *_list_runs(made),
-        Row("window_fetch", value, "", note=f"spread {spread:.2f}"),
-        Row("grouped: mean error, fitted", mean_error(grouped.fitted), ""),
-        Row("grouped: mean error, without network", mean_error(grouped.without_network), ""),
-        Row("grouped: mean error, RTX 3090", mean_error(grouped.checked), ""),
-        *_list_runs(grouped),
-    ]
+    rows.append(Row("checks: accuracy", 1 - mean_error(made.checked), ""))
+    rows += _list_runs(made)
     note = (
         "Spreads are standard deviations of logarithms. Errors of a V100 are from fits without "
-        "the row. Ratios are predicted / measured. Without ResNet-50 there are no rows of tf32 and "
-        "amp, whose efficiencies then stay at their centres."
+        "the row. Ratios are predicted / measured."
     )
     return Report("priors", "efficiencies of one PE", tuple(rows), note)
 

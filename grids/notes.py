@@ -37,11 +37,13 @@ MACHINE_KEYS = {
     "pe.tensor_peaks": "it takes peak_flops",
     "precision": "it takes delta as the bytes per item",
     "software": "it overlaps no communication",
+    "channels": "it converts no items",
     "size": "it does not limit the number of PEs",
     "input_rate": "it assumes that samples arrive in time",
     "levels.oversubscription": "it takes each level's bandwidth as stated",
     "levels.collectives": "it has rings at the levels' latency and bandwidth",
     "levels.switch_latency": "its PEs sum, in rings",
+    "levels.shared": "each PE has the level's bandwidth",
 }
 
 
@@ -210,7 +212,7 @@ def _is_catalogued(system: System) -> bool:
     known = find_catalogued("system", system.machine)
     # What settings behind a name change: `abci:precision=amp` is still the catalogue's.
     settings: dict[str, bool | set[str]] = {
-        **dict.fromkeys(("name", *System.COMPARED), True),
+        **dict.fromkeys(("name", "channels", *System.COMPARED), True),
         "pe": {"memory_capacity"},
     }
     return isinstance(known, System) and (

@@ -1,5 +1,6 @@
 """Times of layouts of transformers against the scalar reference and the papers' own numbers."""
 
+import math
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -49,6 +50,7 @@ def machines(draw):
         links_per_node=draw(st.sampled_from([1, 2, 4, 8])),
         levels=[(*level, draw(narrow)) for level in levels],
         switch_latency=switches,
+        shared=draw(st.sampled_from([math.inf, 3e11])),
     )
 
 
@@ -107,6 +109,7 @@ def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE, evaluate=time_iter
         phi_gather=1.0,
         oversubscription=oversubscription,
         switch_latency=machine.switch_latency,
+        shared=machine.shared,
     )
     values = asdict(speeds)
     shares = {name: values.pop(name) for name in ("rail", "node_reduce", "node_collective")}

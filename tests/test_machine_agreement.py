@@ -95,8 +95,11 @@ def machine_workloads(draw: st.DrawFn) -> Workload:
         level.model_copy(update={"oversubscription": draw(st.sampled_from((1.0, 2.0, 3.5)))})
         for level in workload.system.levels
     )
-    summing = {"switch_latency": draw(st.none() | st.floats(1e-7, 1e-3))}
-    levels = (levels[0].model_copy(update=summing), *levels[1:])
+    node = {
+        "switch_latency": draw(st.none() | st.floats(1e-7, 1e-3)),
+        "shared": draw(st.none() | st.floats(1e8, 1e12)),
+    }
+    levels = (levels[0].model_copy(update=node), *levels[1:])
     software = draw(st.sampled_from(tuple(SOFTWARE)))
     system = workload.system.model_copy(
         update={"pe": pe, "precision": precision, "levels": levels, "software": software}
@@ -207,6 +210,7 @@ def make_machine(workload: Workload, settings: Settings) -> Machine:
         input_rate=fixed.get("input_rate", np.inf),
         links_per_node=system.links_per_node,
         switch_latency=system.levels[0].switch_latency,
+        shared=system.levels[0].shared or np.inf,
         staging=(system.staging.latency, system.staging.bandwidth) if system.staging else None,
         phi_halo=fixed.get("phi_halo", 1.0),
         phi_gather=fixed.get("phi_gather", 1.0),

@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 from paradl.grids.entries.entry import expect_one_of
 from paradl.kernels.machine.rates import Messages
 
-SoftwareName = Literal["plain", "ddp", "megatron", "fsdp", "deepspeed", "jax"]
+SoftwareName = Literal["plain", "towers", "ddp", "megatron", "fsdp", "deepspeed", "jax"]
 Loss = Literal["whole", "plain", "chunked", "fused"]
 
 
@@ -80,6 +80,12 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
         },
         settled=("bucket", "overlap", "host_pause"),
         layouts=LayoutFacts(hides_gradients=False, hides_weights=False, messages="one"),
+    ),
+    "towers": SoftwareFacts(
+        "gradients copied between GPUs after the backward pass (TensorFlow 1's replicated towers)",
+        {**_NO_PAUSE, "overlap": 0.0},
+        settled=(*_NO_PAUSE, "overlap"),
+        layouts=LayoutFacts(hides_gradients=False, hides_weights=False),
     ),
     "ddp": SoftwareFacts(
         "gradients in buckets, during the backward pass (PyTorch DDP, Horovod, MXNet)",

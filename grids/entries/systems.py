@@ -7,7 +7,7 @@ not derived. `paradl list systems NAME --yaml` writes the descriptions beside th
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -23,7 +23,7 @@ from paradl.grids.entries.connections import (
     Seconds,
     Watts,
 )
-from paradl.grids.entries.entry import Count, Entry, Name, Record, Sources
+from paradl.grids.entries.entry import Count, Entry, Name, Record, Sources, expect_one_of
 from paradl.grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
 from paradl.grids.entries.quantity import CAPACITY
 from paradl.grids.entries.software import SOFTWARE, AnySoftware, SoftwareFacts
@@ -110,6 +110,17 @@ class Level(Connection):
         description="start-up of a collective that a node's switches sum and multicast (NVLink "
         "SHARP, from NVSwitch 3 on; NCCL's NVLS); by default its PEs do [s]",
     )
+    shared: BytesPerSecond | None = Field(
+        default=None,
+        description="bandwidth that the PEs of a node together have, if their messages take one "
+        "path, such as PCIe through host memory; by default each has its own [B/s]",
+    )
+
+
+# Kernels of tensor cores read channels last: nothing is converted. Channels first cost four times
+# what is assumed if nothing is stated (`python -m benchmarks priors`).
+CONVERSIONS = {"last": 0.0, "first": 4.0}
+AnyChannels = Annotated[Literal["last", "first"], expect_one_of("channels", tuple(CONVERSIONS))]
 
 
 class Contention(Record):
@@ -127,7 +138,7 @@ class System(Entry):
     # Times of systems compare only if these are equal.
     COMPARED: ClassVar = ("precision", "software")
     # Keys that `NAME:key=value` may set, in the order of names.
-    SETTINGS: ClassVar = (*COMPARED, "memory")
+    SETTINGS: ClassVar = (*COMPARED, "channels", "memory")
 
     name: Name = Field(description="The label in tables and cubes, unique to your machine.")
     title: str = Field(default="", description="The machine in words.")
@@ -146,6 +157,12 @@ class System(Entry):
         description="How gradients are sent: ddp, in buckets during the backward pass; plain, all "
         "at once after it.",
         examples=["ddp"],
+    )
+    channels: AnyChannels | None = Field(
+        default=None,
+        description="Whether channels are the last dimension of images, as tensor cores need it "
+        "(last: NHWC, PyTorch's channels_last), or first (NCHW); by default not stated.",
+        examples=["last"],
     )
     pes_per_node: Count = Field(description="PEs per node. From: nvidia-smi -L.")
     links_per_node: Count = Field(
@@ -219,6 +236,11 @@ class System(Entry):
         return frozenset(shares)
 
     @property
+    def conversions(self) -> float:
+        """Factor on `layout_passes`, whose prior is for runs that do not state their layout."""
+        return 1.0 if self.channels is None else CONVERSIONS[self.channels]
+
+    @property
     def machine(self) -> str:
         """The name without settings, shared by all precisions of a machine."""
         return self._split_name()[0]
@@ -272,6 +294,8 @@ class System(Entry):
             )
         if any(level.switch_latency is not None for level in self.levels[self.mesh is None :]):
             raise ValueError("levels: expected switch_latency at a node with switches, the first")
+        if any(level.shared is not None for level in self.levels[1:]):
+            raise ValueError("levels: expected shared at the node, the first level")
         for inner, outer in pairwise(self.levels):
             if outer.pes <= inner.pes:
                 raise ValueError(

@@ -65,6 +65,7 @@ class Machine:
             if parameter.prior is not None
         } | {
             "efficiency_blocks": find_efficiency(system.pe),
+            "layout_passes": system.conversions * _find_median("layout_passes", system),
             **system.software_facts.parameters,
             **dict.fromkeys(system.measured_shares, 1.0),
             **{name: parameter.value for name, parameter in fitted.items()},
@@ -81,6 +82,13 @@ class Machine:
             for name, place in PLACES.items()
             if place.part == part and PARAMETERS[name].prior is not None
         }
+
+
+def _find_median(name: str, system: System) -> float:
+    """Find the median of a parameter's prior in a system's precision."""
+    prior = PARAMETERS[name].prior
+    assert prior is not None
+    return prior.median[system.precision]
 
 
 def build_pe(machine: Machine, values: Values, oracle: OracleName) -> PE:
@@ -138,7 +146,7 @@ def build_network(machine: Machine, values: Values, oracle: OracleName) -> Netwo
     # Factors [level], so that an axis of bandwidths moves measured collectives as well.
     collectives = () if paper else Collectives.model_fields
     lines = {name: _find_factors(system.levels, name, len(levels)) for name in collectives}
-    staging, startup = system.staging, system.levels[0].switch_latency
+    staging, node = system.staging, system.levels[0]
     return Network(
         span=np.array([level.pes for level in levels], float),
         latency=np.stack(np.broadcast_arrays(*latency)),
@@ -156,7 +164,10 @@ def build_network(machine: Machine, values: Values, oracle: OracleName) -> Netwo
         size=np.asarray(np.inf if paper else float(system.most_pes)),
         whole_gradients=np.asarray(not paper and sends_whole_gradients(system)),
         measured={name: found for name, found in lines.items() if found} or None,
-        switch_latency=None if paper or startup is None else np.asarray(startup),
+        switch_latency=(
+            None if paper or node.switch_latency is None else np.asarray(node.switch_latency)
+        ),
+        shared=np.asarray(np.inf if paper else node.shared or np.inf),
         **({} if paper else machine.look_up_part("network", values)),
     )
 

@@ -40,10 +40,12 @@ PROFILE_SPREAD = 0.1
 COLLECTIVE_SPREAD = 0.1  # assumption: for measured collectives, like that of a profile
 # Added if a profile does not state its batch or precision: half to twice the batch.
 ASSUMED_SPREAD = 0.1
-# With these, 80 % intervals hold 83 % of published images/s of networks that were left out of the
-# priors' fit, and 80 % for grouped convolutions (`python -m benchmarks priors`).
+# With these, 80 % intervals hold 86 % of published images/s of networks that were left out of the
+# priors' fit, and 84 % of devices (`python -m benchmarks priors`).
 ROOFLINE_SPREAD = 0.11
 GROUPED_SPREAD = 0.17
+# Two codes of one 3-D network on one device, in amp, differ by 1.8 times (docs/accuracy.md).
+VOLUME_SPREAD = 0.35
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,8 @@ class Unknown:
     """A model on a machine and what was measured of it. calibrated: None without calibration.
 
     of_sequences: whether its products are those of sequences, on which images per second have no
-    bearing. grouped: whether it has grouped convolutions. assumed: whether its profile omits its
-    batch or precision.
+    bearing. grouped, volumetric: whether it has grouped or 3-D convolutions. assumed: whether its
+    profile omits its batch or precision.
     """
 
     system: System
@@ -60,6 +62,7 @@ class Unknown:
     calibrated: Calibrated | None
     of_sequences: bool = False
     grouped: bool = False
+    volumetric: bool = False
     assumed: bool = False
 
     @property
@@ -96,6 +99,8 @@ class Unknown:
             prior = PARAMETERS["efficiency_matmul"].prior
             assert prior is not None
             return prior.spread[self.system.precision]
+        if self.volumetric:
+            return VOLUME_SPREAD
         return GROUPED_SPREAD if self.grouped else ROOFLINE_SPREAD
 
 

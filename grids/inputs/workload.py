@@ -57,7 +57,8 @@ class Workload:
         """Uncertainty of the layers' times."""
         measured = self.seconds is not None
         assumed = self.profile is not None and bool(self.profile.missing)
-        kinds = self.table.of_sequences, bool((self.table.groups > 1).any())
+        grouped = bool((self.table.groups > 1).any())
+        kinds = self.table.of_sequences, grouped, self.table.volumetric
         return Unknown(self.system, measured, self.calibrated, *kinds, assumed)
 
     @property

@@ -35,7 +35,7 @@ def reduce_staged(m: Cells, ring: Ring, network: Network, phi: Cells, slow: Cell
     slow: seconds one way for the part above LARGE_MESSAGE.
     """
     inside, others = count_hosts(ring, network)
-    within = Cost(network.latency[0], 1 / network.bandwidth[0]).contended(phi)
+    within = network.find_inside(ring.p).contended(phi)
     # With one PE per node, they use the links alone, like the single ring of all PEs.
     between = find_path(network, ring).contended(phi)
     levels = _reduce(inside, m, within) + _reduce(others, m, between)

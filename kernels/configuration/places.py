@@ -52,6 +52,7 @@ EFFICIENCIES = {
 STRUCTURE = (
     *("span", "latency", "bandwidth", "pes_per_node", "links_per_node"),
     *("oversubscription", "flow", "size", "whole_gradients", "measured", "switch_latency"),
+    "shared",
 )
 PLACES: dict[str, Place] = {
     "batch": Place("run", "spec_batch"),

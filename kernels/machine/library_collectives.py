@@ -124,7 +124,7 @@ def _send_to_all(network: Network, ring: Ring, m: Cells, messages: Cells, alike:
     q, h = ring.degree, count_in_node(network, ring)
     latency = find_path(network, ring).alpha
     crowded = find_path(network, SpanningRing(q, ring.p, ring.p, ring.span)).beta
-    inside = messages * network.latency[0] + m / q / network.bandwidth[0]
+    inside = network.find_inside(ring.p).time(m / q, messages)
     n = xp.ceil(q / h)
     once = 1.0 if alike == 1 else n / alike * (1 - (1 - 1 / n) ** alike)
     between = (n - 1) * messages * latency + (q - h) / q * m * once * crowded
@@ -168,7 +168,8 @@ def _use_switches(network: Network, ring: Ring, gathers: int, traffic: float) ->
     return (
         Cost(
             several * network.switch_latency + gathers * across.alpha,
-            several * (1 + traffic / share) / network.bandwidth[0] + gathers * across.beta,
+            several * (1 + traffic / share) * network.find_inside(ring.p).beta
+            + gathers * across.beta,
         ),
     )
 
@@ -196,9 +197,8 @@ def _gather_in_levels(network: Network, ring: Ring) -> Cost:
     """Return (n-1)(alpha_n + m/(q_0 n) beta_n) between nodes + (q_0-1)(alpha_0 + m/q_0 beta_0)."""
     share = count_in_node(network, ring)
     between = ring.thin(share)
-    inside = Cost(network.latency[0], 1 / network.bandwidth[0])
     across = _pass_around(between.degree, find_path(network, between), share)
-    within = _pass_around(share, inside, 1.0)
+    within = _pass_around(share, network.find_inside(ring.p), 1.0)
     return Cost(across.alpha + within.alpha, across.beta + within.beta)
 
 

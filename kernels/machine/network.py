@@ -49,7 +49,7 @@ class Network:
     PEs of the machine. whole_gradients: gradients leave as one message, by rings. measured: lines
     by collective (`all_reduce`, `all_gather`, `reduce_scatter`, `all_to_all`), of which the fastest
     counts. switch_latency [s]: start-up of a collective that the switches of a node sum and
-    multicast; None: its PEs do.
+    multicast; None: its PEs do. shared [B/s]: bandwidth that all PEs of a node together have.
     """
 
     span: PerLevel
@@ -68,6 +68,12 @@ class Network:
     whole_gradients: Flags | bool = False
     measured: Mapping[str, MeasuredLines] | None = None
     switch_latency: Cells | None = None
+    shared: Cells = float("inf")
+
+    def find_inside(self, p: Cells) -> Cost:
+        """Return the cost of a message inside a node while all its PEs of a run on p send."""
+        sending = xp.minimum(p, self.span[0])
+        return Cost(self.latency[0], xp.maximum(1 / self.bandwidth[0], sending / self.shared))
 
     def list_lines(self, collective: str) -> tuple["Network", ...]:
         """List the network as each measured line of a collective has it; empty if not measured."""
@@ -164,7 +170,7 @@ def find_path(network: Network, ring: Ring) -> Cost:
     """Return alpha and beta of one of the rings while all of them send."""
     levels = len(network.span)
     flows = [count_flows(network, ring, level) for level in range(levels - 1)]
-    paths = [Cost(network.latency[0], 1 / network.bandwidth[0])]
+    paths = [network.find_inside(ring.p)]
     for level in range(levels - 1):
         # max(f_0, P_0 o_j f_j / P_j): flows on a node's links or, per node, on a level's.
         narrowing = 1.0 if network.oversubscription is None else network.oversubscription[level]

@@ -8,7 +8,7 @@ Table III has only s_l (docs/machine.md).
 
 from dataclasses import replace
 
-from paradl.kernels.arrays import Cells, Flags, PerLayer, xp
+from paradl.kernels.arrays import Cells, PerLayer, xp
 from paradl.kernels.machine.device import PE
 from paradl.kernels.options import Optimizer, Options
 from paradl.kernels.work.layers import Layers, LayerTimes, Sequence, find_rows, is_table
@@ -20,6 +20,7 @@ UPDATE_ACCESSES: dict[Optimizer, float] = {
     "none": 0.0,  # no update, as in the authors' predictions
 }
 
+WIDEST = 11  # rows of a window that tiles of FFTs, of 32 x 32, still serve well
 LEAST = 1e-30  # [s] keeps quotients of zero times finite
 LEAST_DEVICE = 0.5  # least share of a measured pass that is the device's
 # Bytes per item of an update in any precision: masters and states are in single precision, and
@@ -30,8 +31,7 @@ MASTER_BYTES = 4.0
 def forward_alone(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
     """Compute forward seconds per sample without weights' traffic, s_l / 3."""
     traffic = delta * (layers.x + layers.y)
-    fewer = xp.where(_suits_winograd(layers), pe.winograd, 1.0)
-    flops = layers.flops / (fewer * _reach_peak(layers, pe))
+    flops = layers.flops / (_save_products(layers, pe) * _reach_peak(layers, pe))
     arithmetic, moving = flops / (pe.peak_flops * pe.efficiency), traffic / pe.memory_bandwidth
     # A kernel hides `kernel_overlap` of the shorter: all in the roofline's maximum.
     shorter = xp.minimum(arithmetic, moving)
@@ -60,10 +60,11 @@ def _reach_peak(layers: Layers, pe: PE) -> PerLayer:
         + layers.elementwise  # any value: these are bound by traffic
     )
     # Setting up a tile takes long relative to few summed products: those of a whole window,
-    # C k_h k_w, in an implicit matrix product (Chetlur et al. 2014). For volumes that form is off
-    # by a factor of 2.3 for CosmoFlow, left out of the fit; channels alone by 1.2.
+    # C/groups k_h k_w, in an implicit matrix product (Chetlur et al. 2014). For volumes that form
+    # is off by a factor of 2.3 for CosmoFlow, left out of the fit; channels alone by 1.2.
     window = xp.where(volumetric, 1.0, layers.kernel[1] * layers.kernel[2])
-    summed = layers.channels * window
+    channels = layers.channels if layers.groups is None else layers.channels / layers.groups
+    summed = channels * window
     filled = summed / (summed + pe.half_channels)
     # The last tile is computed in full, even with few filters.
     tile = xp.where(volumetric, pe.tile_filters / 2, pe.tile_filters)
@@ -71,16 +72,21 @@ def _reach_peak(layers: Layers, pe: PE) -> PerLayer:
     return xp.asarray(kind * filled)
 
 
-def _suits_winograd(layers: Layers) -> Flags:
-    """True if a layer is a dense 2-D convolution of 3 x 3 windows of stride 1.
+def _save_products(layers: Layers, pe: PE) -> PerLayer:
+    """Return times fewer products by transforming tiles, of dense 2-D windows k x k of stride 1.
 
-    Winograd's F(2 x 2, 3 x 3) takes 2.25 times fewer multiplications (Lavin and Gray 2015).
+    Winograd's F(2 x 2, k x k) makes 4 outputs by (k + 1)^2 products instead of 4 k^2 (Lavin and
+    Gray 2015): 2.25 times fewer for k = 3, of which kernels gain `winograd`, and none for k = 1.
+    FFTs do no worse with larger windows (Vasilache et al. 2015, arXiv 1412.7580).
     """
-    (_, *kernel), (_, *stride) = layers.kernel, layers.stride
+    (_, high, wide), (_, down, across) = layers.kernel, layers.stride
     flat = xp.equal(layers.convolution * (1 - layers.volumetric), 1)
-    threes = xp.equal(kernel[0], 3) & xp.equal(kernel[1], 3)
+    square = xp.equal(high, wide) & xp.greater(high, 2) & xp.less(high, WIDEST + 1)
     dense = True if layers.groups is None else xp.equal(layers.groups, 1)
-    return flat & threes & xp.equal(stride[0], 1) & xp.equal(stride[1], 1) & dense
+    suits = flat & square & xp.equal(down, 1) & xp.equal(across, 1) & dense
+    # The same share of the logarithm for any k.
+    share = xp.log(2 * high / (high + 1)) / xp.log(xp.asarray(2 * 3 / (3 + 1)))
+    return xp.where(suits, pe.winograd ** xp.where(suits, share, 1.0), 1.0)
 
 
 def count_fetched(flops: PerLayer, filters: PerLayer, groups: PerLayer) -> PerLayer:

@@ -42,6 +42,9 @@ PUBLISHED = [
     ("mobilenet_v2", 224, 3_504_872, 0.3),
     ("efficientnet_b0", 224, 5_288_548, 0.39),
     ("densenet121", 224, 7_978_856, 2.83),
+    ("resnet18", 224, 11_689_512, 1.81),
+    ("resnet34", 224, 21_797_672, 3.66),
+    ("resnet101", 224, 44_549_160, 7.8),
     ("resnext50_32x4d", 224, 25_028_904, 4.23),
     ("resnext101_32x4d", 224, 44_177_704, 8.01),
 ]
@@ -53,6 +56,73 @@ def test_published_counts(model: str, extent: int, parameters: int, gmacs: float
     assert layers.parameters == parameters
     half_a_digit = 0.5e7  # of what is printed with two behind the point
     assert layers.macs == pytest.approx(gmacs * 1e9, rel=0.01, abs=half_a_digit)
+
+
+def count(c: int, f: int, kernel: int = 3) -> int:
+    """Weights and biases of a convolution."""
+    return c * f * kernel * kernel + f
+
+
+BACKBONE = 25_557_032 - 2_049_000 - 53_120  # ResNet-50 without classifier and normalisations
+
+
+def test_retinanet() -> None:
+    """torchvision's retinanet_resnet50_fpn: heads with the same weights on five levels."""
+    pyramid = count(512 + 1024 + 2048, 256, 1) + 2 * 256 + 5 * count(256, 256)
+    heads = 8 * count(256, 256) + count(256, 9 * 91) + count(256, 9 * 4)
+    layers = table("retinanet_resnet50", 3, 800, 1088, targets=91)
+    assert layers.parameters == BACKBONE + pyramid + heads == 34_014_999
+    # As printed for an image of 800 x 800, by their areas.
+    assert layers.macs == pytest.approx(151.54e9 * 1088 / 800, rel=0.01)
+
+
+def test_mask_rcnn() -> None:
+    """torchvision's maskrcnn_resnet50_fpn."""
+    pyramid = count(256 + 512 + 1024 + 2048, 256, 1) + 3 * 256 + 4 * count(256, 256)
+    proposing = count(256, 256) + count(256, 3, 1) + count(256, 12, 1)
+    boxes = count(256, 1024, 7) + count(1024, 1024, 1) + count(1024, 5 * 91, 1)
+    masks = 4 * count(256, 256) + count(256, 256, 2) + count(256, 91, 1)
+    layers = table("mask_rcnn_resnet50", 3, 800, 1088, targets=91)
+    assert layers.parameters == BACKBONE + pyramid + proposing + boxes + masks == 44_401_393
+    # The last convolution sees 128 regions of 28 x 28 items.
+    assert layers.flops[-1] == 2 * 256 * 91 * 128 * 28 * 28
+
+
+def test_ssd300() -> None:
+    """torchvision's ssd300_vgg16: VGG's convolutions, seven more pairs, a scale, and heads."""
+    vgg = 138_357_544 - (25_088 * 4096 + 4096) - (4096 * 4096 + 4096) - (4096 * 1000 + 1000)
+    extra = count(512, 1024) + count(1024, 1024, 1) + count(1024, 256, 1) + count(256, 512)
+    extra += count(512, 128, 1) + count(128, 256) + 2 * (count(256, 128, 1) + count(128, 256))
+    maps = ((512, 4), (1024, 6), (512, 6), (256, 6), (256, 4), (256, 4))
+    heads = sum(count(channels, anchors * (91 + 4)) for channels, anchors in maps)
+    layers = table("ssd300_vgg16", 3, 300, 300, targets=91)
+    assert layers.parameters == vgg + 512 + extra + heads == 35_641_826
+    assert layers.macs == pytest.approx(34.86e9, rel=0.01)
+    assert layers.extents_y[-1].tolist() == [1, 1, 1]
+
+
+def test_mlperfs_detectors() -> None:
+    """ResNeXt-50 under RetinaNet's pyramid, of 264 classes; half of ResNet-34 under SSD, of 81."""
+    retina = table("retinanet_resnext50", 3, 800, 800, targets=264)
+    backbone = 25_028_904 - 2_049_000 - 68_224
+    pyramid = count(512 + 1024 + 2048, 256, 1) + 2 * 256 + 5 * count(256, 256)
+    heads = 8 * count(256, 256) + count(256, 9 * 264) + count(256, 9 * 4)
+    assert retina.parameters == backbone + pyramid + heads
+    ssd = table("ssd300_resnet34", 3, 300, 300, targets=81)
+    assert 38 in ssd.extents_y
+    maps = ((256, 4), (512, 6), (512, 6), (256, 6), (256, 4), (256, 4))
+    heads = sum(count(channels, anchors * (81 + 4)) for channels, anchors in maps)
+    # Convolutions without bias, with a normalisation each, in 3, 4 and 6 blocks of two.
+    stem = 49 * 3 * 64 + 2 * 64
+    blocks = 6 * (9 * 64 * 64 + 2 * 64)
+    for c, times in ((128, 4), (256, 6)):
+        blocks += (
+            9 * c // 2 * c + (2 * times - 1) * 9 * c * c + c // 2 * c + (2 * times + 1) * 2 * c
+        )
+    extra = count(256, 256, 1) + count(512, 256, 1) + 2 * count(256, 512) + count(512, 128, 1)
+    extra += 3 * count(128, 256) + 2 * count(256, 128, 1)
+    assert ssd.parameters == stem + blocks + extra + heads
+    assert ssd.extents_y[-1].tolist() == [1, 1, 1]
 
 
 def test_unet3d() -> None:
@@ -133,6 +203,7 @@ PEAKS = [
     ("dgx-b300", (75, 1125, 2250, 2250), "amp"),
     ("gb300-nvl72", (80, 1250, 2500, 2500), "amp"),
     # With FP32 accumulation: GeForce cards have twice these peaks without.
+    ("rtx3090", (35.6, 35.6, 71, 71), "amp"),
     ("rtx4090", (82.6, 82.6, 165.2, 165.2), "amp"),
     ("a10", (31.2, 62.5, 125, 125), "amp"),
     ("l40s", (91.6, 183, 362, 362), "amp"),
@@ -167,6 +238,7 @@ SOLD = {
     "dgx1-p100": (16, 300),
     "a10": (24, 150),
     "l40s": (48, 350),
+    "rtx3090": (24, 350),
     "rtx4090": (24, 450),
     **dict.fromkeys(("dgx-a100", "xe8545"), (40, 400)),
     "dgx-a100-80gb": (80, 400),

@@ -28,7 +28,7 @@ def time_run(run: priors.Run, values: Mapping[str, float]) -> float:
         half_channels=values["half_channels"],
         tile_filters=128,
         kernel_overlap=0.0,
-        window_fetch=values.get("window_fetch", math.inf),
+        window_fetch=values["window_fetch"],
         layout_passes=converted * values["layout_passes"],
         winograd=values["winograd"] if is_single and not is_plain else 1.0,
         elementwise_passes=values["elementwise_passes"],

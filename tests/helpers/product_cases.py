@@ -204,6 +204,8 @@ def systems(draw: st.DrawFn) -> dict[str, Any]:
             level["collectives"] = draw(collectives)
     if draw(st.booleans()):  # its node's switches sum
         levels[0]["switch_latency"] = f"{draw(st.floats(1e-7, 1e-4))!r} s"
+    if draw(st.booleans()):  # its node's PEs share one path
+        levels[0]["shared"] = f"{draw(st.floats(1e9, 1e12))!r} B/s"
     staging = {"latency": f"{draw(st.floats(1e-7, 1e-3))!r} s", "bandwidth": "8 GB/s"}
     return {
         "name": "random",

@@ -1,5 +1,6 @@
 """Questions about products of parallelisms, for the scalar reference."""
 
+import math
 from typing import Any
 
 import reference
@@ -86,6 +87,7 @@ def make_machine(case: Case) -> Machine:
     staging = system.get("staging")
     hosts = [read_number(staging[name]) for name in ("latency", "bandwidth")] if staging else []
     startup = system["levels"][0].get("switch_latency")
+    shared = system["levels"][0].get("shared")
     peak = pe["tensor_peaks"].get(system["precision"], pe["peak_flops"])
     return Machine(
         peak=read_number(peak),
@@ -100,6 +102,7 @@ def make_machine(case: Case) -> Machine:
             if any(name in level.get("collectives", {}) for level in system["levels"])
         },
         switch_latency=read_number(startup) if startup else None,
+        shared=read_number(shared) if shared else math.inf,
         a=item,
         g=item,
         efficiencies=efficiencies,

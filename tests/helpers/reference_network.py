@@ -50,6 +50,7 @@ class Network:
     flow: float = math.inf  # r_1, of a node's links: what one of them alone reaches
     startup: float = 1.0  # what start-ups beyond a node take of the levels' latencies
     switch_latency: float | None = None  # of a collective by a node's switches, if they can
+    shared: float = math.inf  # bandwidth that all PEs of a node together have
     # Levels as each measured line has them, by collective: all_reduce, all_gather.
     measured: Mapping[str, Sequence[Sequence[tuple[float, ...]]]] = field(default_factory=dict)
 
@@ -57,9 +58,11 @@ class Network:
         """The j-th, of which the last field may be left out."""
         return Level(*self.levels[j])
 
-    def inside(self, reached: float) -> "Path":
-        """The way between two PEs of a node."""
-        return Path(self.level(0).latency, 1 / (reached * self.level(0).bandwidth))
+    def inside(self, p: int, reached: float) -> "Path":
+        """The way between two PEs of a node, on which all PEs of a run in it send at once."""
+        node = self.level(0)
+        part = self.shared / min(p, node.pes)
+        return Path(node.latency, 1 / min(reached * node.bandwidth, part))
 
 
 # Ways.
@@ -89,14 +92,14 @@ def path(network: Network, p: int, q: int, s: int, reached: float = 1.0) -> Path
     """The way between neighbours of the rings, all of which are in use at once."""
     span = min(q * s, p)
     top = top_level(network, span, p)
-    return crowded_path(network, top, lambda pes: flows(pes, s, span, p), reached)
+    return crowded_path(network, p, top, lambda pes: flows(pes, s, span, p), reached)
 
 
 def crowded_path(
-    network: Network, top: int, leaving: Callable[[float], float], reached: float = 1.0
+    network: Network, p: int, top: int, leaving: Callable[[float], float], reached: float = 1.0
 ) -> Path:
     """The way through the levels up to `top`, where so many flows leave a level of so many PEs."""
-    bandwidths = [reached * network.level(0).bandwidth]
+    bandwidths = [1 / network.inside(p, reached).beta]
     leaving_a_node = leaving(network.level(0).pes)
     for j in range(top):
         below = network.level(j)
@@ -153,7 +156,7 @@ def ring(network: Network, p: int, q: int, s: int, reached: float = 1.0) -> Ring
     chain = min(q, max(1, k // s))
     chains = math.ceil(q / chain) + straddles(node.pes, min(q * s, p), p)
     way, rail = path(network, p, q, s, reached), path(network, p, n, s * h, reached)
-    inside, switches = network.inside(reached), network.switch_latency
+    inside, switches = network.inside(p, reached), network.switch_latency
     lines = as_measured(network, lambda line: ring(line, p, q, s, reached))
     return Ring(q, h, n, way, chain, chains, inside, rail, switches, lines)
 

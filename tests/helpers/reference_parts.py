@@ -187,16 +187,21 @@ def samples_of_a_pass(batch: float, scaling: str, accumulate: int, p1: int) -> f
 def width_efficiency(layer: Layer, machine: Machine) -> float:
     """g_l: half where K_l is `half_channels`, and the filled part of N_l's tiles."""
     window = layer.kernel[1] * layer.kernel[2] if layer.kind == "conv2d" else 1
-    summed = layer.channels * window
+    summed = layer.channels / layer.groups * window
     tile = machine.tile_filters / (2 if layer.kind == "conv3d" else 1)
     filled = layer.filters / (math.ceil(layer.filters / tile) * tile)
     return summed / (summed + machine.half_channels) * filled
 
 
 def winograd_factor(layer: Layer, machine: Machine) -> float:
-    """q_l: of dense 2-D convolutions of 3 x 3 windows and stride 1."""
-    square = tuple(layer.kernel[1:]) == (3, 3) and tuple(layer.stride[1:]) == (1, 1)
-    return machine.winograd if layer.kind == "conv2d" and square and layer.groups == 1 else 1.0
+    """q_l: of dense 2-D convolutions of k x k windows, 3 to 11, and stride 1."""
+    high, wide = layer.kernel[1:]
+    if layer.kind != "conv2d" or layer.groups > 1 or tuple(layer.stride[1:]) != (1, 1):
+        return 1.0
+    if high != wide or not 3 <= high <= 11:
+        return 1.0
+    products = 4 * high**2 / (high + 1) ** 2  # F(2 x 2, k x k): of four outputs
+    return float(machine.winograd ** (math.log(products) / math.log(2.25)))
 
 
 def product_seconds(layer: Layer, machine: Machine) -> float:

@@ -195,11 +195,13 @@ def gradient_ring(machine: Machine, product: Product) -> Ring:
     top = top_level(machine, product.p, product.p)
 
     def way(value: int) -> Path:
-        return crowded_path(machine, top, lambda pes: min(pes, value * rings(pes)), reached)
+        return crowded_path(
+            machine, product.p, top, lambda pes: min(pes, value * rings(pes)), reached
+        )
 
     n = math.ceil(q / h)
     rail = way(h) if n > 1 else FREE
-    inside, switches = machine.inside(reached), machine.switch_latency
+    inside, switches = machine.inside(product.p, reached), machine.switch_latency
     lines = as_measured(machine, lambda line: gradient_ring(line, product))
     return Ring(q, h, n, way(1), chain, math.ceil(q / chain), inside, rail, switches, lines)
 
@@ -245,7 +247,7 @@ def hosted_gradients(layers: Sequence[Layer], machine: Machine, product: Product
         return Hosted(0.0, 0.0)
     h = min(q, max(1.0, k / s))
     n, phi = q / h, 1.0 if product.run.phi is None else product.run.phi
-    inside = machine.inside(machine.node_reduce)
+    inside = machine.inside(product.p, machine.node_reduce)
     within = 2 * (h - 1) * (inside.alpha + m / h * phi * inside.beta)
     across = 2 * (n - 1) * (between.alpha + m / n * phi * between.beta)
     jitter = slowest_node(machine, product.p)

@@ -133,7 +133,7 @@ class Case:
         over, machine = self.ring(q, stride, share), self.network(share)
         top = top_level(machine, min(q * stride, self.layout.pes), self.layout.pes)
         inside = (over.h - 1) * (messages * over.inside.alpha + size / q * over.inside.beta)
-        beta = crowded_path(machine, top, lambda pes: pes).beta
+        beta = crowded_path(machine, self.layout.pes, top, lambda pes: pes).beta
         # Nodes that at least one of a token's copies reaches.
         reached = over.n * (1 - (1 - 1 / over.n) ** copies)
         size *= reached / copies

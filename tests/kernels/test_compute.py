@@ -30,7 +30,7 @@ def test_a_dense_network_is_what_it_was_bit_for_bit() -> None:
     assert np.array_equal(known.forward, result.forward)
 
 
-def test_winograd_multiplies_less_in_dense_windows_of_3_x_3_and_stride_1() -> None:
+def test_winograd_multiplies_less_in_dense_windows_of_stride_1() -> None:
     fewer = replace(PROCESSOR, winograd=1.6)
     plain = np.array([23.04, 92.16, 25.6])
 
@@ -46,6 +46,40 @@ def test_winograd_multiplies_less_in_dense_windows_of_3_x_3_and_stride_1() -> No
     assert take_shares(kernel=wide) == pytest.approx([1, 1.6, 1])
     assert take_shares(volumetric=np.array([1.0, 0, 0])) == pytest.approx([1, 1.6, 1])
     assert take_shares(groups=np.array([1.0, 2, 1])) == pytest.approx([1.6, 1, 1])
+
+
+@pytest.mark.parametrize("gained", [1.0, 1.6, 2.25])
+def test_larger_windows_save_more_products(gained: float) -> None:
+    """F(2 x 2, k x k) saves 4 k^2 / (k+1)^2: none for k = 1, less than 4 of any k; up to 11."""
+
+    def save(k: int) -> float:
+        square = np.array([[1.0, 1, 1], [3, k, 1], [3, k, 1]])
+        times = [
+            time_layers(
+                replace(LAYERS, kernel=square), replace(PROCESSOR, winograd=w), DELTA, A_PASS
+            )
+            for w in (1.0, gained)
+        ]
+        slow, fast = (np.asarray(one.forward) for one in times)
+        return float(slow[1] / fast[1])
+
+    assert save(3) == pytest.approx(gained)
+    assert save(5) == pytest.approx(gained ** (np.log(100 / 36) / np.log(2.25)))
+    assert (save(1), save(2), save(13)) == (1, 1, 1)
+    assert 1 <= save(3) <= save(5) <= save(7) <= save(11) < 4
+    if gained == 2.25:
+        assert save(11) == pytest.approx(4 * 121 / 144)
+
+
+def test_a_filter_of_a_group_sums_the_channels_of_its_group() -> None:
+    """Half the efficiency where C/g k^2 products are summed, in whole groups and in dense ones."""
+    known = np.asarray(time_layers(LAYERS, PROCESSOR, DELTA, A_PASS).forward)
+    for groups in (1.0, 2.0, 4.0):
+        summed = LAYERS.channels[1] / groups * 9
+        slow = replace(PROCESSOR, half_channels=summed, memory_bandwidth=1e30)
+        grouped = replace(LAYERS, groups=np.array([1, groups, 1]))
+        times = time_layers(grouped, slow, DELTA, A_PASS)
+        assert np.asarray(times.forward)[1] == pytest.approx(2 * known[1])
 
 
 @pytest.mark.parametrize("launch", [0.0, 50.0, 1000.0])

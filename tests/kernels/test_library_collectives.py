@@ -13,6 +13,7 @@ from paradl.kernels.machine.library_collectives import (
     time_fastest,
     whole_costs,
 )
+from paradl.kernels.machine.network import find_path
 from paradl.kernels.options import Algorithm
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
@@ -121,3 +122,24 @@ def test_switches_of_a_node_sum_what_each_pe_sends_once(m) -> None:
     one = make_ring(4, 1, 1)
     assert time(reduce_costs(switches, one, "auto"), m) == 0
     assert reduce_costs(switches, node, "ring") == reduce_costs(RACKS, node, "ring")
+
+
+@pytest.mark.parametrize("m", [8.0, 65536.0])
+def test_pes_that_share_a_path_send_one_after_another(m) -> None:
+    """q PEs send 2 (q-1) m bytes in all; 16 B/s is what a PE's own link has."""
+    shared = replace(RACKS, shared=np.float64(4.0), latency=np.zeros(len(RACKS.span)))
+    for q in (1, 2, 4):
+        seconds = time(reduce_costs(shared, make_ring(q, q, 1), "ring"), m)
+        assert seconds == pytest.approx(2 * (q - 1) * m / 4)
+    # Any algorithm is slower by the same; a path as wide as all links together changes nothing.
+    ring = make_ring(4, 4, 1)
+    for algorithm in ("auto", "tree", "two-level"):
+        slow, free = (
+            reduce_costs(one, ring, algorithm)
+            for one in (shared, replace(shared, shared=np.float64(64.0)))
+        )
+        assert time(slow, m) == pytest.approx(16 * time(free, m))
+        unbounded = reduce_costs(replace(shared, shared=np.float64(np.inf)), ring, algorithm)
+        assert time(free, m) == time(unbounded, m)
+    # Between nodes no ring is faster than inside one.
+    assert float(1 / find_path(shared, make_ring(16, 16, 1)).beta) == 1.0

@@ -4,6 +4,7 @@ A window of K items with a dilation spans K' = dilation (K - 1) + 1 (grids/model
 """
 
 import math
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Tag
@@ -66,14 +67,22 @@ class _ConvolutionSettings(LayerSettings):
 
 
 class Conv(_ConvolutionSettings):
-    """A convolution."""
+    """A convolution.
+
+    shared: its weights are those of an earlier one, where they are counted.
+    """
 
     padding: Paddings | Literal["same"] = (0,)
+    shared: bool | None = None  # not False, which would change fingerprints of networks without it
 
     def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         filters, groups, kernel, stride, span = self.size_window(layer, x, targets)
         y = Shape(filters, slide(layer, x, span, stride, self.padding))
-        return Passage(x, y, kernel, stride, bias=self.bias, span=span, groups=groups)
+        passage = Passage(x, y, kernel, stride, bias=self.bias, span=span, groups=groups)
+        if not self.shared:
+            return passage
+        flops = 2.0 * y.items * x.channels // groups * math.prod(kernel)
+        return replace(passage, bias=False, weights=0, flops=flops)
 
 
 class TransposedConv(_ConvolutionSettings):

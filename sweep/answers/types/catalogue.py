@@ -50,6 +50,7 @@ class LevelRow(TypedDict):
         Annotated[dict[str, list[CollectiveLine] | None], "measured collectives by name"] | None
     )
     switch_latency: Annotated[float, Fact("start-up of a collective that switches sum", "s")] | None
+    shared: Annotated[float, Fact("bandwidth that PEs of a node together have", "B/s")] | None
 
 
 class SystemRow(TypedDict):

@@ -93,3 +93,10 @@ def test_only_switches_of_a_node_sum(level):
     levels[level]["switch_latency"] = 25e-6
     with pytest.raises(InputError, match="switch_latency"):
         find("system", DGX1.definition() | {"levels": levels}, Path())
+
+
+def test_only_the_pes_of_a_node_share_a_path():
+    levels = [one.model_dump() for one in DGX1.levels]
+    levels[1]["shared"] = 1e9
+    with pytest.raises(InputError, match="expected shared at the node"):
+        find("system", DGX1.definition() | {"levels": levels}, Path())

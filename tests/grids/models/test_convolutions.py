@@ -32,6 +32,13 @@ def test_a_depthwise_convolution_has_as_many_groups_as_channels() -> None:
     assert layers.w.tolist() == [16 * 9, 16 * 2 * 9]
 
 
+def test_shared_weights_are_counted_where_they_are_made() -> None:
+    word = {"filters": 8, "kernel": 3, "padding": "same", "groups": 2}
+    layers = table({"conv": word}, {"conv": {**word, "shared": True}})
+    assert layers.flops[0] == layers.flops[1] == 2 * 8 * 4 * 9 * 36
+    assert (layers.w.tolist(), layers.bias.tolist()) == ([8 * 4 * 9, 0], [8, 0])
+
+
 def test_one_group_is_dense() -> None:
     word = {"filters": 16, "kernel": 3}
     dense, grouped = table({"conv": word}), table({"conv": {**word, "groups": 1, "dilation": 1}})
