@@ -5,6 +5,7 @@ Rows: `layouts.csv`, to which rates are fitted, and `layouts_unseen.csv` of
 """
 
 import csv
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -104,6 +105,19 @@ UNSEEN = RUNS.with_name("layouts_unseen.csv")
 Logs = NDArray[np.float64]
 
 
+# What names a row: settings that are read from a source or assumed may be read again.
+KEY = (
+    *("source", "model", "system", "sequence", "tensor", "context", "pipeline", "data", "expert"),
+    *("chunks", "micro", "global_batch", "precision", "iteration_s", "memory_gib"),
+)
+
+
+def name_row(row: Mapping[str, str]) -> str:
+    """A name of twelve hexadecimal digits, in whatever file the row stands."""
+    text = "|".join(row[name] for name in KEY)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
 # Software of the table that stacks are, or how theirs differed in their year.
 MEGATRON, FSDP, DEEPSPEED = (SOFTWARE[name].layouts for name in ("megatron", "fsdp", "deepspeed"))
 EXPOSED = replace(SOFTWARE["plain"].layouts, native_attention=True)  # one message, after the passes
@@ -141,8 +155,12 @@ NEVER_PAUSES = ("JAX", "MaxText")  # an iteration is one program
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A published run: its layout, what was measured (0: not), the collection if it is unseen."""
+    """A published run: its layout, and what was measured (0: not).
 
+    key: names the row, as in tables of predictions. collection: of rows that were once unseen.
+    """
+
+    key: str
     collection: str
     stack: str
     source: str
@@ -184,6 +202,7 @@ def _read_run(row: Mapping[str, str], where: str) -> Run:
         fused_attention=row["attention"] == "fused",
     )
     run = Run(
+        name_row(row),
         row.get("set", ""),
         row["stack"],
         row["source"],
