@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from benchmarks import commands, convergence, house, layouts, memory, priors, scoreboard, sweeps
+from benchmarks import (
+    commands,
+    convergence,
+    frozen,
+    house,
+    layouts,
+    memory,
+    priors,
+    scoreboard,
+    sweeps,
+)
 from benchmarks.report import FULL, QUICK, Effort, Report, markdown
 from paradl.sweep.engine.resources import keep_programs
 
@@ -22,7 +32,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "convergence": convergence.measure,
     "layouts": layouts.measure,
     "scoreboard": scoreboard.measure,
-    "unseen": scoreboard.measure_unseen,
+    "frozen": frozen.measure,
     "house": house.measure,
 }
 # What users wait for, from the first answer to a billion cells.

@@ -4,9 +4,8 @@ Rows: `layouts.csv`, to which rates are fitted, and `layouts_unseen.csv` of
 `grids/catalogue/measured`. Memory: what a framework's allocator hands out; nothing is fitted to it.
 """
 
-import csv
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
@@ -22,15 +21,16 @@ from paradl.grids.entries.names import CATALOGUE
 from paradl.grids.entries.precision import RECIPES
 from paradl.grids.entries.software import SOFTWARE, LayoutFacts
 from paradl.grids.entries.systems import System
-from paradl.grids.entries.transformer_rates import FITTED, RATES, find_efficiency
+from paradl.grids.entries.transformer_rates import FITTED, RATES, find_efficiency, find_peaks
 from paradl.grids.inputs.draws import DRAWS
 from paradl.grids.inputs.machine import Machine, Stack
 from paradl.grids.inputs.uncertainty import draw_logarithms
 from paradl.grids.inputs.values import NOTHING, RowValues
 from paradl.grids.library import find
-from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import read_transformer
-from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.csvfile import Record, read_records
+from paradl.grids.reading.errors import InputError, add_place, shorten
+from paradl.grids.reading.units import parse_count, parse_quantity
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.oracle.block_times import count_recomputed_flops, time_iteration
 from paradl.kernels.oracle.blocks import sum_memory
@@ -105,20 +105,21 @@ UNSEEN = RUNS.with_name("layouts_unseen.csv")
 Logs = NDArray[np.float64]
 
 
-# What names a row: settings that are read from a source or assumed may be read again.
-KEY = (
-    *("source", "model", "system", "sequence", "tensor", "context", "pipeline", "data", "expert"),
-    *("chunks", "micro", "global_batch", "precision", "iteration_s", "memory_gib"),
+SIZES = (
+    *("sequence", "tensor", "context", "pipeline", "data", "expert", "chunks", "micro"),
+    "global_batch",
 )
+# What names a row: settings that are read from a source or assumed may be read again.
+KEY = ("source", "model", "system", *SIZES, "precision", "iteration_s", "memory_gib")
 
 
-def name_row(row: Mapping[str, str]) -> str:
+def name_row(row: Record) -> str:
     """A name of twelve hexadecimal digits, in whatever file the row stands."""
     text = "|".join(row[name] for name in KEY)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-# Software of the table that stacks are, or how theirs differed in their year.
+# Software of the table that stacks are, or how theirs differed in their year. Its names are stacks.
 MEGATRON, FSDP, DEEPSPEED = (SOFTWARE[name].layouts for name in ("megatron", "fsdp", "deepspeed"))
 EXPOSED = replace(SOFTWARE["plain"].layouts, native_attention=True)  # one message, after the passes
 BRIDGE = replace(MEGATRON, hides_experts=False)  # until 26.06 (assumption, by its experts' times)
@@ -126,6 +127,7 @@ BRIDGE = replace(MEGATRON, hides_experts=False)  # until 26.06 (assumption, by i
 UNGROUPED = replace(BRIDGE, groups_experts=False)
 OTHER = replace(DEEPSPEED, hides_gradients=True, groups_experts=True, stops_at_blocks=False)
 STACKS: Mapping[str, LayoutFacts] = {
+    **{name: facts.layouts for name, facts in SOFTWARE.items()},
     "Megatron-LM 2021": EXPOSED,
     "Megatron-LM 2022": EXPOSED,
     "Megatron-LM on V100": EXPOSED,
@@ -150,7 +152,7 @@ STACKS: Mapping[str, LayoutFacts] = {
     "OneFlow": OTHER,
     "nanotron": replace(OTHER, hides_gradients=False, hides_tensor=True),
 }
-NEVER_PAUSES = ("JAX", "MaxText")  # an iteration is one program
+NEVER_PAUSES = ("JAX", "MaxText", "jax")  # an iteration is one program
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +160,7 @@ class Run:
     """A published run: its layout, and what was measured (0: not).
 
     key: names the row, as in tables of predictions. collection: of rows that were once unseen.
+    network: the family and its settings.
     """
 
     key: str
@@ -166,6 +169,7 @@ class Run:
     source: str
     model: str
     system: System
+    network: str
     net: Transformer
     layout: Layouts
     training: Training
@@ -180,42 +184,65 @@ class Run:
         return self.system.pe.device
 
 
+# Columns of whole numbers: the least and the largest.
+COUNTS = {
+    **dict.fromkeys(SIZES, (1, MOST_PES)),
+    **dict.fromkeys(("shard", "expert_tensor"), (0, MOST_PES)),
+    "zero": (0, 3),
+    "sequence_parallel": (0, 1),
+}
+REQUIRED = (
+    *(*KEY, "stack", "network", "zero", "shard", "sequence_parallel", "recompute", "attention"),
+    *("memory_kind", "assumed", "note"),
+)
+OPTIONAL = ("set", "expert_tensor")
+
+
 @cache
 def read_runs(path: Path = RUNS) -> tuple[Run, ...]:
-    """The published runs of a file. InputError: no such run exists, by the rules of layouts."""
-    with path.open(newline="") as file:
-        rows = csv.DictReader(file)
-        return tuple(_read_run(row, f"{path.name}:{rows.line_num}") for row in rows)
+    """The published runs of a file. InputError: a mistake, or no such run exists by the rules of
+    layouts."""
+    return tuple(_read_run(row, where) for where, row in read_records(path, REQUIRED, OPTIONAL))
 
 
-def _read_run(row: Mapping[str, str], where: str) -> Run:
-    recompute = {"none": 0, **RECOMPUTE}[row["recompute"]]
+def _read_run(row: Record, where: str) -> Run:
+    recompute = {"none": 0, **RECOMPUTE}
+    _check_words(row, "recompute", recompute, where)
+    _check_words(row, "precision", RECIPES, where)
+    _check_words(row, "attention", ("fused", "unfused"), where)
+    if row["iteration_s"]:
+        _check_words(row, "stack", STACKS, where)
+    numbers = {name: _read_count(row, name, where) for name in COUNTS if name in row}
     # A row's `sequence` is its length.
-    names = {*COLUMNS} & {*row} - {"recompute", "sequence"}
-    columns = {name: int(row[name]) for name in names}
-    columns |= {"recompute": recompute, "sequence": int(row["sequence_parallel"])}
-    layout = Layouts.from_names([columns])
+    columns = {name: numbers[name] for name in {*COLUMNS} & {*numbers} - {"sequence"}}
+    columns |= {
+        "recompute": recompute[row["recompute"]],
+        "sequence": numbers["sequence_parallel"],
+    }
     training = Training(
-        int(row["global_batch"]),
-        int(row["sequence"]),
+        numbers["global_batch"],
+        numbers["sequence"],
         RECIPES[row["precision"]],
         fused_attention=row["attention"] == "fused",
     )
-    run = Run(
-        name_row(row),
-        row.get("set", ""),
-        row["stack"],
-        row["source"],
-        row["model"],
-        find_cluster(row["system"]),
-        _read_network(row["network"]),
-        layout,
-        training,
-        row["precision"],
-        seconds=float(row["iteration_s"] or 0),
-        memory=float(row["memory_gib"] or 0) * 2**30,
-        memory_kind=row["memory_kind"],
-    )
+    with add_place(where):
+        run = Run(
+            name_row(row),
+            row.get("set", ""),
+            row["stack"],
+            row["source"],
+            row["model"],
+            find_cluster(row["system"]),
+            row["network"],
+            _read_network(row["network"]),
+            Layouts.from_names([columns]),
+            training,
+            row["precision"],
+            seconds=_read_number(row, "iteration_s"),
+            memory=_read_number(row, "memory_gib") * 2**30,
+            memory_kind=row["memory_kind"],
+        )
+        find_peaks(run.system, run.precision)
     _check_rules(run, where)
     return _fit_in_memory(run) if "recompute" in row["assumed"].split() else run
 
@@ -236,6 +263,27 @@ def _fit_in_memory(run: Run) -> Run:
     return replace(run, layout=layouts.select(np.array([chosen])))
 
 
+def _check_words(row: Record, column: str, words: Iterable[str], where: str) -> None:
+    if row[column] not in words:
+        raise InputError.unknown(column, row[column], words, where=where)
+
+
+def _read_count(row: Record, column: str, where: str) -> int:
+    count, (least, most) = parse_count(row[column], f"{where}: {column}"), COUNTS[column]
+    if not least <= count <= most:
+        what = f"expected {least} to {most:,}, got {count}"
+        raise InputError(what, where=f"{where}: {column}")
+    return count
+
+
+def _read_number(row: Record, column: str) -> float:
+    """A positive number of a row, or 0 of an empty field."""
+    number = parse_quantity(row[column], "1", column, "12.5") if row[column] else 0.0
+    if row[column] and number <= 0:
+        raise InputError(f"expected more than 0, got {shorten(row[column])}", where=column)
+    return number
+
+
 def _check_rules(run: Run, where: str) -> None:
     reasons = find_reasons(run.net, run.layout, run.training)
     broken = [name for name, mask in reasons.items() if mask.any()]
@@ -246,11 +294,22 @@ def _check_rules(run: Run, where: str) -> None:
 
 @cache
 def _read_network(text: str) -> Transformer:
-    family = yaml.safe_load(text)
-    images = find("dataset", "imagenet", Path()) if family["name"] == "vit" else None
-    rank = 2 if images else 1
-    entry = {"name": "published", "title": "", "source": (), "rank": rank, "family": family}
-    return read_transformer(Architecture.model_validate(entry), images)
+    entry = write_network(text)
+    images = find("dataset", "imagenet", Path()) if entry["rank"] == 2 else None
+    return read_transformer(find("model", entry, Path()), images)
+
+
+def write_network(text: str) -> dict[str, Any]:
+    """A file of the network with these settings, as a mapping."""
+    try:
+        family = yaml.safe_load(text)
+        rank = 2 if family["name"] == "vit" else 1
+    except (yaml.YAMLError, TypeError, KeyError):
+        what = f"expected settings of a family, got {shorten(text)}"
+        raise InputError(
+            what, where="network", advice="write {name: gpt, blocks: 24, ...}"
+        ) from None
+    return {"name": "published", "title": "", "source": (), "rank": rank, "family": family}
 
 
 def predict_memory(run: Run) -> float:
@@ -267,11 +326,14 @@ def predict_seconds(run: Run, values: Mapping[str, float]) -> float:
 def predict_columns(run: Run, values: Mapping[str, Logs]) -> Logs:
     """Seconds of an iteration of several fits at once [fits]; values: of each fit [fits]."""
     count = len(next(iter(values.values())))
+    return _time_columns(run, RowValues(set_parameters(run, values)), count)
+
+
+def set_parameters(run: Run, values: Mapping[str, Logs]) -> dict[str, Logs]:
+    """The parameters that several fits set for a run [fits]."""
     given = {name: values[name] for name in RATES if name in values}
     given["efficiency_blocks"] = find_efficiency(run.system.pe, values)
-    if run.stack in NEVER_PAUSES:
-        given["host_pause"] = np.zeros(count)
-    return _time_columns(run, RowValues(given), count)
+    return given | ({"host_pause": 0 * given["host_pause"]} if run.stack in NEVER_PAUSES else {})
 
 
 def _look_up_usual(run: Run) -> dict[str, float]:
@@ -294,11 +356,18 @@ def find_elasticities(run: Run) -> Logs:
 @cache
 def find_drawn_spread(run: Run) -> float:
     """Spread of the logarithm of a run's time over draws of the parameters."""
+    return float(np.log(draw_seconds(run, FITTED)).std())
+
+
+def draw_seconds(run: Run, values: Mapping[str, float]) -> Logs:
+    """Seconds of an iteration for draws of the parameters around a fit [draws]."""
     logs, usual = draw_logarithms(run.system, None, NOTHING, DRAWN_OF_BLOCKS), _look_up_usual(run)
+    fits = {name: np.array([value]) for name, value in values.items()}
+    usual |= {name: float(value[0]) for name, value in set_parameters(run, fits).items()}
     drawn = {name: usual[name] * np.exp(log) for name, log in logs.items()}
     # Shares stay within 1, as in cases (`kernels.oracle.uncertainty`).
     drawn |= {name: np.minimum(drawn[name], 1.0) for name in PARTS}
-    return float(np.log(_time_columns(run, RowValues(drawn), DRAWS)).std())
+    return _time_columns(run, RowValues(drawn), DRAWS)
 
 
 def _time_columns(run: Run, values: RowValues, count: int) -> Logs:

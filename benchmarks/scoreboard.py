@@ -1,165 +1,219 @@
-"""Every published run against what a fit predicts that has not seen its stack, and two baselines.
+"""Judge predictions of published runs: folders of CSVs in, a page on stdout.
 
-Baselines: the median MFU of other runs on the same device (of all devices where there are none),
-and 6 FLOPs per parameter and token at 40 % MFU. `python -m benchmarks scoreboard` sums up;
-`python -m benchmarks.scoreboard > docs/scoreboard.md` writes the page.
+`python -m benchmarks.scoreboard FOLDER...`: files in the columns of `layouts.csv` are runs, those
+in the columns of `benchmarks.others` predictions of other tools. docs/scoreboard.md is what it
+prints for grids/catalogue/measured and benchmarks. `python -m benchmarks scoreboard` sums up.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import median
+import csv
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, NamedTuple
 
-import numpy as np
+import typer
 
-from benchmarks.layout_runs import UNSEEN, Logs, Run, read_runs
-from benchmarks.layout_runs import predict_seconds as predict
-from benchmarks.layouts import (
-    find_device,
-    find_inside,
-    find_stack,
-    has_experts,
-    leave_out,
-    measure_accuracy,
-    select_timed,
+from benchmarks import frozen, others, reproduce, sums
+from benchmarks.decisions import TIE, fit_rival_spread, group_rivals, list_duels, pair_software
+from benchmarks.forecasts import (
+    FIXED_MFU,
+    Forecast,
+    forecast_runs,
+    is_dense,
+    list_logs,
+    measure_coverage,
 )
+from benchmarks.layout_runs import REQUIRED, Run, read_runs
+from benchmarks.layouts import measure_accuracy, select_timed
 from benchmarks.report import Effort, Report, Row, at_least, at_most, tabulate
-from paradl.grids.entries.layout_words import write_layout
-from paradl.grids.entries.transformer_rates import FITTED, find_peaks, find_spread, is_systolic
-from paradl.kernels.names.stored import PERCENTILES
-from paradl.kernels.oracle.block_times import count_model_flops
-from paradl.kernels.work.transformer import Family
+from paradl.grids.entries.transformer_rates import FITTED, RIVAL_SPREAD
+from paradl.grids.reading.csvfile import read_rows
+from paradl.grids.reading.errors import InputError
+from paradl.sweep.cli.commands import BAD_INPUT, end, find_page
 
-FIXED_MFU = 0.4
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """A run, and the seconds that are predicted: by paradl, and by two baselines."""
-
-    run: Run
-    seconds: float
-    constant: float
-    rule: float
-
-
-def forecast(run: Run, values: Mapping[str, float], references: Iterable[Run]) -> Forecast:
-    """Predict a run by a fit; references: the runs that show which MFU is usual."""
-    return Forecast(run, predict(run, values), take_constant(run, references), apply_rule(run))
-
-
-def count_peak(run: Run) -> float:
-    """The peak of all PEs in the products' precision [FLOP/s]."""
-    peak: float = find_peaks(run.system, run.precision).products
-    return peak * int(run.layout.pes[0])
-
-
-def find_mfu(run: Run) -> float:
-    """Model FLOPs over the peak, as measured."""
-    return count_model_flops(run.net, run.training) / (run.seconds * count_peak(run))
-
-
-def take_constant(run: Run, references: Iterable[Run]) -> float:
-    """Seconds at the median MFU of other runs of such networks, dense or with experts; on the same
-    device if there are any."""
-    similar = [other for other in references if has_experts(other) == has_experts(run)]
-    nearest = [other for other in similar if find_device(other) == find_device(run)] or similar
-    return run.seconds * find_mfu(run) / median(map(find_mfu, nearest))
-
-
-def apply_rule(run: Run) -> float:
-    """Seconds of 6 FLOPs per active parameter and token at a fixed MFU (Hoffmann et al. 2022)."""
-    idle = sum(
-        weights.matrix * (1 - weights.used)
-        for kind in run.net.order
-        for weights in run.net.kinds[kind].weights
-        if weights.is_routed
-    )
-    flops = 6 * (run.net.parameters - idle) * run.training.batch * run.training.length
-    return flops / (count_peak(run) * FIXED_MFU)
-
-
-def list_logs(forecasts: Iterable[Forecast], name: str = "seconds") -> Logs:
-    """ln(predicted / measured) [forecasts]; name: who predicts, a field of Forecast."""
-    return np.log([getattr(row, name) / row.run.seconds for row in forecasts])
-
-
-def is_dense(run: Run) -> bool:
-    """Whether it is a run of a dense network on GPUs."""
-    return not has_experts(run) and not is_systolic(run.device)
-
-
-def measure_coverage(forecasts: Sequence[Forecast]) -> float:
-    """The share of runs whose time the 80 % interval holds."""
-    return float(np.mean(find_inside([row.run for row in forecasts], list_logs(forecasts))))
-
-
-SUMS = (
-    *("", "runs", "accuracy", "interval holds", "median of predicted / measured"),
-    *("constant MFU", "6 P"),
+COLUMNS = (
+    *("key", "set", "software", "source", "network", "system", "pes", "precision", "layout"),
+    *("sequences", "tokens", "measured_s", "predicted_s", "low_s", "high_s"),
+    *("constant_mfu_s", "six_p_s", "left_out", "command"),
 )
 
 
-def sum_up(title: str, rows: Sequence[Forecast]) -> list[str]:
-    """A line of SUMS."""
-    logs = list_logs(rows)
-    baselines = (measure_accuracy(list_logs(rows, name)) for name in ("constant", "rule"))
+class Material(NamedTuple):
+    """What is judged: runs, predictions of other tools, and versions that are frozen, if any.
+
+    ignored: files of other columns.
+    """
+
+    runs: list[Run]
+    predictions: list[others.Prediction]
+    frozen: frozen.Frozen | None
+    ignored: list[Path]
+
+
+def read_material(paths: Sequence[Path]) -> Material:
+    """Read CSV files, or all those of folders, by their columns. InputError: a mistake."""
+    material = Material([], [], None, [])
+    for file in (file for path in paths for file in list_files(path)):
+        _, names = next(read_rows(file), ("", []))
+        if {"tool", "seconds"} <= {*names}:
+            material.predictions.extend(others.read_predictions(file))
+        elif f"predicted_{frozen.VERSIONS[0]}_s" in names:
+            material = material._replace(frozen=frozen.read_frozen(file))
+        elif {"network", "iteration_s", "stack"} & {*names}:
+            material.runs.extend(read_runs(file))
+        else:
+            material.ignored.append(file)
+    if not any(run.seconds for run in material.runs):
+        raise InputError(
+            "no run with a time (iteration_s)",
+            where=", ".join(map(str, paths)),
+            advice=f"name a folder of CSV files with the columns {', '.join(REQUIRED)}",
+        )
+    return material
+
+
+def list_files(path: Path) -> list[Path]:
+    """The CSV files of a folder, or the file itself."""
+    if not path.exists():
+        raise InputError("no such folder or file", where=str(path), advice="check the path")
+    return sorted(path.glob("*.csv")) if path.is_dir() else [path]
+
+
+HEAD = """# Scoreboard: published runs of transformers
+
+<!-- python -m {command} -->
+
+Seconds per iteration of published runs beside predictions. A run that the rates of transformers
+were fitted to is predicted by a fit without its software, every other run by the shipped rates.
+*Accuracy* is the mean of one less the relative error, at least 0
+([accuracy.md](accuracy.md#what-accuracy-means)); *interval holds* is the share of times within the
+80 % interval; *median of ratios* is that of predicted over measured times.
+
+Two baselines that anyone can reproduce: *constant MFU*, the median MFU of fitted runs on the same
+device, by other software where the run was fitted itself (on any device where there are none);
+*6 P*, six FLOPs per parameter that a token uses (C = 6 P x tokens, Hoffmann et al. 2022) at
+{fixed:.0%} of the peak.
+"""
+
+DECIDED = """
+## Which of two layouts is faster
+
+A group is what one source published of one network, machine, number of PEs, batch, precision and
+software. Repeated runs count once, with their median. *Faster named* is the share of pairs in which
+the faster layout is predicted to be, of pairs whose times differ by more than {tie:.0%}; *regret*
+the time lost by the layout that is ranked first: its measured time over the least, less 1, as a
+mean over groups; *scatter* the standard deviation of ln(predicted / measured) within groups.
+"""
+
+RELIABLE = """
+`best` states how probable it is that its first layout is faster than the next. Stated for all
+pairs, ties too, with the shipped spread of one layout beside another, {shipped:g}:
+"""
+
+CALIBRATED = """
+The spread under which these outcomes are the most probable is {pairs:.3f} if each pair counts the
+same, and {groups:.3f} if each group does.
+"""
+
+OTHERS = """
+## Other tools on the same runs
+
+What other tools predict; each row of predictions states the tool's version and its command.
+*paradl*, *constant MFU* and *6 P* are accuracies on the same runs.
+"""
+
+FROZEN = """
+## Unseen when predicted
+
+Predictions of two versions ({versions}) for runs that no fit had seen then, beside baselines from
+the runs that were fitted then. They are kept in `benchmarks/frozen.csv` and do not change when
+rates are fitted again.
+"""
+
+ROWS = """
+Every run, with its prediction and, where software and precision can be stated on the command line,
+the command that prints it: [rows.csv]({link}). Commands are run in the folder of that file.
+"""
+
+
+def write_page(
+    material: Material, forecasts: Sequence[Forecast], command: str, folder: Path | None
+) -> str:
+    """The page: a summary, decisions, other tools, frozen predictions, parts of runs, fits."""
+    populations = sums.list_populations(forecasts)
+    summary = [sums.sum_up(name, rows) for name, rows in populations.items()]
+    sections = [HEAD.format(command=command, fixed=FIXED_MFU), tabulate([sums.HEAD, *summary])]
+    if folder:
+        sections.append(ROWS.format(link=f"{folder.as_posix().removeprefix('docs/')}/rows.csv"))
+    sections += write_decisions(forecasts)
+    compared = [*others.compare(material.predictions, forecasts)]
+    if compared:
+        sections += [OTHERS, tabulate([others.HEAD, *compared])]
+    if material.frozen:
+        versions = " and ".join(frozen.VERSIONS)
+        sections += [FROZEN.format(versions=versions), frozen.write_tables(material.frozen)]
+    for name, rows in populations.items():
+        lines = [*sums.list_parts(rows)]
+        sections += [f"\n## Parts of {name}\n", tabulate([sums.HEAD, *lines])] if lines else []
+    fits = {row.left_out: row.values for row in forecasts if row.left_out}
+    values = [[stack, *(f"{fits[stack][name]:.6g}" for name in FITTED)] for stack in sorted(fits)]
+    if values:
+        sections += ["\n## Fits without each software\n", tabulate([["without", *FITTED], *values])]
+    return "\n".join(sections) + "\n"
+
+
+def write_decisions(forecasts: Sequence[Forecast]) -> list[str]:
+    """Sections on decisions; none without two layouts of one run."""
+    groups = group_rivals(forecasts)
+    decided = [
+        [title, *sums.describe_decisions(made)] for title, made in sums.list_decisions(forecasts)
+    ]
+    if not groups:
+        return []
+    duels = [*list_duels(groups)]
+    spreads = {
+        name: fit_rival_spread(duels, by_group)
+        for name, by_group in (("pairs", False), ("groups", True))
+    }
     return [
-        *(title, str(len(rows)), f"{measure_accuracy(logs):.1%}", f"{measure_coverage(rows):.0%}"),
-        f"{np.exp(np.median(logs)):.2f}",
-        *(f"{accuracy:.1%}" for accuracy in baselines),
+        *(DECIDED.format(tie=TIE), tabulate([sums.DECIDED, *decided])),
+        *(
+            "\nThe groups with the largest regret:\n",
+            tabulate([sums.WORST, *sums.list_worst([*groups, *pair_software(forecasts)])]),
+        ),
+        RELIABLE.format(shipped=RIVAL_SPREAD),
+        tabulate([sums.RELIABLE, *sums.list_reliability(duels, RIVAL_SPREAD)]),
+        CALIBRATED.format(**spreads),
     ]
 
 
-LARGE = 1e11  # parameters
-WIDE = 15_000  # features of a position
-MANY = 1024  # PEs
-
-PARTS: Mapping[str, Callable[[Run], bool]] = {
-    "dense": lambda run: not has_experts(run),
-    "mixtures of experts": has_experts,
-    "below 100 billion parameters": lambda run: run.net.parameters < LARGE,
-    "100 billion parameters and more": lambda run: run.net.parameters >= LARGE,
-    "more than 15,000 features": lambda run: run.net.hidden > WIDE,
-    "up to 1,024 PEs": lambda run: run.layout.pes[0] <= MANY,
-    "more than 1,024 PEs": lambda run: run.layout.pes[0] > MANY,
-}
-LABELS: Sequence[Callable[[Run], str]] = (lambda run: run.precision, find_stack, find_device)
+def write_rows(forecasts: Iterable[Forecast], folder: Path) -> None:
+    """Write every run with its command, and the files that commands name, to a folder."""
+    commands = {row: reproduce.write_command(row) for row in forecasts}
+    reproduce.write_files([row.run for row, command in commands.items() if command], folder)
+    with (folder / "rows.csv").open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(describe(row, command) for row, command in commands.items())
 
 
-def forecast_runs() -> list[Forecast]:
-    """Predict each run with a time that no fit has seen."""
-    fitted = select_timed()
-    return [forecast(run, FITTED, fitted) for run in read_runs(UNSEEN) if run.seconds]
-
-
-def divide(forecasts: Sequence[Forecast]) -> Iterator[tuple[str, list[Forecast]]]:
-    """Yield each collection of runs and its parts, which overlap, with their names."""
-    for collection in dict.fromkeys(row.run.collection for row in forecasts):
-        rows = [row for row in forecasts if row.run.collection == collection]
-        yield collection, rows
-        for name, is_part in PARTS.items():
-            part = [row for row in rows if is_part(row.run)]
-            if 0 < len(part) < len(rows):
-                yield f"{collection}, {name}", part
-        for find_label in LABELS:
-            for label in sorted({find_label(row.run) for row in rows}):
-                yield f"{collection}, {label}", [r for r in rows if find_label(r.run) == label]
-
-
-def measure_unseen(effort: Effort) -> Report:
-    """Accuracy, coverage and baselines of each part of the runs that no fit has seen."""
-    lines = []
-    for name, rows in divide(forecast_runs()):
-        pairs = zip(SUMS, sum_up(name, rows), strict=True)
-        note = "; ".join(f"{what} {value}" for what, value in pairs if what not in ("", "accuracy"))
-        lines.append(Row(name, measure_accuracy(list_logs(rows)), "", note=note))
-    return Report("unseen", "published runs of transformers that no fit has seen", tuple(lines))
+def describe(row: Forecast, command: str) -> list[str]:
+    """A line of COLUMNS."""
+    run = row.run
+    seconds = run.seconds, row.seconds, *row.interval, row.constant, row.rule
+    return [
+        *(run.key, run.collection, run.stack, run.source, run.model, run.system.name),
+        *(str(int(run.layout.pes[0])), run.precision, sums.describe_layout(run)),
+        *(str(run.training.batch), str(run.training.length)),
+        *(f"{value:.6g}" for value in seconds),
+        *(row.left_out, command),
+    ]
 
 
 def measure(effort: Effort) -> Report:
-    """Accuracy and coverage with whole stacks left out, and of baselines."""
-    runs = select_timed()
-    forecasts = forecast_stacks(runs, leave_out(runs, find_stack))
+    """Accuracy and coverage with whole stacks left out, of baselines, and decisions by source."""
+    fitted = select_timed()
+    forecasts = forecast_runs(fitted, fitted)
     dense = [row for row in forecasts if is_dense(row.run)]
     accuracy, inside = measure_accuracy(list_logs(dense)), measure_coverage(dense)
     rows = [
@@ -171,113 +225,47 @@ def measure(effort: Effort) -> Report:
     ]
     for name, what in (("constant", "median MFU of the device"), ("rule", "6 P at 40 % MFU")):
         rows.append(Row(what, measure_accuracy(list_logs(dense, name)), ""))
+    rows += list_decided(forecasts)
     return Report("scoreboard", "published runs of transformers, unseen", tuple(rows))
 
 
-def forecast_stacks(runs: Sequence[Run], fits: Mapping[str, Mapping[str, float]]) -> list[Forecast]:
-    """Each run by the fit without its stack, beside the MFU of other stacks' runs."""
-    return [
-        forecast(run, fits[run.stack], [other for other in runs if other.stack != run.stack])
-        for run in runs
-    ]
+def list_decided(forecasts: Sequence[Forecast]) -> Iterator[Row]:
+    """Yield decisions: the share of faster layouts that is named, and regret."""
+    for title, made in sums.list_decisions(forecasts):
+        words = zip(sums.DECIDED[1:], sums.describe_decisions(made), strict=True)
+        note = "; ".join(f"{what} {value}" for what, value in words)
+        is_goal = title == "all"
+        goals = (at_least(made.named, 0.75),) if is_goal else ()
+        yield Row(f"faster layout named, {title}", made.named, "", goals=goals, note=note)
+        if is_goal:
+            yield Row("mean regret", made.regret, "", goals=(at_most(made.regret, 0.02, ""),))
+    duels = [*list_duels(group_rivals(forecasts))]
+    for name, by_group in (("pairs", False), ("groups", True)):
+        spread = fit_rival_spread(duels, by_group)
+        yield Row(
+            f"calibrated spread of rivals, {name} alike", spread, "", note=f"shipped {RIVAL_SPREAD}"
+        )
 
 
-HEAD = """# Scoreboard: published runs of transformers
-
-<!-- python -m benchmarks.scoreboard -->
-
-Seconds per iteration of published runs, stated or derived (`grids/catalogue/measured/README.md`),
-compared with the prediction of a fit that has not seen the run's stack: eleven numbers shared by
-all stacks, devices and networks. The 80 % interval is {} times
-the prediction on V100, A100 and H100 in 16 bits and {} on the others, for mixtures of experts
-{} and {} (docs/transformers.md, Intervals, has the rule).
-
-Baselines that anyone can reproduce: *constant MFU*, the median of the same device's runs by other
-software (of any device where it has no other); *6 P*, six FLOPs per parameter that a token uses
-(C = 6 P x tokens, Hoffmann et al. 2022) at {fixed:.0%} of the peak. Accuracy is that of
-[accuracy.md](accuracy.md#what-accuracy-means).
-
-Other tools report accuracy on runs of their own choice: Calculon 96.35 % on 8 rows of one paper;
-SimuMax 94.4 % on 43 rows of one machine that it had measured; learned operator models 95.0 and
-90.6 % on two machines (arXiv 2509.22832). Their runs were not left out by stack, so these figures
-are not comparable.
-"""
-
-
-UNSEEN_PART = """
-## Runs that no fit has seen
-
-`grids/catalogue/measured/layouts_unseen.csv`, predicted with the shipped rates, and by the median
-MFU of all fitted runs on the same device; int8 counts as fp8. Parts of a collection overlap.
-"""
-
-
-def write_page() -> str:
-    """docs/scoreboard.md."""
-    runs = select_timed()
-    fits = leave_out(runs, find_stack)
-    forecasts = forecast_stacks(runs, fits)
-    families: tuple[Family, ...] = ("dense", "experts")
-    kinds = [(device, family) for family in families for device in ("a100", "b200")]
-    spreads = [find_spread(device, "bf16", family) for device, family in kinds]
-    intervals = [
-        f"{np.exp(PERCENTILES[10] * spread):.2f} to {np.exp(PERCENTILES[90] * spread):.2f}"
-        for spread in spreads
-    ]
-    values = [[stack, *(f"{fit[name]:.6g}" for name in FITTED)] for stack, fit in fits.items()]
-    sections = [
-        HEAD.format(*intervals, fixed=FIXED_MFU),
-        "## By stack, device, size and precision\n",
-        tabulate([SUMS, *summarise(forecasts)]),
-        UNSEEN_PART,
-        tabulate([SUMS, *(sum_up(*part) for part in divide(forecast_runs()))]),
-        "\n## Fits without each stack\n",
-        tabulate([["without", *FITTED], *values]),
-        "\n## Every run\n",
-        tabulate([COLUMNS, *map(describe, forecasts)]),
-    ]
-    return "\n".join(sections) + "\n"
-
-
-COLUMNS = (
-    *("stack", "network", "system", "PEs", "precision", "layout", "sequences", "tokens"),
-    *("measured s", "predicted s", "ratio", "constant MFU", "6 P", "source"),
-)
-
-
-def summarise(forecasts: Sequence[Forecast]) -> Iterator[list[str]]:
-    """Lines of SUMS: dense runs on GPUs, by stack, device, size and precision; others."""
-    dense = [row for row in forecasts if is_dense(row.run)]
-    yield sum_up("all dense, on GPUs", dense)
-    for find in (find_stack, find_device):
-        for name in sorted({find(row.run) for row in dense}):
-            yield sum_up(name, [row for row in dense if find(row.run) == name])
-    for low, high in ((0, 1e9), (1e9, 1e10), (1e10, 1e11), (1e11, 1e13)):
-        rows = [row for row in dense if low <= row.run.net.parameters < high]
-        yield sum_up(f"{low / 1e9:g} to {high / 1e9:,g} billion parameters", rows)
-    for eight, title in ((False, "16 bits"), (True, "fp8")):
-        yield sum_up(title, [row for row in dense if bool(row.run.training.recipe.peak) == eight])
-    mixed = [row for row in forecasts if has_experts(row.run)]
-    for stack in sorted({row.run.stack for row in mixed}):
-        rows = [row for row in mixed if row.run.stack == stack]
-        yield sum_up(f"mixtures of experts, {stack}", rows)
-    yield sum_up("mixtures of experts", mixed)
-    yield sum_up("TPUs", [row for row in forecasts if is_systolic(row.run.device)])
-
-
-def describe(row: Forecast) -> list[str]:
-    """A line of COLUMNS."""
-    run = row.run
-    (columns,) = run.layout.to_names()
-    ratios = (value / run.seconds for value in (row.seconds, row.constant, row.rule))
-    return [
-        *(run.stack, run.model, run.system.name, str(int(run.layout.pes[0]))),
-        *(run.training.recipe.peak or "16 bits", write_layout(columns)),
-        *(str(run.training.batch), str(run.training.length)),
-        *(f"{run.seconds:.4g}", f"{row.seconds:.4g}", *(f"{ratio:.2f}" for ratio in ratios)),
-        run.source,
-    ]
+def main(
+    paths: Annotated[list[Path], typer.Argument(help="Folders of CSV files, or such files.")],
+    rows: Annotated[
+        Path | None, typer.Option(help="Write every run and its command to this folder.")
+    ] = None,
+) -> None:
+    """Print how well published runs are predicted."""
+    words = ["benchmarks.scoreboard", *map(str, paths), *(["--rows", str(rows)] if rows else [])]
+    try:
+        material = read_material(paths)
+        forecasts = forecast_runs(material.runs, select_timed())
+        if rows:
+            write_rows(forecasts, rows)
+        print(write_page(material, forecasts, " ".join(words), rows), end="")
+        for file in material.ignored:
+            print(f"not read: {file} has no columns of runs or predictions", file=sys.stderr)
+    except InputError as error:
+        end(str(error), BAD_INPUT, find_page(error))
 
 
 if __name__ == "__main__":
-    print(write_page(), end="")
+    typer.run(main)

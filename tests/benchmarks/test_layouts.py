@@ -1,7 +1,6 @@
-"""Published runs of transformers: every row is read, shipped rates meet them; the scoreboard."""
+"""Published runs of transformers: every row is read, shipped rates meet them."""
 
 import csv
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,13 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import layout_runs, layouts, scoreboard
+from benchmarks import forecasts, layout_runs, layouts
 from paradl.grids.entries.transformer_rates import FITTED, find_peaks
 from paradl.grids.library import find
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.measured.compare import rate_prediction
-
-PAGE = Path(__file__).parents[2] / "docs" / "scoreboard.md"
 
 
 def test_allocated_memory_is_met_and_a_card_shows_more() -> None:
@@ -29,8 +26,8 @@ def test_allocated_memory_is_met_and_a_card_shows_more() -> None:
 
 
 def test_shipped_rates_meet_published_times() -> None:
-    """By a third of the runs, in all stacks; the page has all, each 25 ms."""
-    runs = [run for run in layouts.select_timed() if scoreboard.is_dense(run)]
+    """By a third of the runs, in all stacks; the scoreboard has all, each 25 ms."""
+    runs = [run for run in layouts.select_timed() if forecasts.is_dense(run)]
     assert len(runs) == 351
     runs = runs[::3]
     logs = layouts.compare_times(runs, FITTED)
@@ -163,65 +160,3 @@ def test_accuracy_is_that_of_compare() -> None:
     for ratio, accuracy in zip(ratios, rated, strict=True):
         assert layouts.measure_accuracy(np.log([ratio])) == pytest.approx(accuracy)
     assert layouts.measure_accuracy(np.log(ratios)) == pytest.approx(rated.mean())
-
-
-@pytest.fixture(scope="module")
-def predicted() -> list[scoreboard.Forecast]:
-    """The runs that no fit has seen, as predicted."""
-    return scoreboard.forecast_runs()
-
-
-def test_parts_of_the_runs_that_no_fit_has_seen(predicted: list[scoreboard.Forecast]) -> None:
-    """Each has a finite prediction; labels divide a collection, each run once by each."""
-    assert np.isfinite(scoreboard.list_logs(predicted)).all()
-    parts = dict(scoreboard.divide(predicted))
-    assert {name: len(parts[name]) for name in ("transformers", "mlperf")} == {
-        "transformers": 145,
-        "mlperf": 52,
-    }
-    for collection in ("transformers", "mlperf"):
-        for find_label in scoreboard.LABELS:
-            counts = Counter(find_label(row.run) for row in parts[collection])
-            assert {name: len(parts[f"{collection}, {name}"]) for name in counts} == counts
-    dense, experts = (parts[f"transformers, {name}"] for name in ("dense", "mixtures of experts"))
-    assert len(dense) + len(experts) == 145
-
-
-def read_tables() -> list[list[list[str]]]:
-    """Cells of the page's tables, without their heads."""
-    blocks = [block.splitlines() for block in PAGE.read_text().split("\n\n")]
-    return [
-        [[cell.strip() for cell in line.strip("|").split("|")] for line in block[2:]]
-        for block in blocks
-        if block[0].startswith("|")
-    ]
-
-
-def test_the_page_is_what_the_stated_fits_predict() -> None:
-    _, _, fits, rows = read_tables()
-    values = {name: dict(zip(FITTED, map(float, numbers), strict=True)) for name, *numbers in fits}
-    runs = layouts.select_timed()
-    assert len(rows) == len(runs) == 387
-    assert [float(row[8]) for row in rows] == pytest.approx([r.seconds for r in runs], rel=1e-3)
-    # The page is written as a whole: a fifth of its rows is enough.
-    predicted = [layout_runs.predict_seconds(run, values[run.stack]) for run in runs[::5]]
-    assert [float(row[9]) for row in rows[::5]] == pytest.approx(predicted, rel=1e-3)
-
-
-def test_the_page_shows_the_runs_that_no_fit_has_seen(predicted: list[scoreboard.Forecast]) -> None:
-    _, table, *_ = read_tables()
-    assert table == [scoreboard.sum_up(*part) for part in scoreboard.divide(predicted)]
-
-
-def test_the_sums_are_those_of_the_rows() -> None:
-    sums, _, _, rows = read_tables()
-    number = int(sums[0][1])
-    dense = [float(row[10]) for row in rows[:number]]
-    accuracy = sum(1 - abs(ratio - 1) for ratio in dense) / number
-    assert float(sums[0][2].strip("%")) == pytest.approx(100 * accuracy, abs=0.2)
-
-
-def test_paradl_is_nearer_than_both_baselines() -> None:
-    sums, *_ = read_tables()
-    cli, constant, rule = (float(sums[0][column].strip("%")) for column in (2, 5, 6))
-    assert cli > max(constant, rule) + 5

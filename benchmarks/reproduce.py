@@ -1,0 +1,108 @@
+"""Commands that predict published runs, each with a file of its network and one of its system.
+
+Software whose facts the command line cannot state, and gradients in 16 bits, have none.
+"""
+
+import hashlib
+import re
+import shlex
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from benchmarks.forecasts import Forecast
+from benchmarks.layout_runs import Run, predict_seconds, set_parameters, write_network
+from paradl.grids.entries.layout_words import write_layout
+
+SAME = 1e-9  # relative difference of equal predictions
+# Precisions that `predict` takes, by recipe: fp16 is amp on a device that is not said to have bf16.
+PRECISIONS = {name: name for name in ("bf16", "fp8", "mxfp8", "nvfp4")} | {"fp16": "amp"}
+TRANSFORMERS = ("megatron", "fsdp", "deepspeed", "jax")  # software that trains them
+IMAGES = "imagenet"
+EXPOSED = {"overlap": 0.0}  # nothing runs beside an exchange
+
+
+def write_command(row: Forecast) -> str:
+    """The command that prints the forecast's seconds, from the folder of `write_files`; or ""."""
+    run, precision = row.run, PRECISIONS.get(row.run.precision)
+    stated = find_software(row)
+    if precision is None or stated is None:
+        return ""
+    software, settings = stated
+    if row.left_out:
+        fits = {name: np.array([value]) for name, value in row.values.items()}
+        settings = {name: float(v[0]) for name, v in set_parameters(run, fits).items()} | settings
+    (columns,) = run.layout.to_names()
+    words = {
+        "--model": f"networks/{name_network(run)}.yaml",
+        "--system": f"systems/{name_system(run)}.yaml:software={software}",
+        "--precision": precision,
+        "--strategy": write_layout(columns),
+        "--pe": str(int(run.layout.pes[0])),
+        "--global-batch": str(run.training.batch),
+        **(
+            {"--dataset": IMAGES} if reads_images(run) else {"--sequence": str(run.training.length)}
+        ),
+        "--attention": "fused" if run.training.fused_attention else "unfused",
+    }
+    options = [word for pair in words.items() for word in pair]
+    options += [
+        word for name, value in settings.items() for word in ("--set", f"{name}={value:.7g}")
+    ]
+    return shlex.join(["paradl", "predict", *options])
+
+
+def find_software(row: Forecast) -> tuple[str, dict[str, float]] | None:
+    """Software of paradl, and parameters, that predict the same; None: no such software."""
+    for settings in ({}, EXPOSED):
+        for name in TRANSFORMERS:
+            other = predict_seconds(replace(row.run, stack=name), {**row.values, **settings})
+            if abs(other / row.seconds - 1) < SAME:
+                return name, dict(settings)
+    return None
+
+
+def reads_images(run: Run) -> bool:
+    """Whether the network's samples are images."""
+    return bool(write_network(run.network)["rank"] == 2)
+
+
+def name_network(run: Run) -> str:
+    """The name of the file of a run's network, without its ending."""
+    slug = re.sub(r"[^a-z0-9.]+", "-", run.model.lower())
+    return f"{slug}-{hashlib.sha256(run.network.encode()).hexdigest()[:6]}"
+
+
+def name_system(run: Run) -> str:
+    """The name of the file of a run's system, without its ending."""
+    return f"{run.system.name}-fp16" if run.precision == "fp16" else run.system.name
+
+
+def describe_system(run: Run) -> dict[str, Any]:
+    """The system of a run as a file says it."""
+    entry: dict[str, Any] = run.system.definition()
+    pe, precision = entry["pe"], entry["precision"]
+    del pe["efficiency"]  # of Table III alone
+    if run.precision == "fp16":
+        precision = "amp"
+        pe["tensor_peaks"] = {k: peak for k, peak in pe["tensor_peaks"].items() if k != "bf16"}
+    return entry | {"name": name_system(run), "pe": pe, "precision": precision}
+
+
+def write_files(runs: Iterable[Run], folder: Path) -> None:
+    """Write the networks and systems of runs that have a command."""
+    for kind in ("networks", "systems"):
+        (folder / kind).mkdir(parents=True, exist_ok=True)
+    for run in runs:
+        network = write_network(run.network) | {"name": name_network(run), "title": run.model}
+        network |= {"source": run.source, "customary": IMAGES if reads_images(run) else "pile"}
+        for kind, name, entry in (
+            ("networks", name_network(run), network),
+            ("systems", name_system(run), describe_system(run)),
+        ):
+            text = yaml.safe_dump(entry, sort_keys=False, width=100)
+            (folder / kind / f"{name}.yaml").write_text(text)
