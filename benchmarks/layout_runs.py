@@ -336,7 +336,8 @@ def set_parameters(run: Run, values: Mapping[str, Logs]) -> dict[str, Logs]:
     return given | ({"host_pause": 0 * given["host_pause"]} if run.stack in NEVER_PAUSES else {})
 
 
-def _look_up_usual(run: Run) -> dict[str, float]:
+def look_up_usual(run: Run) -> dict[str, float]:
+    """The shipped values of parameters that are drawn."""
     machine = Machine(run.system)
     usual = {name: machine.look_up(name, NOTHING).item() for name in DRAWN_OF_BLOCKS}
     return usual | {"host_pause": 0.0 if run.stack in NEVER_PAUSES else FITTED["host_pause"]}
@@ -345,7 +346,7 @@ def _look_up_usual(run: Run) -> dict[str, float]:
 @cache
 def find_elasticities(run: Run) -> Logs:
     """d ln time / d ln parameter of a run, by DRAWN_OF_BLOCKS."""
-    usual, step = _look_up_usual(run), 1e-3
+    usual, step = look_up_usual(run), 1e-3
     factors = 1 + np.expm1(step) * np.eye(len(usual) + 1, len(usual), -1)
     moved = {name: value * factors[:, n] for n, (name, value) in enumerate(usual.items())}
     logs = np.log(_time_columns(run, RowValues(moved), len(factors)))
@@ -361,7 +362,7 @@ def find_drawn_spread(run: Run) -> float:
 
 def draw_seconds(run: Run, values: Mapping[str, float]) -> Logs:
     """Seconds of an iteration for draws of the parameters around a fit [draws]."""
-    logs, usual = draw_logarithms(run.system, None, NOTHING, DRAWN_OF_BLOCKS), _look_up_usual(run)
+    logs, usual = draw_logarithms(run.system, None, NOTHING, DRAWN_OF_BLOCKS), look_up_usual(run)
     fits = {name: np.array([value]) for name, value in values.items()}
     usual |= {name: float(value[0]) for name, value in set_parameters(run, fits).items()}
     drawn = {name: usual[name] * np.exp(log) for name, log in logs.items()}

@@ -15,13 +15,26 @@ import numpy as np
 import yaml
 
 from benchmarks.forecasts import Forecast
-from benchmarks.layout_runs import Run, predict_seconds, set_parameters, write_network
+from benchmarks.layout_runs import (
+    Run,
+    look_up_usual,
+    predict_seconds,
+    set_parameters,
+    write_network,
+)
 from paradl.grids.entries.layout_words import write_layout
+from paradl.grids.entries.software import SOFTWARE, SoftwareName
 
 SAME = 1e-9  # relative difference of equal predictions
 # Precisions that `predict` takes, by recipe: fp16 is amp on a device that is not said to have bf16.
 PRECISIONS = {name: name for name in ("bf16", "fp8", "mxfp8", "nvfp4")} | {"fp16": "amp"}
-TRANSFORMERS = ("megatron", "fsdp", "deepspeed", "jax")  # software that trains them
+TRANSFORMERS: tuple[SoftwareName, ...] = (
+    "megatron",
+    "fsdp",
+    "deepspeed",
+    "jax",
+    "plain",
+)  # the nearest names first
 IMAGES = "imagenet"
 EXPOSED = {"overlap": 0.0}  # nothing runs beside an exchange
 
@@ -33,9 +46,12 @@ def write_command(row: Forecast) -> str:
     if precision is None or stated is None:
         return ""
     software, settings = stated
-    if row.left_out:
-        fits = {name: np.array([value]) for name, value in row.values.items()}
-        settings = {name: float(v[0]) for name, v in set_parameters(run, fits).items()} | settings
+    # Runs have the parameters of the system, whatever their software.
+    usual = look_up_usual(run)
+    changed = {name: usual[name] for name in SOFTWARE[software].parameters if name in usual}
+    fits = {name: np.array([value]) for name, value in row.values.items() if row.left_out}
+    fitted = set_parameters(run, fits) if fits else {}
+    settings = changed | {name: float(value[0]) for name, value in fitted.items()} | settings
     (columns,) = run.layout.to_names()
     words = {
         "--model": f"networks/{name_network(run)}.yaml",
@@ -56,7 +72,7 @@ def write_command(row: Forecast) -> str:
     return shlex.join(["paradl", "predict", *options])
 
 
-def find_software(row: Forecast) -> tuple[str, dict[str, float]] | None:
+def find_software(row: Forecast) -> tuple[SoftwareName, dict[str, float]] | None:
     """Software of paradl, and parameters, that predict the same; None: no such software."""
     for settings in ({}, EXPOSED):
         for name in TRANSFORMERS:
@@ -86,7 +102,6 @@ def describe_system(run: Run) -> dict[str, Any]:
     """The system of a run as a file says it."""
     entry: dict[str, Any] = run.system.definition()
     pe, precision = entry["pe"], entry["precision"]
-    del pe["efficiency"]  # of Table III alone
     if run.precision == "fp16":
         precision = "amp"
         pe["tensor_peaks"] = {k: peak for k, peak in pe["tensor_peaks"].items() if k != "bf16"}

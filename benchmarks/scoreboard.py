@@ -92,7 +92,7 @@ were fitted to is predicted by a fit without its software, every other run by th
 Two baselines that anyone can reproduce: *constant MFU*, the median MFU of fitted runs on the same
 device, by other software where the run was fitted itself (on any device where there are none);
 *6 P*, six FLOPs per parameter that a token uses (C = 6 P x tokens, Hoffmann et al. 2022) at
-{fixed:.0%} of the peak.
+{fixed:.0f} % of the peak.
 """
 
 DECIDED = """
@@ -100,7 +100,7 @@ DECIDED = """
 
 A group is what one source published of one network, machine, number of PEs, batch, precision and
 software. Repeated runs count once, with their median. *Faster named* is the share of pairs in which
-the faster layout is predicted to be, of pairs whose times differ by more than {tie:.0%}; *regret*
+the faster layout is predicted to be, of pairs whose times differ by more than {tie:.0f} %; *regret*
 the time lost by the layout that is ranked first: its measured time over the least, less 1, as a
 mean over groups; *scatter* the standard deviation of ln(predicted / measured) within groups.
 """
@@ -125,14 +125,14 @@ What other tools predict; each row of predictions states the tool's version and 
 FROZEN = """
 ## Unseen when predicted
 
-Predictions of two versions ({versions}) for runs that no fit had seen then, beside baselines from
-the runs that were fitted then. They are kept in `benchmarks/frozen.csv` and do not change when
-rates are fitted again.
+Predictions of two versions ({versions}) for runs that no fit had seen then,
+beside baselines from the runs that were fitted then. They are kept in `benchmarks/frozen.csv` and
+do not change when rates are fitted again.
 """
 
 ROWS = """
-Every run, with its prediction and, where software and precision can be stated on the command line,
-the command that prints it: [rows.csv]({link}). Commands are run in the folder of that file.
+Every run with its prediction, and with the command that prints it where the command line can state
+software and precision: [rows.csv]({link}). Run commands in the folder of that file.
 """
 
 
@@ -142,7 +142,10 @@ def write_page(
     """The page: a summary, decisions, other tools, frozen predictions, parts of runs, fits."""
     populations = sums.list_populations(forecasts)
     summary = [sums.sum_up(name, rows) for name, rows in populations.items()]
-    sections = [HEAD.format(command=command, fixed=FIXED_MFU), tabulate([sums.HEAD, *summary])]
+    sections = [
+        HEAD.format(command=command, fixed=100 * FIXED_MFU),
+        tabulate([sums.HEAD, *summary]),
+    ]
     if folder:
         sections.append(ROWS.format(link=f"{folder.as_posix().removeprefix('docs/')}/rows.csv"))
     sections += write_decisions(forecasts)
@@ -176,7 +179,7 @@ def write_decisions(forecasts: Sequence[Forecast]) -> list[str]:
         for name, by_group in (("pairs", False), ("groups", True))
     }
     return [
-        *(DECIDED.format(tie=TIE), tabulate([sums.DECIDED, *decided])),
+        *(DECIDED.format(tie=100 * TIE), tabulate([sums.DECIDED, *decided])),
         *(
             "\nThe groups with the largest regret:\n",
             tabulate([sums.WORST, *sums.list_worst([*groups, *pair_software(forecasts)])]),

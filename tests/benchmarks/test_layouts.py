@@ -28,7 +28,7 @@ def test_allocated_memory_is_met_and_a_card_shows_more() -> None:
 def test_shipped_rates_meet_published_times() -> None:
     """By a third of the runs, in all stacks; the scoreboard has all, each 25 ms."""
     runs = [run for run in layouts.select_timed() if forecasts.is_dense(run)]
-    assert len(runs) == 351
+    assert len(runs) == 527
     runs = runs[::3]
     logs = layouts.compare_times(runs, FITTED)
     assert layouts.measure_accuracy(logs) > 0.89
