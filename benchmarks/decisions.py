@@ -140,7 +140,7 @@ def weigh_duels(duels: Sequence[Duel], by_group: bool) -> Logs:
     return weights
 
 
-def fit_rival_spread(duels: Sequence[Duel], by_group: bool = False) -> float:
+def fit_rival_spread(duels: Sequence[Duel], *, by_group: bool = False) -> float:
     """The spread whose probabilities are the most likely, given which layouts were faster."""
     weights = weigh_duels(duels, by_group)
 

@@ -167,27 +167,25 @@ def write_page(
 
 def write_decisions(forecasts: Sequence[Forecast]) -> list[str]:
     """Sections on decisions; none without two layouts of one run."""
-    groups = group_rivals(forecasts)
+    groups, pairs = group_rivals(forecasts), pair_software(forecasts)
+    if not groups and not pairs:
+        return []
     decided = [
         [title, *sums.describe_decisions(made)] for title, made in sums.list_decisions(forecasts)
     ]
-    if not groups:
-        return []
+    sections = [DECIDED.format(tie=100 * TIE), tabulate([sums.DECIDED, *decided])]
+    sections += ["\nThe groups with the largest regret:\n"]
+    sections += [tabulate([sums.WORST, *sums.list_worst([*groups, *pairs])])]
     duels = [*list_duels(groups)]
-    spreads = {
-        name: fit_rival_spread(duels, by_group)
-        for name, by_group in (("pairs", False), ("groups", True))
-    }
-    return [
-        *(DECIDED.format(tie=100 * TIE), tabulate([sums.DECIDED, *decided])),
-        *(
-            "\nThe groups with the largest regret:\n",
-            tabulate([sums.WORST, *sums.list_worst([*groups, *pair_software(forecasts)])]),
-        ),
-        RELIABLE.format(shipped=RIVAL_SPREAD),
-        tabulate([sums.RELIABLE, *sums.list_reliability(duels, RIVAL_SPREAD)]),
-        CALIBRATED.format(**spreads),
-    ]
+    if duels:
+        lines = sums.list_reliability(duels, RIVAL_SPREAD)
+        spreads = {
+            "pairs": fit_rival_spread(duels),
+            "groups": fit_rival_spread(duels, by_group=True),
+        }
+        sections += [RELIABLE.format(shipped=RIVAL_SPREAD), tabulate([sums.RELIABLE, *lines])]
+        sections += [CALIBRATED.format(**spreads)]
+    return sections
 
 
 def write_rows(forecasts: Iterable[Forecast], folder: Path) -> None:
@@ -244,7 +242,7 @@ def list_decided(forecasts: Sequence[Forecast]) -> Iterator[Row]:
             yield Row("mean regret", made.regret, "", goals=(at_most(made.regret, 0.02, ""),))
     duels = [*list_duels(group_rivals(forecasts))]
     for name, by_group in (("pairs", False), ("groups", True)):
-        spread = fit_rival_spread(duels, by_group)
+        spread = fit_rival_spread(duels, by_group=by_group)
         yield Row(
             f"calibrated spread of rivals, {name} alike", spread, "", note=f"shipped {RIVAL_SPREAD}"
         )
@@ -268,6 +266,8 @@ def main(
             print(f"not read: {file} has no columns of runs or predictions", file=sys.stderr)
     except InputError as error:
         end(str(error), BAD_INPUT, find_page(error))
+    except OSError as error:
+        end(f"{error.filename}: {error.strerror}", BAD_INPUT)
 
 
 if __name__ == "__main__":

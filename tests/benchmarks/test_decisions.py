@@ -138,7 +138,9 @@ def test_the_calibrated_spread_is_the_one_that_made_the_outcomes(spread: float) 
 
 def test_groups_may_count_alike_whatever_their_pairs() -> None:
     many, few = toss(0.3, 900), toss(0.03, 300, group=1)
-    by_pair, by_group = (decisions.fit_rival_spread(many + few, way) for way in (False, True))
+    by_pair, by_group = (
+        decisions.fit_rival_spread(many + few, by_group=way) for way in (False, True)
+    )
     weights = decisions.weigh_duels(many + few, by_group=True)
     assert weights[:900].sum() == pytest.approx(0.5)
     assert by_group < by_pair

@@ -160,6 +160,11 @@ def test_an_unknown_column_is_refused(judge: Judge, tmp_path: Path) -> None:
     check_refusal(judge(path), r"unknown column 'expert_tensors'; did you mean 'expert_tensor'")
 
 
+def test_rows_are_written_to_no_file(judge: Judge, tmp_path: Path) -> None:
+    path = write_runs(tmp_path / "runs.csv", [0])
+    check_refusal(judge(path, rows=path), r"runs\.csv/networks: Not a directory")
+
+
 def read_rows() -> list[dict[str, str]]:
     """The runs that the page links."""
     with (ROWS / "rows.csv").open(newline="") as file:
