@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from paradl.grids.entries.calibration import DRAWN_OF_BLOCKS
 from paradl.grids.entries.names import CATALOGUE
 from paradl.grids.entries.precision import RECIPES
+from paradl.grids.entries.reserves import RESERVES, find_fit_chance
 from paradl.grids.entries.software import SOFTWARE, LayoutFacts
 from paradl.grids.entries.systems import System
 from paradl.grids.entries.transformer_rates import FITTED, RATES, find_efficiency
+from paradl.grids.inputs.blocks import keep_logits
 from paradl.grids.inputs.draws import DRAWS
 from paradl.grids.inputs.machine import Machine, Stack
 from paradl.grids.inputs.uncertainty import draw_logarithms
@@ -37,7 +39,7 @@ from paradl.kernels.oracle.uncertainty import PARTS
 from paradl.kernels.parallelism.layout import find_reasons
 from paradl.kernels.work.block_memory import measure_memory
 from paradl.kernels.work.layouts import COLUMNS, Layouts
-from paradl.kernels.work.transformer import Training, Transformer
+from paradl.kernels.work.transformer import BLOCK_BY_BLOCK, Training, Transformer
 
 # [PEs] More than any published run has: clusters outgrow the reference designs of the catalogue.
 MOST_PES = 2**20
@@ -48,7 +50,8 @@ class Cluster:
     """A system of the catalogue, and what a cluster has instead; None: the same.
 
     links: adapters of a node. inside, beyond: bandwidth between the PEs of a node, and of an
-    adapter [B/s]. memory: bandwidth of a PE's memory [B/s]. fp8: peak [FLOP/s].
+    adapter [B/s]. memory: bandwidth of a PE's memory [B/s]. capacity: its memory. fp8: peak
+    [FLOP/s].
     """
 
     system: str
@@ -56,18 +59,20 @@ class Cluster:
     inside: float | None = None
     beyond: float | None = None
     memory: float | None = None
+    capacity: str | None = None
     fp8: float | None = None
 
 
 # As the sources of the rows say. MLPerf's runs on TPUs multiply matrices in int8, which has the
-# bytes of fp8 and a peak of its own (Google Cloud's pages of v5e, v5p and v6e).
+# bytes of fp8 and a peak of its own (Google Cloud's pages of v5e, v5p and v6e). Logs of torchtitan
+# state memory and its share, and so the capacity of H100 with 96 GB.
 CLUSTERS: Mapping[str, Cluster] = {
     "v100-oneflow": Cluster("dgx1-v100", links=1),
     "a100-jean-zay": Cluster("dgx-a100-80gb", links=4, beyond=12.5e9),
     "a100-roce": Cluster("dgx-a100-80gb", links=4, beyond=12.5e9),
     "a800": Cluster("dgx-a100-80gb", inside=200e9),
     "h100-a3": Cluster("dgx-h100", links=4, beyond=25e9),
-    "h100-96gb": Cluster("grand-teton", memory=2.4e12),
+    "h100-96gb": Cluster("grand-teton", memory=2.4e12, capacity="95 GiB"),
     "tpu-v5e-int8": Cluster("tpu-v5e", fp8=394e12),
     "tpu-v5p-int8": Cluster("tpu-v5p", fp8=918e12),
     "tpu-v6e-int8": Cluster("tpu-v6e", fp8=1836e12),
@@ -84,17 +89,18 @@ def find_cluster(name: str) -> System:
     others = [level | _keep({"bandwidth": cluster.beyond}) for level in others]
     others[-1] |= {"pes": MOST_PES}
     peaks = pe.get("tensor_peaks", {}) | _keep({"fp8": cluster.fp8})
+    of_memory = {"memory_bandwidth": cluster.memory, "memory_capacity": cluster.capacity}
     changes = {
         "name": name,
         "size": MOST_PES,
         "levels": [node, *others],
-        "pe": pe | _keep({"memory_bandwidth": cluster.memory}) | {"tensor_peaks": peaks},
+        "pe": pe | _keep(of_memory) | {"tensor_peaks": peaks},
         **_keep({"links_per_node": cluster.links}),
     }
     return System.from_definition(entry | changes)
 
 
-def _keep(values: Mapping[str, float | None]) -> dict[str, float]:
+def _keep(values: Mapping[str, float | str | None]) -> dict[str, float | str]:
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -106,11 +112,22 @@ Logs = NDArray[np.float64]
 
 # Software of the table that stacks are, or how theirs differed in their year.
 MEGATRON, FSDP, DEEPSPEED = (SOFTWARE[name].layouts for name in ("megatron", "fsdp", "deepspeed"))
-EXPOSED = replace(SOFTWARE["plain"].layouts, native_attention=True)  # one message, after the passes
+# They compute the loss as Megatron-LM does.
+DEEPSPEED = replace(DEEPSPEED, loss="whole")
+EXPOSED = replace(  # one message, after the passes
+    SOFTWARE["plain"].layouts, native_attention=True, loss="whole", reserve=MEGATRON.reserve
+)
 BRIDGE = replace(MEGATRON, hides_experts=False)  # until 26.06 (assumption, by its experts' times)
 # Assumption, by these rows' times: experts one by one (TransformerEngine's GroupedLinear).
 UNGROUPED = replace(BRIDGE, groups_experts=False)
-OTHER = replace(DEEPSPEED, hides_gradients=True, groups_experts=True, stops_at_blocks=False)
+OTHER = replace(
+    DEEPSPEED,
+    hides_gradients=True,
+    groups_experts=True,
+    stops_at_blocks=False,
+    unsharded=BLOCK_BY_BLOCK,
+    reserve=RESERVES["unknown"],
+)
 STACKS: Mapping[str, LayoutFacts] = {
     "Megatron-LM 2021": EXPOSED,
     "Megatron-LM 2022": EXPOSED,
@@ -121,7 +138,7 @@ STACKS: Mapping[str, LayoutFacts] = {
     "Megatron-Bridge 26.02": UNGROUPED,
     "Megatron-Bridge 26.04": BRIDGE,
     "Megatron-Bridge 26.06": MEGATRON,
-    "llm-foundry": FSDP,
+    "llm-foundry": replace(FSDP, loss="whole"),  # flash-attn's cross entropy, in place
     "torchtitan, full recomputation": FSDP,
     "torchtitan, per-op checkpoints": FSDP,
     "torchtitan, asynchronous tensor parallelism": replace(FSDP, hides_tensor=True),
@@ -141,7 +158,10 @@ NEVER_PAUSES = ("JAX", "MaxText")  # an iteration is one program
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A published run: its layout, what was measured (0: not), the collection if it is unseen."""
+    """A published run: its layout, what was measured (0: not), the collection if it is unseen.
+
+    assumed: settings that its source does not state.
+    """
 
     collection: str
     stack: str
@@ -155,6 +175,7 @@ class Run:
     seconds: float
     memory: float
     memory_kind: str
+    assumed: tuple[str, ...]
 
     @property
     def device(self) -> str:
@@ -182,6 +203,7 @@ def _read_run(row: Mapping[str, str], where: str) -> Run:
         int(row["sequence"]),
         RECIPES[row["precision"]],
         fused_attention=row["attention"] == "fused",
+        unsharded=STACKS[row["stack"]].unsharded,
     )
     run = Run(
         row.get("set", ""),
@@ -191,11 +213,12 @@ def _read_run(row: Mapping[str, str], where: str) -> Run:
         find_cluster(row["system"]),
         _read_network(row["network"]),
         layout,
-        training,
+        keep_logits(training, STACKS[row["stack"]].loss),
         row["precision"],
         seconds=float(row["iteration_s"] or 0),
         memory=float(row["memory_gib"] or 0) * 2**30,
         memory_kind=row["memory_kind"],
+        assumed=tuple(row["assumed"].split()),
     )
     _check_rules(run, where)
     return _fit_in_memory(run) if "recompute" in row["assumed"].split() else run
@@ -238,6 +261,18 @@ def predict_memory(run: Run) -> float:
     """Bytes on a PE of the fullest stage."""
     parts, _ = measure_memory(run.net, run.layout, run.training)
     return float(sum(part[0] for part in parts.values()))
+
+
+def find_fits(run: Run) -> float:
+    """The probability that it fits in memory."""
+    reserved = find_reserved(run)
+    memory, reserve = predict_memory(run) + reserved, STACKS[run.stack].reserve
+    return find_fit_chance(memory, run.system.pe.memory_capacity, reserve, reserved)
+
+
+def find_reserved(run: Run) -> float:
+    """Bytes of context and workspaces."""
+    return Machine(run.system).reserved
 
 
 def predict_seconds(run: Run, values: Mapping[str, float]) -> float:

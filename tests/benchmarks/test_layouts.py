@@ -28,6 +28,36 @@ def test_allocated_memory_is_met_and_a_card_shows_more() -> None:
     assert np.median(ratios["nvidia-smi"]) < 0.9
 
 
+def test_what_ran_may_fit() -> None:
+    """Each run whose source states what it recomputes has a chance of 5 % or more."""
+    runs = [*layout_runs.read_runs(), *layout_runs.read_runs(layout_runs.UNSEEN)]
+    stated = [run for run in runs if "recompute" not in run.assumed]
+    assert len(stated) > 450
+    chances = [layout_runs.find_fits(run) for run in stated]
+    assert min(chances) > 0.05
+    assert np.median(chances) > 0.95
+
+
+def test_what_ran_out_of_memory_rather_does_not_fit(tmp_path: Path) -> None:
+    """Three trials of BLOOM, 384 A100 of Jean Zay (BigScience, chronicles-prequel, 2022)."""
+    with layout_runs.RUNS.open(newline="") as file:
+        bloom = next(row for row in csv.DictReader(file) if row["model"] == "gpt-181b")
+    usual = {"zero": "1", "sequence_parallel": "0", "recompute": "blocks", "chunks": "1"}
+    trials = (
+        {"tensor": "8", "pipeline": "1", "data": "48", "micro": "1", "global_batch": "2016"},
+        {"tensor": "2", "pipeline": "6", "data": "32", "micro": "2", "global_batch": "2048"},
+        {"tensor": "2", "pipeline": "6", "data": "32", "micro": "1", "global_batch": "2048"},
+    )
+    path = tmp_path / "rows.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, bloom)
+        writer.writeheader()
+        writer.writerows(bloom | usual | trial for trial in trials)
+    chances = [layout_runs.find_fits(run) for run in layout_runs.read_runs(path)]
+    assert len(chances) == 3
+    assert max(chances) < 0.5
+
+
 def test_shipped_rates_meet_published_times() -> None:
     """By a third of the runs, in all stacks; the page has all, each 25 ms."""
     runs = [run for run in layouts.select_timed() if scoreboard.is_dense(run)]
@@ -124,7 +154,11 @@ def list_values(entry: Any, path: str = "") -> dict[str, Any]:
             {"links_per_node": 4, "levels.1.bandwidth": 12.5e9, "levels.2.bandwidth": 12.5e9},
         ),
         ("a800", "dgx-a100-80gb", {"levels.0.bandwidth": 200e9}),
-        ("h100-96gb", "grand-teton", {"pe.memory_bandwidth": 2.4e12}),
+        (
+            "h100-96gb",
+            "grand-teton",
+            {"pe.memory_bandwidth": 2.4e12, "pe.memory_capacity": 95 * 2**30},
+        ),
         ("tpu-v5p-int8", "tpu-v5p", {"pe.tensor_peaks.fp8": 918e12}),
     ],
 )
