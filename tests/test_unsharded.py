@@ -45,11 +45,9 @@ def test_a_block_at_a_time(zero, weights, gradients):
 
 
 def test_stages_of_fsdp_stay_whole_between_micro_batches():
-    """A third of them on the last of four, which has eight blocks and the output layer."""
-    last = 8 * BLOCK + ENDS / 2 + 4096 / 2
+    """The first of four is the fullest: eight blocks and the embedding."""
+    first = 8 * BLOCK + (ENDS - 4096) / 2
     parts = measure(FSDP, pipeline=4, micro=1)
-    # The first stage is the fullest: without the norm.
-    first = last - 4096
     assert parts["gathered"] == 2 * first
     assert parts["unreduced"] == 4 * first
     # Beside a shard of each.

@@ -29,13 +29,13 @@ def test_allocated_memory_is_met_and_a_card_shows_more() -> None:
 
 
 def test_what_ran_may_fit() -> None:
-    """Each run whose source states what it recomputes has a chance of 5 % or more."""
+    """Each published run has a chance of 5 % or more; most rather fit than not."""
     runs = [*layout_runs.read_runs(), *layout_runs.read_runs(layout_runs.UNSEEN)]
-    stated = [run for run in runs if "recompute" not in run.assumed]
-    assert len(stated) > 450
-    chances = [layout_runs.find_fits(run) for run in stated]
-    assert min(chances) > 0.05
-    assert np.median(chances) > 0.95
+    chances = np.array([layout_runs.find_fits(run) for run in runs])
+    assert chances.min() > 0.05
+    stated = np.array(["recompute" not in run.assumed for run in runs])
+    assert np.count_nonzero(stated) > 450
+    assert np.mean(chances[stated] > 0.5) > 0.9
 
 
 def test_what_ran_out_of_memory_rather_does_not_fit(tmp_path: Path) -> None:
