@@ -16,12 +16,15 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from benchmarks.clusters import MOST_PES, find_cluster
 from paradl.grids.entries.calibration import DRAWN_OF_BLOCKS
 from paradl.grids.entries.names import CATALOGUE
 from paradl.grids.entries.precision import RECIPES
+from paradl.grids.entries.reserves import RESERVES, find_fit_chance
 from paradl.grids.entries.software import SOFTWARE, LayoutFacts
 from paradl.grids.entries.systems import System
 from paradl.grids.entries.transformer_rates import FITTED, RATES, find_efficiency, find_peaks
+from paradl.grids.inputs.blocks import keep_logits
 from paradl.grids.inputs.draws import DRAWS
 from paradl.grids.inputs.machine import Machine, Stack
 from paradl.grids.inputs.uncertainty import draw_logarithms
@@ -38,66 +41,7 @@ from paradl.kernels.oracle.uncertainty import PARTS
 from paradl.kernels.parallelism.layout import find_reasons
 from paradl.kernels.work.block_memory import measure_memory
 from paradl.kernels.work.layouts import COLUMNS, Layouts
-from paradl.kernels.work.transformer import Training, Transformer
-
-# [PEs] More than any published run has: clusters outgrow the reference designs of the catalogue.
-MOST_PES = 2**20
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A system of the catalogue, and what a cluster has instead; None: the same.
-
-    links: adapters of a node. inside, beyond: bandwidth between the PEs of a node, and of an
-    adapter [B/s]. memory: bandwidth of a PE's memory [B/s]. fp8: peak [FLOP/s].
-    """
-
-    system: str
-    links: int | None = None
-    inside: float | None = None
-    beyond: float | None = None
-    memory: float | None = None
-    fp8: float | None = None
-
-
-# As the sources of the rows say. MLPerf's runs on TPUs multiply matrices in int8, which has the
-# bytes of fp8 and a peak of its own (Google Cloud's pages of v5e, v5p and v6e).
-CLUSTERS: Mapping[str, Cluster] = {
-    "v100-oneflow": Cluster("dgx1-v100", links=1),
-    "a100-jean-zay": Cluster("dgx-a100-80gb", links=4, beyond=12.5e9),
-    "a100-roce": Cluster("dgx-a100-80gb", links=4, beyond=12.5e9),
-    "a800": Cluster("dgx-a100-80gb", inside=200e9),
-    "h100-a3": Cluster("dgx-h100", links=4, beyond=25e9),
-    "h100-96gb": Cluster("grand-teton", memory=2.4e12),
-    "tpu-v5e-int8": Cluster("tpu-v5e", fp8=394e12),
-    "tpu-v5p-int8": Cluster("tpu-v5p", fp8=918e12),
-    "tpu-v6e-int8": Cluster("tpu-v6e", fp8=1836e12),
-}
-
-
-@cache
-def find_cluster(name: str) -> System:
-    """Return the system that has this name here or in the catalogue, with room for any run."""
-    cluster = CLUSTERS.get(name, Cluster(name))
-    entry: dict[str, Any] = find("system", cluster.system, Path()).definition()
-    pe, (node, *others) = entry["pe"], entry["levels"]
-    node |= _keep({"bandwidth": cluster.inside})
-    others = [level | _keep({"bandwidth": cluster.beyond}) for level in others]
-    others[-1] |= {"pes": MOST_PES}
-    peaks = pe.get("tensor_peaks", {}) | _keep({"fp8": cluster.fp8})
-    changes = {
-        "name": name,
-        "size": MOST_PES,
-        "levels": [node, *others],
-        "pe": pe | _keep({"memory_bandwidth": cluster.memory}) | {"tensor_peaks": peaks},
-        **_keep({"links_per_node": cluster.links}),
-    }
-    return System.from_definition(entry | changes)
-
-
-def _keep(values: Mapping[str, float | None]) -> dict[str, float]:
-    return {key: value for key, value in values.items() if value is not None}
-
+from paradl.kernels.work.transformer import BLOCK_BY_BLOCK, Training, Transformer
 
 RUNS = CATALOGUE / "measured" / "layouts.csv"
 UNSEEN = RUNS.with_name("layouts_unseen.csv")
@@ -121,11 +65,22 @@ def name_row(row: Record) -> str:
 
 # Software of the table that stacks are, or how theirs differed in their year. Its names are stacks.
 MEGATRON, FSDP, DEEPSPEED = (SOFTWARE[name].layouts for name in ("megatron", "fsdp", "deepspeed"))
-EXPOSED = replace(SOFTWARE["plain"].layouts, native_attention=True)  # one message, after the passes
+# They compute the loss as Megatron-LM does.
+DEEPSPEED = replace(DEEPSPEED, loss="whole")
+EXPOSED = replace(  # one message, after the passes
+    SOFTWARE["plain"].layouts, native_attention=True, loss="whole", reserve=MEGATRON.reserve
+)
 BRIDGE = replace(MEGATRON, hides_experts=False)  # until 26.06 (assumption, by its experts' times)
 # Assumption, by these rows' times: experts one by one (TransformerEngine's GroupedLinear).
 UNGROUPED = replace(BRIDGE, groups_experts=False)
-OTHER = replace(DEEPSPEED, hides_gradients=True, groups_experts=True, stops_at_blocks=False)
+OTHER = replace(
+    DEEPSPEED,
+    hides_gradients=True,
+    groups_experts=True,
+    stops_at_blocks=False,
+    unsharded=BLOCK_BY_BLOCK,
+    reserve=RESERVES["unknown"],
+)
 STACKS: Mapping[str, LayoutFacts] = {
     **{name: facts.layouts for name, facts in SOFTWARE.items()},
     "Megatron-LM 2021": EXPOSED,
@@ -137,7 +92,7 @@ STACKS: Mapping[str, LayoutFacts] = {
     "Megatron-Bridge 26.02": UNGROUPED,
     "Megatron-Bridge 26.04": BRIDGE,
     "Megatron-Bridge 26.06": MEGATRON,
-    "llm-foundry": FSDP,
+    "llm-foundry": replace(FSDP, loss="whole"),  # flash-attn's cross entropy, in place
     "torchtitan, full recomputation": FSDP,
     "torchtitan, per-op checkpoints": FSDP,
     "torchtitan, asynchronous tensor parallelism": replace(FSDP, hides_tensor=True),
@@ -160,7 +115,7 @@ class Run:
     """A published run: its layout, and what was measured (0: not).
 
     key: names the row, as in tables of predictions. collection: of rows that were once unseen.
-    network: the family and its settings.
+    network: the family and its settings. assumed: settings that its source does not state.
     """
 
     key: str
@@ -177,6 +132,7 @@ class Run:
     seconds: float
     memory: float
     memory_kind: str
+    assumed: tuple[str, ...]
 
     @property
     def device(self) -> str:
@@ -219,11 +175,13 @@ def _read_run(row: Record, where: str) -> Run:
         "recompute": recompute[row["recompute"]],
         "sequence": numbers["sequence_parallel"],
     }
+    facts = STACKS.get(row["stack"], LayoutFacts())
     training = Training(
         numbers["global_batch"],
         numbers["sequence"],
         RECIPES[row["precision"]],
         fused_attention=row["attention"] == "fused",
+        unsharded=facts.unsharded,
     )
     with add_place(where):
         run = Run(
@@ -236,15 +194,16 @@ def _read_run(row: Record, where: str) -> Run:
             row["network"],
             _read_network(row["network"]),
             Layouts.from_names([columns]),
-            training,
+            keep_logits(training, facts.loss),
             row["precision"],
             seconds=_read_number(row, "iteration_s"),
             memory=_read_number(row, "memory_gib") * 2**30,
             memory_kind=row["memory_kind"],
+            assumed=tuple(row["assumed"].split()),
         )
         find_peaks(run.system, run.precision)
     _check_rules(run, where)
-    return _fit_in_memory(run) if "recompute" in row["assumed"].split() else run
+    return _fit_in_memory(run) if "recompute" in run.assumed else run
 
 
 def _fit_in_memory(run: Run) -> Run:
@@ -316,6 +275,18 @@ def predict_memory(run: Run) -> float:
     """Bytes on a PE of the fullest stage."""
     parts, _ = measure_memory(run.net, run.layout, run.training)
     return float(sum(part[0] for part in parts.values()))
+
+
+def find_fits(run: Run) -> float:
+    """The probability that it fits in memory."""
+    reserved = find_reserved(run)
+    memory, reserve = predict_memory(run) + reserved, STACKS[run.stack].reserve
+    return find_fit_chance(memory, run.system.pe.memory_capacity, reserve, reserved)
+
+
+def find_reserved(run: Run) -> float:
+    """Bytes of context and workspaces."""
+    return Machine(run.system).reserved
 
 
 def predict_seconds(run: Run, values: Mapping[str, float]) -> float:

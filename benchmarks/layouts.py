@@ -18,6 +18,7 @@ from benchmarks.layout_runs import (
     Run,
     find_drawn_spread,
     find_elasticities,
+    find_reserved,
     predict_columns,
     predict_memory,
     predict_seconds,
@@ -294,12 +295,21 @@ def _sum_up(what: str, runs: Sequence[Run], logs: Logs) -> Row:
 
 
 def _compare_memory() -> list[Row]:
-    """The median of predicted / measured memory of each stack, and its range."""
+    """The median of predicted / measured memory of each stack, and its range.
+
+    Also the factor by which a card shows more than formulas with context and workspaces, which are
+    no part of what is allocated or reserved.
+    """
     measured = sorted((run for run in read_runs() if run.memory), key=_find_series)
     rows = []
     for (stack, kind), group in groupby(measured, lambda run: (run.stack, run.memory_kind)):
-        ratios = np.array([predict_memory(run) / run.memory for run in group])
-        low, middle, high = np.quantile(ratios, (0.1, 0.5, 0.9))
-        note = f"{len(ratios)} runs, {kind}; eight of ten from {low:.2f} to {high:.2f}"
+        runs = [*group]
+        sizes, known = np.array([(predict_memory(run), run.memory) for run in runs]).T
+        beside = find_reserved(runs[0])
+        shown = known + beside * (kind in ("allocated", "reserved"))
+        factors = np.log(shown / (sizes + beside))
+        low, middle, high = np.quantile(sizes / known, (0.1, 0.5, 0.9))
+        note = f"{len(runs)} runs, {kind}; eight of ten from {low:.2f} to {high:.2f}; a card shows "
+        note += f"{np.exp(np.median(factors)):.2f} of formulas, spread {factors.std():.2f}"
         rows.append(Row(f"memory of {stack}", float(middle), "", note=note))
     return rows

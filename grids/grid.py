@@ -68,7 +68,7 @@ ALONE = "data:chunks=1,micro=best,recompute=none,sequence=off,zero=0,shard=0,exp
 # Options that are keys of a spec.
 AS_IN_SPEC = (
     *("allreduce", "iterations", "optimizer", "recompute", "conventions"),
-    *("attention", "context", "loss"),
+    *("attention", "context", "loss", "states"),
 )
 
 Built = TypeVar("Built")

@@ -32,7 +32,14 @@ from paradl.grids.placing.group import Placements
 from paradl.grids.reading.errors import shorten
 from paradl.grids.reading.yamlfile import Document, load, validate
 from paradl.grids.rows import Rows, RowsAxis
-from paradl.kernels.options import Attention, ContextExchange, LossLogits, Optimizer, OracleName
+from paradl.kernels.options import (
+    Attention,
+    ContextExchange,
+    KeptStates,
+    LossLogits,
+    Optimizer,
+    OracleName,
+)
 
 
 def _expect_some(value: object) -> object:
@@ -158,6 +165,9 @@ class Choices(Record):
     attention: Attention = "fused"
     context: ContextExchange = "ring"
     loss: LossLogits = "auto"
+    # What blocks keep in fewer bytes than the precision's recipe: weights in fp8 (where products
+    # are narrow), the optimizer's moments in bf16, or both (narrow).
+    states: KeptStates = "usual"
 
 
 # Why one oracle does not have a parameter of the other, and what to write instead.

@@ -24,6 +24,7 @@ Schedule = Literal["gpipe", "1f1b", "zb1p", "zbv"]
 Attention = Literal["fused", "unfused"]
 ContextExchange = Literal["ring", "all_gather", "all_to_all"]
 LossLogits = Literal["auto", "whole", "plain", "chunked", "fused"]
+KeptStates = Literal["usual", "fp8_weights", "bf16_moments", "narrow"]
 Rounding = Literal["exact", "ceil"]
 
 
@@ -38,7 +39,7 @@ class Options:
     waits_for_input: whether hosts may be too slow. conventions: of Table III only
     (docs/oracle.md). zero: replicas divide 1: optimizer states, 2: also gradients, 3: also weights.
     schedule: of pipelines. chunks: of layers in each of their stages, which are interleaved.
-    attention, context, loss: of blocks, as keys of a spec.
+    attention, context, loss, states: of blocks, as keys of a spec.
     """
 
     oracle: OracleName = "paper"
@@ -55,6 +56,7 @@ class Options:
     attention: Attention = "fused"
     context: ContextExchange = "ring"
     loss: LossLogits = "auto"
+    states: KeptStates = "usual"
 
     @property
     def verbatim(self) -> bool:

@@ -19,7 +19,6 @@ from paradl.kernels.parallelism.layout import find_repeated, list_rules
 from paradl.kernels.search.candidates import join_candidates, multiply
 from paradl.kernels.search.ranking import Tally
 from paradl.kernels.search.stacks import find_unsupported
-from paradl.kernels.work.block_memory import measure_bucket
 from paradl.kernels.work.layouts import COLUMNS
 
 BATCH, RESERVED = 96, 1e9
@@ -208,13 +207,3 @@ def test_the_nearest_layout_has_the_least_memory(case):
     columns = make_space(case).build_case(nearest=True).blocks.columns
     least = min(rank_directly(case), key=lambda one: (one[3], one[2]))
     assert tuple(int(columns[name].item()) for name in COLUMNS) == least[2]
-
-
-def test_the_bucket_has_the_gradients_of_a_block():
-    """Of Llama 2 7B: 4 bytes each of its matrices, which tensor divides, and two norms."""
-    blocks = make_space(CASES[0]).blocks
-    layouts, *_ = list_directly(CASES[0])
-    block = (4 * 4096**2 + 3 * 4096 * 11008) / layouts.tensor + 2 * 4096
-    held = (layouts.zero >= 2) & (layouts.data * layouts.context > 1)
-    bucket = measure_bucket(blocks.net, layouts, blocks.training)
-    np.testing.assert_array_equal(bucket, 4 * block * held)

@@ -28,7 +28,7 @@ from paradl.kernels.parallelism.layout import find_marks, find_reasons, find_rep
 from paradl.kernels.search.candidates import multiply
 from paradl.kernels.work.block_memory import measure_blocks, measure_memory
 from paradl.kernels.work.layouts import Layouts
-from paradl.kernels.work.transformer import Training
+from paradl.kernels.work.transformer import Training, Unsharded
 
 LLAMA_70B = read_transformer(find("model", "llama2_70b", Path()))
 GPT3 = read_transformer(find("model", "gpt3_175b", Path()))
@@ -95,6 +95,10 @@ def trainings(draw):
         fused_attention=draw(st.booleans()),
         logit_bytes=draw(st.sampled_from([0, 4, 14])),
         loss_parts=draw(st.sampled_from([1, 8])),
+        share=draw(st.sampled_from([1.0, 0.25])),
+        live=draw(st.sampled_from([0.0, 5e5, 1e12])),
+        bucket=draw(st.sampled_from([0.0, 5e5])),
+        keeps_stages=draw(st.booleans()),
     )
 
 
@@ -189,6 +193,7 @@ def build_training(net, layout):
         loss_parts=layout.loss_parts,
         dropout=net.dropout,
         reserved=1e9,
+        unsharded=Unsharded(layout.share, layout.live, layout.bucket, layout.keeps_stages),
     )
 
 

@@ -66,7 +66,7 @@ def test_every_place_is_a_parameter_and_those_without_are_counts() -> None:
     assert set(PLACES) <= set(PARAMETERS)
     apart = {name for name in PARAMETERS if name not in PLACES}
     counts = {"pe", "group", *DEGREES, *LAYOUT_NAMES, "segments", "max_global_batch"}
-    assert apart == counts | {"delta", "headroom"}
+    assert apart == counts | {"delta", "headroom", "fit_chance"}
     assert set(CONTINUOUS) == set(PLACES)
     layered = {name for name, place in PLACES.items() if place.layered}
     assert layered == {name for name in PLACES if PARAMETERS[name].layered}

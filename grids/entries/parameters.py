@@ -62,7 +62,7 @@ LAYOUT = tuple(
 # All that layouts take.
 TAKEN = {
     *("pe", "batch", "accumulate", "segments", "memory_capacity", "headroom", "max_global_batch"),
-    "pipeline",
+    *("fit_chance", "pipeline"),
     *KNOWN,
     *(row.name for row in LAYOUT),
 }
@@ -154,6 +154,12 @@ _ALL = (
         default=0.0,
         chosen=True,
     ),
+    Parameter(
+        *("fit_chance", "1", "least probability that memory suffices; 0: by its median", 0, 0.999),
+        oracle="machine",
+        default=0.0,
+        chosen=True,
+    ),
     *MACHINE,
     _count("group", "PEs of a group (a replica) in hybrids", layered=True),
     *(
@@ -188,10 +194,11 @@ FREE = tuple(row.name for row in _ALL if row.free)
 GIVEN = tuple(row.name for row in _ALL if not row.chosen)
 LAYOUT_NAMES = tuple(row.name for row in LAYOUT)
 # Counts that decide how layers are laid out, bytes per item, which follow from the precision, and
-# memory to keep free, which changes no answer but its limit: there are no derivatives in them.
+# memory to keep free, or by chance, which changes no answer but its limit: there are no derivatives
+# in them.
 DISCRETE = (
     *("pe", "group", *DEGREES, *LAYOUT_NAMES, "segments"),
-    *("max_global_batch", "delta", "headroom"),
+    *("max_global_batch", "delta", "headroom", "fit_chance"),
 )
 # Parameters in which derivatives are taken (places in a case: `kernels.configuration.places`).
 CONTINUOUS = tuple(row.name for row in _ALL if row.name not in DISCRETE)

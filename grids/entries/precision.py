@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from paradl.grids.entries.entry import expect_one_of
 from paradl.kernels.names.recipes import Recipe
-from paradl.kernels.options import Optimizer
+from paradl.kernels.options import KeptStates, Optimizer
 
 PrecisionName = Literal["fp32", "tf32", "amp", "bf16", "fp8", "mxfp8", "nvfp4"]
 
@@ -111,5 +111,18 @@ RECIPES: Mapping[str, Recipe] = {
     "nvfp4": _make_recipe("bf16", gradients=4, read=1 / 2 + 1 / 16, peak="nvfp4"),
     "zero": _make_recipe("amp"),
 }
+
+
+def narrow_states(recipe: Recipe, states: KeptStates) -> Recipe:
+    """Return the recipe with fewer bytes of some states: weights as products read them, moments in
+    bf16 (DeepSeek-V3 technical report, 2024, section 3.3.3: both).
+    """
+    weights, less = recipe.weights, 0
+    if states in ("fp8_weights", "narrow"):
+        weights = min(weights, recipe.read)
+    if states in ("bf16_moments", "narrow"):
+        less = OPTIMIZER_BYTES["adam"] // 2
+    return recipe._replace(weights=weights, states=recipe.states - less)
+
 
 AnyPrecision = Annotated[PrecisionName, expect_one_of("precision", tuple(PRECISIONS))]

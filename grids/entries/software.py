@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from paradl.grids.entries.entry import expect_one_of
+from paradl.grids.entries.reserves import RESERVES, Reserve
 from paradl.kernels.machine.rates import Messages
+from paradl.kernels.work.transformer import BLOCK_BY_BLOCK, Unsharded
 
 SoftwareName = Literal["plain", "towers", "ddp", "megatron", "fsdp", "deepspeed", "jax"]
 Loss = Literal["whole", "plain", "chunked", "fused"]
@@ -34,6 +36,8 @@ class LayoutFacts:
     grouped product serves all experts of a PE. stops_at_blocks: whether hosts and devices wait for
     each other at every block, forward and backward. stack: a row of `kernels.search.stacks`, whose
     rules say which layouts it runs; None: all. loss: what it keeps of logits, unless stated.
+    unsharded: what its ZeRO holds whole at a time. reserve: how much more memory it takes than
+    formulas count.
     """
 
     hides_gradients: bool = True
@@ -47,6 +51,8 @@ class LayoutFacts:
     stops_at_blocks: bool = False
     stack: str | None = None
     loss: Loss = "whole"
+    unsharded: Unsharded = BLOCK_BY_BLOCK
+    reserve: Reserve = RESERVES["unknown"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,8 @@ class SoftwareFacts:
 
 # Gradients in buckets, while the backward pass runs.
 _BUCKETS: Mapping[str, float] = {"log_open": 0.0}
+# Share of a block whose weights are gathered matrix by matrix: 4 h^2 of GPT's 12 h^2.
+MATRIX = 1 / 3
 _NO_PAUSE: Mapping[str, float] = {**_BUCKETS, "host_pause": 0.0}
 
 SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
@@ -79,7 +87,9 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
             "host_pause": 0.0,
         },
         settled=("bucket", "overlap", "host_pause"),
-        layouts=LayoutFacts(hides_gradients=False, hides_weights=False, messages="one"),
+        layouts=LayoutFacts(
+            hides_gradients=False, hides_weights=False, messages="one", loss="plain"
+        ),
     ),
     "towers": SoftwareFacts(
         "gradients copied between GPUs after the backward pass (TensorFlow 1's replicated towers)",
@@ -102,13 +112,22 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
             messages="buckets",
             sends_once=True,
             stack="megatron",
+            reserve=RESERVES["megatron"],
         ),
     ),
     "fsdp": SoftwareFacts(
         "as ddp; transformers by PyTorch's FSDP of 2024, with flash attention of A100's time",
         _BUCKETS,
         settled=("log_open",),
-        layouts=LayoutFacts(native_attention=False, stack="torchtitan", loss="plain"),
+        layouts=LayoutFacts(
+            native_attention=False,
+            stack="torchtitan",
+            loss="plain",
+            # With stages, torchtitan 0.2 leaves weights gathered (parallelize.py), and reduces
+            # gradients after the last micro-batch.
+            unsharded=Unsharded(with_stages=True),
+            reserve=RESERVES["fsdp"],
+        ),
     ),
     "deepspeed": SoftwareFacts(
         "as ddp; transformers by DeepSpeed's ZeRO of 2022, whose exchanges follow the passes",
@@ -124,13 +143,16 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
             stops_at_blocks=True,
             stack="deepspeed",
             loss="plain",
+            # DeepSpeed 0.19, defaults of `stage3_max_live_parameters`, `reduce_bucket_size`.
+            unsharded=Unsharded(MATRIX, weights=1e9, gradients=5e8),
+            reserve=RESERVES["deepspeed"],
         ),
     ),
     "jax": SoftwareFacts(
         "as ddp; transformers by JAX (XLA) of 2024, an iteration as one program",
         _NO_PAUSE,
         settled=(*_NO_PAUSE,),
-        layouts=LayoutFacts(hides_tensor=True, native_attention=False),
+        layouts=LayoutFacts(hides_tensor=True, native_attention=False, unsharded=Unsharded(MATRIX)),
     ),
 }
 

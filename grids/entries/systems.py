@@ -24,8 +24,10 @@ from paradl.grids.entries.connections import (
     Watts,
 )
 from paradl.grids.entries.entry import Count, Entry, Name, Record, Sources, expect_one_of
+from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
 from paradl.grids.entries.quantity import CAPACITY
+from paradl.grids.entries.reserves import Reserve
 from paradl.grids.entries.software import SOFTWARE, AnySoftware, SoftwareFacts
 from paradl.grids.entries.yamltext import write_exactly
 from paradl.grids.reading.errors import InputError, format_count, format_text, shorten
@@ -213,6 +215,14 @@ class System(Entry):
     def software_facts(self) -> SoftwareFacts:
         """What is known of the system's software."""
         return SOFTWARE[self.software]
+
+    def find_reserve(self, *, of_blocks: bool) -> Reserve:
+        """Find by what memory exceeds formulas. of_blocks: that of a transformer's layouts."""
+        if of_blocks:
+            return self.software_facts.layouts.reserve
+        prior = PARAMETERS["reserved"].prior
+        assert prior is not None
+        return Reserve(1.0, prior.spread[self.precision], prior.source, of_all=False)
 
     @property
     def memory(self) -> str:

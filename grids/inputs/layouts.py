@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from paradl.grids.entries.parameters import KNOWN
-from paradl.grids.entries.precision import RECIPES
+from paradl.grids.entries.precision import RECIPES, narrow_states
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import System
 from paradl.grids.entries.transformer_rates import find_recipe
@@ -49,7 +49,7 @@ USUAL = {name: row.usual for name, row in LAYOUT_COLUMNS.items()} | {"micro": 0}
 # Parameters beside columns that the choice of a layout depends on.
 READ = (
     *("pe", "batch", "accumulate", "segments", "max_global_batch", "memory_capacity", "headroom"),
-    *KNOWN,
+    *("fit_chance", *KNOWN),
 )
 # Of these, those on which neither memory nor a limit depends. No layout's time both rises and falls
 # along one: what a shorter pass hides less of an exchange is at most what it saves.
@@ -75,13 +75,14 @@ class LayoutSpace:
         precision = find_recipe(machine.system)
         # Tokens of a sequence, or extents of an image.
         length = net.length or data.shape[1]
-        options = settings.options
+        recipe = narrow_states(RECIPES[precision], settings.options.states)
+        options, facts = settings.options, machine.system.software_facts.layouts
         training = Training(
-            *(0, length, RECIPES[precision], strategy.schedule, options.context),
+            *(0, length, recipe, strategy.schedule, options.context),
             fused_attention=options.attention == "fused",
+            unsharded=facts.unsharded,
         )
-        usual = machine.system.software_facts.layouts.loss
-        loss = usual if options.loss == "auto" else options.loss
+        loss = facts.loss if options.loss == "auto" else options.loss
         fitted = workload.layout_time
         stack = Stack(machine.move_priors(fitted), precision, fitted)
         of_run = stack, data.samples, workload.convergence

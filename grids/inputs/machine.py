@@ -11,6 +11,7 @@ from paradl.grids.entries.calibration import CalibrationFile, LayoutTime
 from paradl.grids.entries.connections import Collectives
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.precision import PRECISIONS
+from paradl.grids.entries.reserves import find_most_memory
 from paradl.grids.entries.software import LayoutFacts
 from paradl.grids.entries.systems import Level, System
 from paradl.grids.entries.transformer_rates import find_efficiency, read_facts
@@ -83,6 +84,17 @@ class Machine:
             if place.part == part and PARAMETERS[name].prior is not None
         }
 
+    def find_room(self, values: Values, *, of_blocks: bool) -> Floats:
+        """Find the memory by formulas up to which a configuration fits [B], with the probability
+        that is required.
+        """
+        stated = values.get("memory_capacity", self.system.pe.memory_capacity)
+        room, chance = stated * (1 - values.get("headroom")), values.get("fit_chance")
+        if not chance.any():
+            return room
+        uncertain = self.system.find_reserve(of_blocks=of_blocks), self.look_up("reserved", values)
+        return np.minimum(room, find_most_memory(stated, chance, *uncertain))
+
 
 def _find_median(name: str, system: System) -> float:
     """Find the median of a parameter's prior in a system's precision."""
@@ -91,16 +103,16 @@ def _find_median(name: str, system: System) -> float:
     return prior.median[system.precision]
 
 
-def build_pe(machine: Machine, values: Values, oracle: OracleName) -> PE:
+def build_pe(
+    machine: Machine, values: Values, oracle: OracleName, *, of_blocks: bool = False
+) -> PE:
     """Build the processing element from the user's values or the system's."""
-    system = machine.system
-    stated = values.get("memory_capacity", system.pe.memory_capacity)
-    paper = oracle == "paper"
+    system, paper = machine.system, oracle == "paper"
     return PE(
         peak_flops=values.get("peak_flops", system.pe.peak_flops if paper else system.peak),
         # A system's own efficiency is for Table III; else every kind of layer has its own.
         efficiency=values.get("efficiency", system.pe.efficiency if paper else 1.0),
-        memory_capacity=stated * (1 - values.get("headroom")),
+        memory_capacity=machine.find_room(values, of_blocks=of_blocks),
         memory_bandwidth=values.get("memory_bandwidth", system.pe.memory_bandwidth),
         **({} if paper else machine.look_up_part("pe", values)),
     )
@@ -228,7 +240,7 @@ class Stack:
 
     def build_parts(self, values: Values) -> tuple[PE, Network, Software]:
         """Build the parts of a case."""
-        pe = build_pe(self.machine, values, "machine")
+        pe = build_pe(self.machine, values, "machine", of_blocks=True)
         return (
             # A recipe has a peak of its own.
             replace(pe, peak_flops=values.get("peak_flops", self.facts.peaks.products)),

@@ -9,7 +9,7 @@ class Recipe(NamedTuple):
     peak: name of the special peak rate that a PE needs for this recipe.
     """
 
-    weights: int
+    weights: float
     gradients: int
     states: int
     item: int

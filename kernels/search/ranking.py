@@ -102,7 +102,7 @@ class Tally:
 
     reasons: candidates that each rule forbids, and `memory` those that are only too large.
     remedies: what to change, by reason. least: the least memory of those that are too large [B].
-    headroom: share of a PE's memory that is kept free.
+    room: share of a PE's memory up to which layouts fit.
     """
 
     candidates: int = 0
@@ -110,7 +110,7 @@ class Tally:
     reasons: Counter[str] = field(default_factory=Counter)
     remedies: dict[str, str] = field(default_factory=dict)
     least: float = inf
-    headroom: float = 0.0
+    room: float = 1.0
 
     def add(self, limit: Column, memory: Column, rules: Rules, among: Column) -> None:
         """Count candidates by their flags, memory and broken rules. among: mask of these."""
@@ -122,7 +122,7 @@ class Tally:
         self.reasons["memory"] += int(np.count_nonzero(large))
         self.least = min(self.least, float(np.min(memory, where=large, initial=inf)))
         # Rounded up, and above the rounded size of a PE that is too small by less than a digit.
-        size = ceil(self.least / (1 - self.headroom) / 1e8 + 0.5) / 10 if self.least < inf else inf
+        size = ceil(self.least / self.room / 1e8 + 0.5) / 10 if self.least < inf else inf
         self.remedies["memory"] = f"PEs of at least {size:,.1f} GB, or more of them"
 
     def count_rules(self, rules: Rules, among: Column | bool = True) -> None:

@@ -16,7 +16,6 @@ from paradl.kernels.columns import (
     add,
     find_any,
     find_largest,
-    find_most,
     keep_largest,
     sum_kinds,
 )
@@ -34,7 +33,7 @@ from paradl.kernels.work.transformer import (
 )
 
 PARTS = (
-    *("weights", "gradients", "states", "gathered"),
+    *("weights", "gradients", "states", "gathered", "unreduced"),
     *("activations", "recomputed", "embedding", "logits", "reserved"),
 )
 
@@ -163,11 +162,9 @@ def measure_stage(
         reads = find_blocks(stage.counts, [block.reads_memory for block in net.kinds])
         kept = kept + reads * flying * measure_tensor(net.memory, layouts, training)
     held = hold_parameters(net, layouts, blocks.parameters, stage)
-    # ZeRO 3 gathers two of the largest blocks: while one computes, the next one is gathered.
-    gathered = find_largest(stage.counts, _list_divided(layouts, blocks.parameters, 3))
     return [
         *share_states(held, layouts, training),
-        2 * gathered * training.recipe.weights,
+        *hold_unsharded(held, layouts, training, blocks.parameters, stage),
         *(kept, again, stage.first * flying * front, stage.last * scored * back),
         np.asarray(training.reserved),
     ]
@@ -204,10 +201,28 @@ def _list_divided(layouts: Layouts, blocks: Iterable[Parameters], least: int) ->
     return (dense * held.dense + experts * held.experts for held in blocks)
 
 
-def measure_bucket(net: Transformer, layouts: Layouts, training: Training) -> Column:
-    """Compute bytes of gradients that ZeRO 2 and 3 hold before they shard them: a block's."""
-    blocks = (count_block(block, layouts) for block in net.kinds)
-    return find_most(_list_divided(layouts, blocks, 2)) * training.recipe.gradients
+def hold_unsharded(
+    held: Parameters,
+    layouts: Layouts,
+    training: Training,
+    blocks: Sequence[Parameters],
+    stage: Stage,
+) -> Iterator[Column]:
+    """Yield bytes of weights that ZeRO 3 gathers, and of gradients that ZeRO 2 and 3 reduce next.
+
+    Weights of two messages: while one is read, the next one is gathered; gradients of one.
+    """
+    unsharded, recipe = training.unsharded, training.recipe
+    all_of_stage = unsharded.with_stages & (layouts.pipeline > 1)
+    kinds = (
+        (3, 2, unsharded.weights, recipe.weights),
+        (2, 1, unsharded.gradients, recipe.gradients),
+    )
+    for least, number, usual, size in kinds:
+        largest = find_largest(stage.counts, _list_divided(layouts, blocks, least))
+        (whole,) = _list_divided(layouts, [held], least)
+        more = np.minimum(whole, np.where(all_of_stage, np.inf, usual))
+        yield size * np.maximum(number * unsharded.share * largest, more)
 
 
 def find_blocks(counts: Column, kinds: Sequence[bool]) -> Column:

@@ -136,6 +136,22 @@ class Transformer:
         return len(self.order)
 
 
+class Unsharded(NamedTuple):
+    """What software holds whole at a time, of parameters that ZeRO shards.
+
+    share: of a block, in one message. weights, gradients: at least so many parameters are gathered,
+    or wait to be reduced. with_stages: all of a pipeline's stage, between its micro-batches.
+    """
+
+    share: float = 1.0
+    weights: float = 0.0
+    gradients: float = 0.0
+    with_stages: bool = False
+
+
+BLOCK_BY_BLOCK = Unsharded()
+
+
 @dataclass(frozen=True)
 class Training:
     """Settings of the training run, common to all layouts.
@@ -143,7 +159,8 @@ class Training:
     batch: B [sequences]; length: s [tokens]. schedule: for one chunk per stage, a key of
     `kernels.work.schedules`. context_by: ring, all_gather or all_to_all. loss_parts: chunks in
     which logits are computed, one at a time. logit_bytes: per logit, 0 with a fused loss. reserved
-    [B]: memory of a PE taken by driver, framework and communication buffers.
+    [B]: memory of a PE taken by driver, framework and communication buffers. unsharded: temporaries
+    of ZeRO.
     """
 
     batch: int
@@ -156,6 +173,7 @@ class Training:
     loss_parts: int = 1
     dropout: bool = False
     reserved: float = 0.0
+    unsharded: Unsharded = BLOCK_BY_BLOCK
 
     def find_batch(self, layouts: Layouts) -> Column | int:
         """Global batch B, [layouts] or one for all."""

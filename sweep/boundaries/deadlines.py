@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paradl.grids.grid import Grid
-from paradl.grids.reading.errors import InputError, shorten
-from paradl.grids.reading.units import parse_duration, parse_quantity
+from paradl.grids.reading.units import parse_duration
 from paradl.kernels.arrays import Cells
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.names.arrays import Floats
 from paradl.kernels.oracle.answer import answer_case
 from paradl.sweep.answers.numbers import number
 from paradl.sweep.configurations.degrees import Row
+from paradl.sweep.configurations.fitting import read_chance
 from paradl.sweep.configurations.row_cases import build_row_case
 from paradl.sweep.uncertainty.probability import find_odds, find_spreads
 
@@ -42,20 +42,7 @@ class Deadline:
         seconds = parse_duration(deadline, "deadline", "6 h")
         if holds is None:
             return cls(seconds, epochs, None)
-        chance = parse_quantity(holds, "1", "holds", "90%")
-        if not 0 < chance < 1:
-            raise InputError(
-                f"expected a probability above 0 and below 1, got {shorten(chance)}",
-                where="holds",
-                advice="such as 0.9",
-            )
-        if oracle == "paper":
-            raise InputError(
-                "the oracle 'paper' has no intervals",
-                where="holds",
-                advice="leave it out, or use the oracle 'machine'",
-            )
-        return cls(seconds, epochs, chance)
+        return cls(seconds, epochs, read_chance(holds, oracle))
 
     def can_be_met(self, times: Floats) -> NDArray[np.bool_]:
         """Whether expected times [s] allow to meet it; with at least even odds they must do so."""

@@ -173,7 +173,7 @@ Seed = Annotated[int, Option(help="Random seed; the same seed gives the same ans
 SETTINGS = (
     *("oracle", "conventions", "optimizer", "recompute", "calibration"),
     *("convergence", "target", "collectives", "allreduce", "iterations", "times"),
-    *("attention", "context", "loss"),
+    *("attention", "context", "loss", "states"),
 )
 
 
@@ -222,6 +222,10 @@ class SettingOptions:
     loss: Annotated[
         Literal["auto", "whole", "plain", "chunked", "fused"] | None,
         Option(help="Logits that blocks' loss keeps: all (whole, plain), an eighth, none."),
+    ] = None
+    states: Annotated[
+        Literal["usual", "fp8_weights", "bf16_moments", "narrow"] | None,
+        Option(help="States of blocks in fewer bytes: weights, the optimizer's moments, or both."),
     ] = None
     calibration: Calibration = None
     convergence: Convergence = None

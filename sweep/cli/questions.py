@@ -145,8 +145,6 @@ def best(
         options.refuse_given(refused, "cannot be combined with --worst-case")
         _show_worst_cases(given, over, objective)
         return
-    if deadline is None:
-        options.refuse_given({"holds": holds}, "belongs to --deadline")
     for with_page, name in ((deadline, "deadline"), (epochs, "epochs")):
         if with_page is not None:
             options.refuse_given({"report": given.page}, f"cannot be combined with --{name}")

@@ -32,9 +32,8 @@ NO_RATES: LayoutRates = {
     "mfu": None,
     "hfu": None,
 }
-# Share of the capacity from which what is not counted may be too much: of a 70B recipe at 97 %, 30
-# to 60 % of the runs ran out of memory (Megatron-Bridge, pull request 3107).
-FULL = 0.9
+# Probability that memory suffices below which a layout is tight, although formulas let it fit.
+EVEN = 0.5
 
 
 class LayoutTimes(TypedDict, total=False):
@@ -49,14 +48,13 @@ class LayoutTimes(TypedDict, total=False):
 class LayoutCell:
     """The layout of a case of one cell, and how it trains.
 
-    stack: of the system's software. headroom: share of the memory that is kept free. seconds: of
-    computing and communicating in an iteration, if known.
+    stack: of the system's software. seconds: of computing and communicating in an iteration, if
+    known.
     """
 
     case: Case
     strategy: Strategy
     stack: str | None
-    headroom: float = 0.0
     seconds: tuple[float, float] | None = None
 
     @property
@@ -106,11 +104,14 @@ class LayoutCell:
         _, stages = measure_memory(self.net, self.layout, self.training)
         return int(stages[0])
 
-    def describe(self) -> LayoutRates:
-        """Facts of the layout: rates, remarks, and the stacks that run it."""
+    def describe(self, fits: float | None) -> LayoutRates:
+        """Facts of the layout: rates, remarks, and the stacks that run it.
+
+        fits: probability that its memory suffices, if known.
+        """
         return {
             **self._list_rates(),
-            "remarks": self._list_remarks(),
+            "remarks": self._list_remarks(fits),
             "runs_with": self._list_stacks(),
         }
 
@@ -130,13 +131,13 @@ class LayoutCell:
             "hfu": (flops + again) / peak,
         }
 
-    def _list_remarks(self) -> list[str]:
+    def _list_remarks(self, fits: float | None) -> list[str]:
         """Oddities of the layout, which forbid nothing."""
         asked = self.net, self.layout, self.training
         marks = find_marks(*asked, int(number(self.case.network.pes_per_node)))
-        used = sum_memory(*asked)[0] / number(self.case.pe.memory_capacity)
-        tight = [TIGHT] if used * (1 - self.headroom) >= FULL and used <= 1 else []
-        return [*(name for name, mask in marks.items() if mask[0]), *tight]
+        is_allowed = sum_memory(*asked)[0] <= number(self.case.pe.memory_capacity)
+        tight = is_allowed and fits is not None and fits < EVEN
+        return [*(name for name, mask in marks.items() if mask[0]), *([TIGHT] if tight else [])]
 
     def _list_stacks(self) -> list[str]:
         """Stacks that run such a layout, if they know the network."""
@@ -177,5 +178,4 @@ class LayoutCell:
 def find_cell(grid: Grid, case: Case, index: Index) -> LayoutCell:
     """The layout of a case of one cell."""
     stack = grid.systems[index[2]].software_facts.layouts.stack
-    headroom = grid.spec.parameters.get("headroom", 0.0)
-    return LayoutCell(case, grid.strategy(index), stack, headroom)
+    return LayoutCell(case, grid.strategy(index), stack)

@@ -27,7 +27,8 @@ from paradl.sweep.explanation.formulas import RESERVED, Formula, WorkFacts
 
 SHARDED = {"weights": 3, "gradients": 2, "states": 1}  # first ZeRO stage that shards them
 WORDS = {
-    "gathered": "bytes of a weight x parameters of two blocks",
+    "gathered": "bytes of a weight x parameters of two blocks, or of more by software",
+    "unreduced": "bytes of a gradient x parameters of a block, or of more by software",
     "recomputed": "what one block computes again",
     "embedding": "in flight x what embeddings keep",
     "logits": "inputs of the last norm and matrix, and logits, of a micro-batch",

@@ -8,7 +8,6 @@ from paradl.grids.entries.layout_words import write_layout
 from paradl.kernels.arrays import use_numpy
 from paradl.kernels.names.parallelisms import LAYOUT_DEGREES, RECOMPUTE
 from paradl.kernels.oracle.blocks import find_limits, is_possible, sum_memory
-from paradl.kernels.work.block_memory import measure_bucket
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.transformer import Training
 from paradl.sweep.answers.numbers import number
@@ -27,10 +26,7 @@ def list_changes(cell: LayoutCell) -> list[ChangeRow]:
         for changed in _change(cell.layout, training, fits=bool(fits)):
             layouts = changed.select(is_possible(find_limits(net, changed, training)))
             memory = sum_memory(net, layouts, training)
-            # A higher stage of ZeRO helps only where its temporaries fit as well.
-            is_higher = layouts.zero > cell.layout.zero
-            bucket = measure_bucket(net, layouts, training) * is_higher
-            helps = np.flatnonzero(memory + bucket <= capacity)
+            helps = np.flatnonzero(memory <= capacity)
             if helps.size:
                 names = layouts.select(helps).to_names()
                 return [

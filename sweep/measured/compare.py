@@ -80,6 +80,7 @@ def _make_row(run: PredictedRun, anomaly: Anomaly | None) -> Row:
         "measured_memory": row.memory,
         "predicted_memory": run.answer["memory"],
         "accuracy_memory": rate_prediction(run.answer["memory"], row.memory),
+        "fits": run.answer["fits"],
         **_name_columns("authors", row.authors),
         **_rate_predictions("authors_accuracy", row.authors, row.measured),
         **_locate_in_intervals(run),

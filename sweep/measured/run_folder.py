@@ -30,6 +30,7 @@ REMEDIES = {
     ("",): "leave it out by 'files', such as '*.log'",
 }
 COLUMNS = (*IDENTITY, *MEASURED, "global_batch", "replicas", "source", "note")
+TOKENS = "tokens_per_pe"  # of a whole folder, of all runs or of a file's
 MOST_FILES = 1000
 
 Value = str | int | float
@@ -91,10 +92,14 @@ def _read_mapping(path: Path) -> RunMapping:
         raise InputError(what, where=str(path.parent), advice=advice)
     document = load(path)
     mapping = validate(RunMapping, document.data, document)
-    named = [*mapping.columns, *mapping.units, *mapping.values]
-    for name in (*named, *(name for values in mapping.per_file.values() for name in values)):
-        if name not in COLUMNS:
-            raise InputError.unknown("column", name, COLUMNS, where=str(path))
+    stated = [*mapping.values, *(name for values in mapping.per_file.values() for name in values)]
+    for names, known in (
+        ((*mapping.columns, *mapping.units), COLUMNS),
+        (stated, (*COLUMNS, TOKENS)),
+    ):
+        for name in names:
+            if name not in known:
+                raise InputError.unknown("column", name, known, where=str(path))
     for name, unit in mapping.units.items():
         if name not in MEASURED:
             raise InputError(
@@ -107,6 +112,7 @@ def _read_mapping(path: Path) -> RunMapping:
 def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Row]]:
     """Yield a run for each configuration in a file, of the median of its steps."""
     stated = {**mapping.values, **mapping.per_file.get(path.name, {})}
+    tokens = _read_tokens(stated.pop(TOKENS, mapping.tokens_per_pe), path)
     fixed = {name: str(value) for name, value in stated.items()}
     runs: dict[tuple[str, ...], list[Step]] = {}
     if path.name.endswith(TRACES):
@@ -114,7 +120,7 @@ def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Row]]:
     elif path.suffix == ".csv":
         steps_read = _read_table(path, mapping)
     else:
-        steps_read = read_log(path, mapping.tokens_per_pe)
+        steps_read = read_log(path, tokens)
     for number, step in steps_read:
         row = _complete({**fixed, **step}, f"{path}:{number}")
         # A restarted run may go on with another batch or number of PEs.
@@ -132,6 +138,17 @@ def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Row]]:
         warm = steps[mapping.skip :]
         medians = _find_medians(warm, path)
         yield f"{path}:{steps[0][0]}", {"source": path.name, **warm[0][1], **medians}
+
+
+def _read_tokens(stated: Value | None, path: Path) -> int | None:
+    """Return the tokens of a PE in a step. InputError: no whole number above 0."""
+    if stated is None:
+        return None
+    where = f"{path.parent / NAME}: {TOKENS}"
+    count = parse_quantity(stated, "count", where, "8192")
+    if count < 1:
+        raise InputError(f"expected 1 or more, got {shorten(stated)}", where=where)
+    return int(count)
 
 
 def _find_medians(steps: list[Step], path: Path) -> Row:

@@ -29,6 +29,7 @@ from paradl.sweep.configurations.degrees import (
     time_iteration,
     write_layouts,
 )
+from paradl.sweep.configurations.fitting import find_fits
 from paradl.sweep.configurations.row_cases import (
     answer_expected,
     keep_fastest_layouts,
@@ -135,6 +136,7 @@ def _describe_cell(
         **time_iteration(grid, index, cell, degrees["global_batch"], total),
         "memory_parts": measure_row_parts(grid, {**cell, **degrees}),
         "memory_capacity": look_up_capacity(grid, index, cell),
+        "fits": find_fits(grid, index, cell, memory),
     }
 
 

@@ -31,6 +31,7 @@ from paradl.sweep.configurations.degrees import (
     time_iteration,
     write_layouts,
 )
+from paradl.sweep.configurations.fitting import find_fits
 
 END = "end of the axis"
 # Most rows with intervals by default: each takes some milliseconds.
@@ -198,6 +199,7 @@ def _list_lines(
     }
     # 0 PEs and NaN seconds stand for nothing.
     counted = {"largest_pe", *best, "efficient_pe"}
+    memory = columns[names["memory"]].tolist()
     rows = [
         {
             name: None if name in counted and not value > 0 else value
@@ -211,7 +213,14 @@ def _list_lines(
         for row, pe in zip(rows, fastest, strict=True)
     ]
     shown = [{"marks": of} if any(marks) else {} for of in marks]
-    return [cast(LimitsRow, {**row, **of}) for row, of in zip(rows, shown, strict=True)]
+    fits = [
+        find_fits(reader.grid, locate_row(reader.grid, row), {**row, "pe": pe}, size)
+        if pe
+        else None
+        for row, pe, size in zip(rows, fastest, memory, strict=True)
+    ]
+    parts = zip(rows, fits, shown, strict=True)
+    return [cast(LimitsRow, {**row, "fits": chance, **of}) for row, chance, of in parts]
 
 
 def _summarise(goal: Goal) -> Objective:

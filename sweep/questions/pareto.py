@@ -19,10 +19,11 @@ from paradl.sweep.answers.system_settings import complete_rows
 from paradl.sweep.answers.types.questions import ParetoRow
 from paradl.sweep.cells.parts import Part
 from paradl.sweep.cells.reader import Reader
-from paradl.sweep.cells.selection import Selection, join_selection
+from paradl.sweep.cells.selection import Selection, join_selection, locate_row
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import list_given
 from paradl.sweep.configurations.degrees import write_layouts
+from paradl.sweep.configurations.fitting import find_fits
 from paradl.sweep.cube.dimensions import expect_laws
 from paradl.sweep.cube.variables import Arrays
 
@@ -105,6 +106,8 @@ def list_front(
         for front in fronts.values()
         for row in zip(*(front[name].tolist() for name in columns), strict=True)
     ]
+    for row in rows if against == "memory" else ():
+        row["fits"] = find_fits(space.grid, locate_row(space.grid, row), row, row["memory"])
     return write_layouts(space.grid, complete_rows(space, rows))
 
 

@@ -37,8 +37,9 @@ from paradl.sweep.answers.types.prediction import (
 from paradl.sweep.answers.types.words import CostFields, LayoutRates, SampleRates
 from paradl.sweep.boundaries.fits import find_smallest_group
 from paradl.sweep.cells.memory_cube import compute_cells
-from paradl.sweep.cells.space import name_labels
+from paradl.sweep.cells.space import name_labels, take_cell
 from paradl.sweep.configurations.degrees import list_rates
+from paradl.sweep.configurations.fitting import find_fits
 from paradl.sweep.configurations.layout_cells import LayoutTimes, find_cell
 from paradl.sweep.configurations.row_cases import parameters
 from paradl.sweep.cube.variables import name_limits
@@ -134,8 +135,10 @@ def describe_case(grid: Grid, case: Case | None) -> Prediction:
     iterations, limit = number(answer.iterations), int(number(answer.limit))
     comp, comm = number(answer.compute), number(answer.communication)
     epochs = None if answer.epochs is None else number(answer.epochs)
+    memory = finite(number(answer.memory))
+    fits = find_fits(grid, ONLY, take_cell(grid.axes, [0] * len(grid.axes)), memory)
     details: GroupFields | LayoutDetails = (
-        _describe_layout(grid, case, answer)
+        _describe_layout(grid, case, answer, fits)
         if grid.find_blocks(ONLY)
         else _describe_group(grid, case, answer)
     )
@@ -158,8 +161,9 @@ def describe_case(grid: Grid, case: Case | None) -> Prediction:
         "iteration_time": finite((comp + comm) / iterations),
         "iteration_comp_time": finite(comp / iterations),
         "iteration_comm_time": finite(comm / iterations),
-        "memory": finite(number(answer.memory)),
+        "memory": memory,
         "memory_capacity": number(case.pe.memory_capacity),
+        "fits": fits,
         "feasible": not limit & FORBIDS,
         "limit": name_limits(limit),
         **describe_basis(grid),
@@ -224,7 +228,7 @@ class LayoutDetails(LayoutTimes, LayoutRates, LayoutFields, GroupFields):
     limit: list[str]
 
 
-def _describe_layout(grid: Grid, case: Case, answer: Answer) -> LayoutDetails:
+def _describe_layout(grid: Grid, case: Case, answer: Answer, fits: float | None) -> LayoutDetails:
     """The same of a transformer's layout; its largest micro-batch is no question of the batch."""
     cell = find_cell(grid, case, ONLY)
     iterations = number(answer.iterations)
@@ -239,7 +243,7 @@ def _describe_layout(grid: Grid, case: Case, answer: Answer) -> LayoutDetails:
         **times,
         "limit": [*name_limits(int(number(answer.limit))), *lacks],
         "layout": cell.words,
-        **cell.describe(),
+        **cell.describe(fits),
         "stage": cell.fullest_stage,
         "exchanges": {name: seconds * iterations for name, seconds in exchanges.items()},
         "bubble_share": finite(number(answer.terms.pipeline_bubble / answer.epoch_time)),

@@ -21,7 +21,7 @@ from paradl.sweep.answers.types.questions import ProvisionRow
 from paradl.sweep.answers.types.words import CellPlaceOrNone, CostFields
 from paradl.sweep.boundaries.deadlines import Deadline
 from paradl.sweep.cells.selection import Selection, join_selection, write_place
-from paradl.sweep.cells.source import Source, open_space
+from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import (
     CellLabels,
     Space,
@@ -36,6 +36,7 @@ from paradl.sweep.configurations.degrees import (
     list_no_degrees,
     write_layouts,
 )
+from paradl.sweep.configurations.fitting import find_fits, require_fit
 
 # PE counts whose times, and whose spreads, are computed together: few enough for numpy. All at
 # once, and so compiled, ten strategies took 37 instead of 3.2 s of CPU (VGG-16 on ABCI, 2026-11).
@@ -59,7 +60,7 @@ def list_provisions(
 
     deadline: seconds, or a text with a unit, such as "6 h". epochs: their number; None: those to
     the target, by the design space's convergence law. holds: required probability of meeting the
-    deadline, between 0 and 1; None: the expected time must meet it.
+    deadline, and of fitting in memory, between 0 and 1; None: the expected time must meet it.
 
     Every whole number of PEs is tried up to the least count of the slice that meets the deadline
     (of layouts multiples of the largest power of two in a node, without a prime factor beyond 7),
@@ -78,6 +79,8 @@ def list_provisions(
     ('data', 21, 5.81)
     """
     selection = join_selection(selection, axes)
+    if holds is not None:
+        selection, cube = require_fit(open_source(cube), selection, holds)
     space = open_space(cube, selection, max_global_batch)
     space.expect_one_kind()
     epochs = read_epochs(epochs, space.grid)
@@ -108,14 +111,14 @@ class Trainings:
         together = TIMED if goal.holds is None else SPREAD
         parts = [self._compute(space, index, some) for some in _split(pe, together)]
         columns = zip(*parts, strict=True)
-        self.limit, self.epochs, self.times, self.bounds = map(np.concatenate, columns)
+        self.limit, self.memory, self.epochs, self.times, self.bounds = map(np.concatenate, columns)
 
     def _compute(
         self, space: Space, index: Index, pe: Floats
-    ) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
-        """Compute flags, epochs, times and bounds at some PE counts."""
+    ) -> tuple[NDArray[np.int64], Floats, Floats, Floats, Floats]:
+        """Compute flags, memory, epochs, times and bounds at some PE counts."""
         by_law, axes = self.goal.epochs is None, {**self.axes, "pe": pe}
-        names = ("comp_time", "comm_time", "limit", *(("epochs",) if by_law else ()))
+        names = ("comp_time", "comm_time", "memory", "limit", *(("epochs",) if by_law else ()))
         shape = tuple(values.size for values in axes.values())
         outputs = {
             name: np.broadcast_to(np.asarray(values), shape)
@@ -128,7 +131,7 @@ class Trainings:
         if self.goal.holds is not None:
             answer = answer_case(space.ask_intervals().build_case(index, axes))
             bounds = self.goal.bound(times, answer)
-        return limit, np.broadcast_to(epochs, shape), times, bounds
+        return limit, outputs["memory"], np.broadcast_to(epochs, shape), times, bounds
 
     def list_met(self) -> NDArray[np.bool_]:
         """Whether any cell meets the deadline, by PE count."""
@@ -230,6 +233,7 @@ def _describe_cell(space: Space, trainings: Trainings, aim: Aim) -> ProvisionRow
         "pe_hours": hours,
         **cost,
         "holds": trainings.goal.find_chance(space.grid, {**cell, **degrees}, seconds),
+        "fits": find_fits(space.grid, trainings.index, cell, float(trainings.memory[at])),
         "reason": None,
     }
 
@@ -250,5 +254,6 @@ def _describe_miss(space: Space, index: Index, trainings: Trainings, aim: Aim) -
         "pe_hours": None,
         **cost,
         "holds": None,
+        "fits": None,
         "reason": trainings.explain_miss(),
     }

@@ -24,6 +24,7 @@ PROSE = 20  # characters; text of several words wraps, but to no less than this
 # Percentiles that are counts; those of all other intervals are seconds.
 COUNTS = ("intervals.epochs",)
 PERCENT = ("mfu", "hfu", "bubble_share")
+FITS = "fits"  # a probability
 
 # Units of fields inside an answer: rows of formulas, intervals, parameters of `explain`.
 INSIDE = {
@@ -108,6 +109,8 @@ def make_column(key: str, rows: Sequence[Row]) -> Column:
     """Make a column; its header has the unit where one prefix suits all of its numbers."""
     # Rows of several kinds may lack a column: its cell is a dash.
     values = [row.get(key) for row in rows]
+    if key == FITS:
+        values = [format_chance(value) if _is_number(value) else value for value in values]
     singles = (value.value if isinstance(value, Ranged) else value for value in values)
     numbers = [*filter(_is_number, singles)]
     unit = PREFIXED.get(key)
@@ -201,6 +204,8 @@ def format_alone(key: str, value: object) -> str:
     of_another = name in EVERY_TERM and whole not in ("", "terms", "exchanges")
     if name in PERCENT and _is_number(value):
         return format_percent(value)
+    if name == FITS and _is_number(value):
+        return format_chance(value)
     unit = PREFIXED.get(whole, None if of_another else PREFIXED.get(name))
     if isinstance(value, Ranged):
         return format_ranged(value, unit or "")
@@ -274,13 +279,11 @@ def find_range(row: RankingRow, time: Time = "iteration_time") -> Ranged:
     return Ranged(value, low * value / of, high * value / of)
 
 
-def write_memory(memory: float | None, capacity: float | None) -> str:
-    """Write the memory of the fullest PE beside what a PE has."""
-    return (
-        " of ".join(
-            "-" if n is None else format_digits(n / 1e9, DIGITS) for n in (memory, capacity)
-        )
-        + " GB"
+def write_memory(memory: float | None, capacity: float | None, fits: float | None = None) -> str:
+    """Write the memory of the fullest PE, what a PE has, and the chance that this suffices."""
+    sizes = ("-" if n is None else format_digits(n / 1e9, DIGITS) for n in (memory, capacity))
+    return f"{' of '.join(sizes)} GB" + (
+        "" if fits is None else f", fits with {format_chance(fits)}"
     )
 
 
@@ -297,6 +300,6 @@ def write_summary(row: RankingRow | Prediction, iteration: Ranged) -> str:
             *whole,
             f"{'-' if rate is None else format_digits(rate)} {word}/s per PE",
             f"MFU {format_percent(row['mfu'])}",
-            write_memory(row["memory"], row["memory_capacity"]),
+            write_memory(row["memory"], row["memory_capacity"], row["fits"]),
         ]
     )

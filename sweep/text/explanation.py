@@ -50,7 +50,7 @@ FORMULA = (
 # Fields of a prediction that its sentence and tables show.
 SHOWN = (
     *("terms", "memory_parts", "exchanges", "comp_time", "comm_time", "iteration_time"),
-    *("memory", "memory_capacity", "samples", "feasible", "degrees"),
+    *("memory", "memory_capacity", "fits", "samples", "feasible", "degrees"),
 )
 
 

@@ -41,9 +41,10 @@ def show_bottlenecks(rows: Sequence[BottleneckRow], form: Format, every: bool) -
         kind = "" if row["kind"] == "work" else f" It is a {row['kind']}."
         parts = sorted(row["memory_parts"].items(), key=lambda part: -part[1])
         sizes = (f"{name} {format_quantity(size, 'B')}" for name, size in parts if size)
+        memory = write_memory(row["memory"], row["memory_capacity"], row["fits"])
         print_text(
             f"{row.get('layout') or settle_label(row)} on {row['pe']:,}: {row['sentence']}{kind} "
-            f"Memory {write_memory(row['memory'], row['memory_capacity'])}: {', '.join(sizes)}."
+            f"Memory {memory}: {', '.join(sizes)}."
         )
     asked = ("bottleneck", "share", INTERVAL, "iteration_time", "feasible")
     show_rows(rows, form, every, _describe_bottleneck, asked=asked)

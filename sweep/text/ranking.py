@@ -192,6 +192,7 @@ def _describe_winner(row: RankingRow, goal: Goal, time: Time, alike: int) -> Row
         **{key: fields[key] for key in money},
         "MFU": format_percent(row["mfu"]),
         "memory": row["memory"],
+        "fits": row["fits"],
         HEADS[rate]: fields[rate],
         "remarks": _list_remarks(row) or None,
         **inside,
@@ -264,7 +265,8 @@ def show_front(
         front = [*of_network]
         kept += front if every else [front[at] for at in _thin(len(front), FRONT)]
     lines = [{**row, "strategy": shorten_label(row["strategy"])} for row in kept]
-    print_table(lines, asked=[*rows[0]][-2:])  # what is traded comes last
+    traded = [name for name in rows[0] if name != "fits"][-2:]  # it comes last
+    print_table(lines, asked=traded)
     tell_more(len(rows) - len(kept), "configuration")
 
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from benchmarks import decisions
+from benchmarks.clusters import find_cluster
 from benchmarks.decisions import Duel, Rival
 from benchmarks.forecasts import Forecast
-from benchmarks.layout_runs import Run, find_cluster, predict_seconds, read_runs
+from benchmarks.layout_runs import Run, predict_seconds, read_runs
 from paradl.grids.entries.layout_words import parse_layout
 from paradl.grids.entries.transformer_rates import FITTED, RIVAL_SPREAD
 from paradl.kernels.work.layouts import Layouts

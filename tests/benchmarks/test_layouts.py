@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import forecasts, layout_runs, layouts
+from benchmarks import clusters, forecasts, layout_runs, layouts
 from paradl.grids.entries.transformer_rates import FITTED, find_peaks
 from paradl.grids.library import find
 from paradl.grids.reading.errors import InputError
@@ -23,6 +23,36 @@ def test_allocated_memory_is_met_and_a_card_shows_more() -> None:
         ratios.setdefault(run.memory_kind, []).append(layout_runs.predict_memory(run) / run.memory)
     assert all(0.95 < ratio < 1 for ratio in ratios["allocated"])
     assert np.median(ratios["nvidia-smi"]) < 0.9
+
+
+def test_what_ran_may_fit() -> None:
+    """Each published run has a chance of 5 % or more; most rather fit than not."""
+    runs = [*layout_runs.read_runs(), *layout_runs.read_runs(layout_runs.UNSEEN)]
+    chances = np.array([layout_runs.find_fits(run) for run in runs])
+    assert chances.min() > 0.05
+    stated = np.array(["recompute" not in run.assumed for run in runs])
+    assert np.count_nonzero(stated) > 450
+    assert np.mean(chances[stated] > 0.5) > 0.9
+
+
+def test_what_ran_out_of_memory_rather_does_not_fit(tmp_path: Path) -> None:
+    """Three trials of BLOOM, 384 A100 of Jean Zay (BigScience, chronicles-prequel, 2022)."""
+    with layout_runs.RUNS.open(newline="") as file:
+        bloom = next(row for row in csv.DictReader(file) if row["model"] == "gpt-181b")
+    usual = {"zero": "1", "sequence_parallel": "0", "recompute": "blocks", "chunks": "1"}
+    trials = (
+        {"tensor": "8", "pipeline": "1", "data": "48", "micro": "1", "global_batch": "2016"},
+        {"tensor": "2", "pipeline": "6", "data": "32", "micro": "2", "global_batch": "2048"},
+        {"tensor": "2", "pipeline": "6", "data": "32", "micro": "1", "global_batch": "2048"},
+    )
+    path = tmp_path / "rows.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, bloom)
+        writer.writeheader()
+        writer.writerows(bloom | usual | trial for trial in trials)
+    chances = [layout_runs.find_fits(run) for run in layout_runs.read_runs(path)]
+    assert len(chances) == 3
+    assert max(chances) < 0.5
 
 
 def test_shipped_rates_meet_published_times() -> None:
@@ -121,7 +151,11 @@ def list_values(entry: Any, path: str = "") -> dict[str, Any]:
             {"links_per_node": 4, "levels.1.bandwidth": 12.5e9, "levels.2.bandwidth": 12.5e9},
         ),
         ("a800", "dgx-a100-80gb", {"levels.0.bandwidth": 200e9}),
-        ("h100-96gb", "grand-teton", {"pe.memory_bandwidth": 2.4e12}),
+        (
+            "h100-96gb",
+            "grand-teton",
+            {"pe.memory_bandwidth": 2.4e12, "pe.memory_capacity": 95 * 2**30},
+        ),
         ("tpu-v5p-int8", "tpu-v5p", {"pe.tensor_peaks.fp8": 918e12}),
     ],
 )
@@ -129,10 +163,10 @@ def test_a_cluster_is_its_system_but_for_what_is_stated(
     name: str, system: str, changes: dict[str, float]
 ) -> None:
     before = list_values(find("system", system, Path()).definition())
-    after = list_values(layout_runs.find_cluster(name).definition())
+    after = list_values(clusters.find_cluster(name).definition())
     changed = {key: value for key, value in after.items() if before.get(key) != value}
     roomy = {key for key in changed if key == "size" or key.endswith(".pes")}
-    assert {changed.pop(key) for key in roomy} == {layout_runs.MOST_PES}
+    assert {changed.pop(key) for key in roomy} == {clusters.MOST_PES}
     changed.pop("name", None)
     assert changed == changes
     assert before.keys() <= after.keys()
@@ -143,7 +177,7 @@ def test_systems_of_runs_are_those_of_the_catalogue() -> None:
     runs = [*layout_runs.read_runs(), *layout_runs.read_runs(layout_runs.UNSEEN)]
     for run in runs:
         assert run.layout.pes[0] <= run.system.most_pes
-        catalogue = layout_runs.CLUSTERS.get(run.system.name, layout_runs.Cluster(run.system.name))
+        catalogue = clusters.CLUSTERS.get(run.system.name, clusters.Cluster(run.system.name))
         assert run.device == find("system", catalogue.system, Path()).pe.device
     racks = [run.system for run in runs if run.system.pes_per_node == 72]
     assert {system.links_per_node for system in racks} == {72}

@@ -6,6 +6,7 @@ Types leave open the axes of a cube, and which values are there; a test knows bo
 from typing import Any
 
 from paradl.sweep.questions import (
+    bottleneck,
     catalogue,
     crossovers,
     explain,
@@ -24,6 +25,7 @@ from paradl.sweep.uncertainty import probability
 describe_obstacle: Any = explanation.describe_obstacle
 explain_grid: Any = explain.explain_grid
 find_chance: Any = probability.find_chance
+list_bottlenecks: Any = bottleneck.list_bottlenecks
 list_crossovers: Any = crossovers.list_crossovers
 list_datasets: Any = catalogue.list_datasets
 list_limits: Any = limits.list_limits

@@ -118,6 +118,10 @@ class Layout:
     batch: int = 1
     recompute: frozenset[str] = frozenset()  # modules, or {"blocks"}, or {"full"}
     precision: str = "bf16"
+    share: float = 1.0  # of a block, in a message of ZeRO
+    live: float = 0.0
+    bucket: float = 0.0
+    keeps_stages: bool = False
     fused_attention: bool = True
     logit_bytes: int = 4  # 0: of a fused loss
     loss_parts: int = 1  # logits of one part of the tokens at a time
@@ -278,18 +282,27 @@ def model_states(net: Network, layout: Layout, stage: int) -> dict[str, float]:
     }
 
 
-def gathered(net: Network, layout: Layout, stage: int) -> float:
-    """Two of the largest blocks' weights, as they compute, with ZeRO's third stage: of those that
-    other ranks hold a part of.
+def undivided(net: Network, layout: Layout, stage: int) -> dict[str, float]:
+    """Two messages of gathered weights, one of gradients: of what other ranks hold a part of.
+
+    A message is a share of the largest block; software may hold more, or a whole stage.
     """
-    if layout.zero < 3:
-        return 0.0
-    largest = 0.0
-    for n in stage_blocks(net, layout, stage):
-        held = divide(block_parameters(net, n, layout.tensor), layout)
+
+    def of_others(held: Buckets) -> float:
         dense = held.tensor + held.replicated if layout.shards > 1 else 0.0
-        largest = max(largest, dense + (held.experts if layout.expert_shards > 1 else 0.0))
-    return 2 * largest * (4 if layout.precision == "fp32" else 2)
+        return dense + (held.experts if layout.expert_shards > 1 else 0.0)
+
+    numbers = stage_blocks(net, layout, stage)
+    blocks = [divide(block_parameters(net, n, layout.tensor), layout) for n in numbers]
+    message = layout.share * max(map(of_others, blocks), default=0.0)
+    whole = of_others(held_parameters(net, layout, stage))
+    keeps = layout.keeps_stages and layout.pipeline > 1
+    weight, gradient, _ = RECIPES[layout.precision]
+    live, bucket = (whole if keeps else min(whole, n) for n in (layout.live, layout.bucket))
+    return {
+        "gathered": weight * max(2 * message, live) if layout.zero == 3 else 0.0,
+        "unreduced": gradient * max(message, bucket) if layout.zero >= 2 else 0.0,
+    }
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from reference_transformers import (
     Layout,
     Network,
     dropped_bytes,
-    gathered,
     has_ends,
     kept_by_module,
     model_states,
     padded_vocabulary,
     stage_blocks,
+    undivided,
 )
 
 
@@ -75,8 +75,8 @@ def stage_memory(net: Network, layout: Layout, stage: int, reserved: float = 0) 
     return (
         model_states(net, layout, stage)
         | activations(net, layout, stage)
+        | undivided(net, layout, stage)
         | {
-            "gathered": gathered(net, layout, stage),
             "embedding": first * in_flight(layout, stage) * embedding(net, layout),
             "logits": last * flying * logits(net, layout),
             "reserved": reserved,

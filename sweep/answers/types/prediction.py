@@ -57,6 +57,7 @@ class CellFields(TypedDict):
     iteration_comm_time: Annotated[Seconds, "communication time per iteration"] | None
     memory: words.Memory | None
     memory_capacity: words.MemoryCapacity | None
+    fits: words.FitChance | None
     feasible: words.Feasible
     limit: words.Limits
     terms: Annotated[

@@ -78,6 +78,7 @@ class PickedRow(
 
     memory: words.Memory | None
     memory_capacity: words.MemoryCapacity | None
+    fits: words.FitChance | None
     feasible: words.Feasible
     limit: words.Limits
 
@@ -111,6 +112,7 @@ class LimitsRow(words.PlaceLabels, words.SampleRates, LimitsRanges):
     largest_pe: Annotated[int, "largest feasible PE count"] | None
     forbidden_by: Annotated[str, "what forbids the next PE count"]
     efficient_pe: Annotated[int, "largest efficient PE count, by the objective"] | None
+    fits: Annotated[words.FitChance, "the same, of the best PE count"] | None
     # If any row has a mark.
     marks: NotRequired[Annotated[words.Limits, "marks of the fastest PE count, which are allowed"]]
     # With the objective epoch_time.
@@ -154,6 +156,7 @@ class ParetoRow(words.PlaceLabels, words.CellPlace):
     pe_hours: NotRequired[words.PEHours]
     cost: NotRequired[words.Cost]
     memory: NotRequired[words.Memory]
+    fits: NotRequired[words.FitChance | None]  # with memory
 
 
 class LossFields(TypedDict):
@@ -217,6 +220,7 @@ class BottleneckRow(
     limit: words.Limits
     memory_parts: words.PartBytes
     memory_capacity: words.MemoryCapacity
+    fits: words.FitChance | None
 
 
 class SensitivityFields(TypedDict):
@@ -240,6 +244,7 @@ class ProvisionRow(words.PlaceLabels, words.CellPlaceOrNone, words.Degrees, word
     train_time: words.TrainTime | None
     pe_hours: words.PEHours | None
     holds: words.DeadlineChance | None
+    fits: words.FitChance | None
     reason: words.Reason | None
 
 

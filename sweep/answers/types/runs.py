@@ -62,6 +62,7 @@ class RunRow(words.PlaceLabels):
     measured_memory: Annotated[float, Fact("memory of a PE, measured", "B")] | None
     predicted_memory: Annotated[float, Fact("memory of a PE, predicted", "B")] | None
     accuracy_memory: Annotated[float, "accuracy of the predicted memory: 1 is exact"] | None
+    fits: words.FitChance | None
 
 
 class Average(TypedDict):

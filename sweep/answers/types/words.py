@@ -46,6 +46,7 @@ PEHours = Annotated[float, Fact("PE-hours per epoch, or in all where epochs are 
 Cost = Annotated[float, Fact("PE-hours times the price of a PE-hour", "currency of --price")]
 Memory = Annotated[Bytes, "memory of the fullest PE"]
 MemoryCapacity = Annotated[Bytes, "memory of a PE"]
+FitChance = Annotated[float, "probability that a PE's memory suffices"]
 PartBytes = Annotated[dict[str, float], Fact("memory of the fullest PE by part", "B", scaled=True)]
 # Null where the configuration cannot exist.
 MemoryParts = Annotated[

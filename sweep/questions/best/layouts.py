@@ -11,6 +11,8 @@ from paradl.grids.entries.strategies import Strategy, parse_strategy
 from paradl.grids.grid import Grid, Index
 from paradl.grids.inputs.case import find_space
 from paradl.grids.inputs.layouts import LayoutSpace
+from paradl.grids.inputs.machine import Machine
+from paradl.grids.inputs.values import RowValues
 from paradl.kernels.arrays import Cells, use_numpy
 from paradl.kernels.names.arrays import Integers
 from paradl.kernels.oracle.answer import answer_case
@@ -118,10 +120,9 @@ def find_best_layouts(
     """
     strategies: dict[Strategy, None] = {}
     best = BestLayouts(space.grid, [], {}, {})
-    headroom = space.grid.spec.parameters.get("headroom", 0.0)
     for index in space.list_indices():
         names, stated = space.name(index), space.grid.strategy(index)
-        tally = Tally(headroom=headroom)
+        tally = Tally(room=_find_room(space.grid, index))
         is_open = stated.searched and stated.of_blocks
         found = [*_search(space, index, most, tally, aim, deadline, fronts)] if is_open else []
         best.found.extend(found)
@@ -133,6 +134,12 @@ def find_best_layouts(
             others.add(names["strategy"])
             strategies[space.grid.strategies[index[3]]] = None
     return replace(best, grid=replace(space.grid, strategies=tuple(strategies)))
+
+
+def _find_room(grid: Grid, index: Index) -> float:
+    """Find the share of a PE's memory up to which layouts fit."""
+    values = RowValues({**grid.spec.parameters, "memory_capacity": 1.0})
+    return Machine(grid.systems[index[2]]).find_room(values, of_blocks=True).item()
 
 
 def _search(

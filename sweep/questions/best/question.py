@@ -46,6 +46,7 @@ from paradl.sweep.configurations.degrees import (
     time_iteration,
     write_layouts,
 )
+from paradl.sweep.configurations.fitting import find_fits, require_fit
 from paradl.sweep.questions.best.picks import PLACE, Nothing, Pick, PickedCell, pick_strategies
 
 if TYPE_CHECKING:
@@ -91,9 +92,10 @@ def rank_strategies(
     forbids others, and remedies. None: a row each.
 
     deadline: rank only what trains within it: seconds, or a text such as "60 d"; the objective is
-    then train_time, pe_hours or cost. holds: with this probability; None: the expected time meets
-    it. Rows have the probability as `holds`. epochs: to train, in place of those to the target; the
-    cells of a store are then computed anew.
+    then train_time, pe_hours or cost. Rows have the probability of that as `holds`. holds: rank
+    only what meets the deadline, if there is one, and what fits in memory, with this probability;
+    None: as expected. epochs: to train, in place of those to the target. The cells of a store are
+    computed anew with `holds` or `epochs`.
 
     selection, axes: values to select, as in `{"pe": 64}` or `pe=64`.
 
@@ -109,6 +111,8 @@ def rank_strategies(
     reader = open_source(cube)  # only once: opening reads and checks the root of the store
     if epochs is not None or aim.goal == "train_time":
         epochs = read_epochs(epochs, reader.grid)
+    if holds is not None:
+        selection, reader = require_fit(reader, selection, holds)
     if epochs is not None:
         selection = reader.list_values(selection or {})  # a Dataset may be a slice of its grid
         pairs = product(reader.grid.labels["model"], reader.grid.labels["dataset"])
@@ -220,9 +224,10 @@ def _describe_pick(grid: Grid, pick: Pick, aim: Aim, deadline: "Deadline | None"
     degrees = list_degrees(grid, cell, found.chosen, layout)
     index, batch = locate_row(grid, cell), degrees["global_batch"]
     rates, traits = time_iteration(grid, index, cell, batch, found.epoch_time), LayoutRates()
+    fits = find_fits(grid, index, cell, found.memory)
     if layout:
         rates["iteration_time"] = layout.times["iteration_time"]
-        traits = layout.describe()
+        traits = layout.describe(fits)
     lacks = [UNSUPPORTED] if layout and layout.is_unsupported else []
     if deadline:
         seconds = found.epoch_time * (found.epochs or 1.0)
@@ -237,6 +242,7 @@ def _describe_pick(grid: Grid, pick: Pick, aim: Aim, deadline: "Deadline | None"
         **traits,
         "memory": found.memory,
         "memory_capacity": look_up_capacity(grid, index, cell),
+        "fits": fits,
         "feasible": True,
         "limit": [*mark_batch(grid, cell, batch), *lacks],
         **holds,
@@ -270,6 +276,7 @@ def _describe_nothing(grid: Grid, labels: Labels, found: Nothing, aim: Aim) -> P
         **NO_RATES,
         "memory": None,
         "memory_capacity": capacity,
+        "fits": None,
         "feasible": False,
         "limit": found.reasons,
     }

@@ -63,6 +63,25 @@ def test_a_rate_of_tokens_takes_their_number(folder):
         read_runs(folder(values, run_log=text))
 
 
+@pytest.mark.parametrize("place", ["values", "file"])
+def test_a_rate_of_tokens_may_be_that_of_a_file(place, folder):
+    values = VALUES.replace("replicas: 8", "samples_per_replica: 4")
+    text = "\n".join(TITAN.format(n=n, tps=4096) for n in range(3))
+
+    def read(tokens):
+        of_file = f"\nper_file: {{run.log: {{tokens_per_pe: {tokens}}}}}\ntokens_per_pe: 1"
+        of_all = values.replace(
+            "samples_per_replica: 4", f"samples_per_replica: 4, tokens_per_pe: {tokens}"
+        )
+        (run,) = read_runs(folder(of_all if place == "values" else values + of_file, run_log=text))
+        return run.measured.total
+
+    assert read("8k") == pytest.approx(2.0)
+    for wrong in ("-1", "0", "1.5", "many"):
+        with pytest.raises(InputError, match=r"mapping.yaml: tokens_per_pe"):
+            read(wrong)
+
+
 @pytest.mark.parametrize(
     "table", ["run_id,key,value\na,t,1\nb,t,2\n", "Step,a - t,b - t\n1,2,3\n", "t\n0,25\n"]
 )

@@ -197,6 +197,7 @@ def test_the_batch_whose_bound_is_least_wins_not_the_one_that_is_faster_on_avera
                 batch=batch,
                 strategy="data",
                 settings={"convergence": "auto"},
+                parameters={"memory_capacity": "32 GB"},
             )
         )
         (row,) = list_provisions(grid, deadline, holds=holds)

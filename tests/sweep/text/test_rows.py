@@ -120,7 +120,9 @@ def test_a_prediction_begins_with_its_time_and_what_takes_it(words, cli):
     """Shares of an iteration's terms add up to all of it, those of the memory too."""
     code, out, err = cli("predict", "--system", "dgx-h100", "--pe", "32", *words)
     assert code == 0, err
-    assert re.match(r"[\d.]+ m?s \([\d.]+ to [\d.,]+\) per iteration, .* GB; \d+% of", out)
+    assert re.match(
+        r"[\d.]+ m?s \([\d.]+ to [\d.,]+\) per iteration, .* GB, fits with [^;]*%; \d+% of", out
+    )
     times, memory = (
         out.partition(title)[2].partition("\n\n")[0]
         for title in ("Time of an iteration", "Memory of the fullest PE")
