@@ -51,7 +51,7 @@ DENSE: Prior = {
     "block_passes": (2.5, 0.4),
     "score_passes": (12.0, 0.5),
     "host_pause": (0.02, 1.0),
-    "block_wait": (5e-3, 1.0),
+    "checkpoint_wait": (5e-3, 1.0),
     "straggling": (0.005, 1.0),
 }
 MIXED: Prior = {"expert_wait": (3e-4, 0.7)}

@@ -34,7 +34,15 @@ AXIS_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 # Names that arrays of a cube, and keys of answers, have beside outputs and parameters.
 RESERVED = {
     *("along", "at", "bottleneck", "change", "computing", "cost", "degrees", "elasticity"),
-    *("epoch_time", "faster_than_next", "feasible", "first", "forbidden_by", "global_batch"),
+    *(
+        "epoch_time",
+        "faster_than_next",
+        "feasible",
+        "first",
+        "fits",
+        "forbidden_by",
+        "global_batch",
+    ),
     *("hfu", "holds", "infeasible_at", "iteration_time", "kind", "largest_pe", "losers", "marks"),
     *("mean_loss", "memory_parts", "mfu", "needed", "notes", "over", "over_system", "own"),
     *("parameter", "pe_hours", "pe_part", "precision", "progress", "rank", "reason", "rejection"),

@@ -96,5 +96,5 @@ def test_intervals_are_of_draws() -> None:
 
 def test_what_is_known_is_not_drawn() -> None:
     known = {name: USUAL[name] for name in KNOWN}
-    assert find_spread(node_collective=known["node_collective"]) < find_spread()
+    assert find_spread(checkpoint_wait=known["checkpoint_wait"]) < find_spread()
     assert find_spread(**known) == pytest.approx(REST)

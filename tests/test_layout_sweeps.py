@@ -14,7 +14,7 @@ from paradl.grids.design_space import make_product
 from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
 from paradl.grids.spec import validate_spec
-from paradl.kernels.names.layout_terms import LAYOUT_TERMS
+from paradl.kernels.names.layout_terms import LAYOUT_FORMULAS, LAYOUT_TERMS
 from paradl.kernels.names.stored import name_elasticity
 from paradl.sweep.answers.numbers import read_range
 from paradl.sweep.cells.memory_cube import compute_cells
@@ -24,6 +24,7 @@ from paradl.sweep.engine.run import open_dataset, run
 from paradl.sweep.questions.bottleneck import list_bottlenecks
 from paradl.sweep.questions.predict import predict
 
+LATEST = str(LAYOUT_FORMULAS)
 SYSTEM = "dgx-h100:precision=bf16"
 STRATEGY = "data+tensor+pipeline"
 LAYOUT = {
@@ -303,7 +304,7 @@ def test_parts_of_any_size_choose_the_same(most: int, monkeypatch: pytest.Monkey
     xr.testing.assert_identical(compute_cells(spec).load(), whole.load())
 
 
-@pytest.mark.parametrize(("layouts", "told"), [("3", 0), ("2", 1), (None, 1)])
+@pytest.mark.parametrize(("layouts", "told"), [(LATEST, 0), ("3", 1), (None, 1)])
 def test_stores_of_earlier_formulas_are_read_and_told(
     store, tmp_path, layouts, told, monkeypatch, capsys
 ):
@@ -312,7 +313,7 @@ def test_stores_of_earlier_formulas_are_read_and_told(
     root = copy / "zarr.json"
     document = json.loads(root.read_text())
     versions = json.loads(document["attributes"]["paradl_versions"])
-    assert versions.pop("layouts") == "3"
+    assert versions.pop("layouts") == LATEST
     versions |= {} if layouts is None else {"layouts": layouts}
     document["attributes"]["paradl_versions"] = json.dumps(versions)
     root.write_text(json.dumps(document))

@@ -77,7 +77,7 @@ def rates(draw):
         messages=draw(st.sampled_from(["one", "blocks", "buckets"])),
         launch=draw(st.sampled_from([0.0, 1e-5])),
         expert_launch=draw(st.sampled_from([0.0, 1e-3])),
-        block_wait=draw(st.sampled_from([0.0, 1e-3])),
+        checkpoint_wait=draw(st.sampled_from([0.0, 1e-3])),
         pause=draw(st.sampled_from([0.0, 0.1])),
         straggling=draw(st.sampled_from([0.0, 0.01])),
         sends_once=draw(st.booleans()),

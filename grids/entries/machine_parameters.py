@@ -318,7 +318,7 @@ BLOCK_ROWS = (
         prior=_constant(0.00498, 0.72, TIMED),
     ),
     Parameter(
-        "block_wait",
+        "checkpoint_wait",
         "s",
         "host time for each block of a micro-batch during which its device waits, with DeepSpeed",
         0,

@@ -68,10 +68,10 @@ class Rates:
     per head. hidden_gradients, hidden_weights: fraction of the passes that can hide their exchange.
     hidden_tensor, hidden_experts: likewise of a block's products, and of its compute.
     launch, expert_launch [s]: host time to launch a layer, and the kernels of one expert (0: a
-    grouped product serves all of a PE), forward and backward. block_wait [s]: of each block, which
-    no device's work hides. pause [s]: per iteration. straggling:
-    fraction by which each doubling of the PEs slows an iteration. slowdown: calibration factor on
-    all times. sends_once: a token is sent once to a node of its experts.
+    grouped product serves all of a PE), forward and backward. checkpoint_wait [s]: of each block,
+    which no device's work hides. pause [s]: per iteration. straggling: fraction by which each
+    doubling of the PEs slows an iteration. slowdown: calibration factor on all times. sends_once: a
+    token is sent once to a node of its experts. messages: in which gradients and weights leave.
     """
 
     peak: Rate
@@ -89,7 +89,7 @@ class Rates:
     hidden_experts: Rate = 0.0
     launch: Rate = 0.0
     expert_launch: Rate = 0.0
-    block_wait: Rate = 0.0
+    checkpoint_wait: Rate = 0.0
     pause: Rate = 0.0
     straggling: Rate = 0.0
     slowdown: Rate = 1.0
@@ -118,7 +118,7 @@ def find_rates(pe: "PE", software: "Software", facts: StackFacts) -> Rates:
         "hidden_experts": software.overlap * facts.hides_experts,
         "launch": software.layer_overhead,
         "expert_launch": software.expert_wait * facts.launches_experts,
-        "block_wait": software.block_wait * facts.stops_at_blocks,
+        "checkpoint_wait": software.checkpoint_wait * facts.stops_at_blocks,
         "pause": software.host_pause,
         "straggling": software.straggling,
     }

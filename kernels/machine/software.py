@@ -41,4 +41,4 @@ class Software:
     host_pause: Cells = 0.0
     straggling: Cells = 0.0
     expert_wait: Cells = 0.0
-    block_wait: Cells = 0.0
+    checkpoint_wait: Cells = 0.0

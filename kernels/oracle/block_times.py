@@ -131,7 +131,7 @@ class IterationTimes:
         host = sum_kinds(stage.counts, (self.launch(block) for block in self.net.kinds))
         # Each further chunk of a stage receives a message.
         host = host + self.rates.launch * (layouts.chunks - 1)
-        stops = self.rates.block_wait * add(stage.counts)
+        stops = self.rates.checkpoint_wait * add(stage.counts)
         blocks["launch_wait"] = np.asarray(wait_for_launches(device, host)) + stops
         passes = {name: blocks[name] for name in TERMS if name in blocks}
         both_ways = add(passes.values())

@@ -99,7 +99,8 @@ def crowded_path(
     network: Network, p: int, top: int, leaving: Callable[[float], float], reached: float = 1.0
 ) -> Path:
     """The way through the levels up to `top`, where so many flows leave a level of so many PEs."""
-    bandwidths = [1 / network.inside(p, reached).beta]
+    inside = network.inside(p, reached).beta
+    bandwidths = [1 / inside if inside else math.inf]
     leaving_a_node = leaving(network.level(0).pes)
     for j in range(top):
         below = network.level(j)

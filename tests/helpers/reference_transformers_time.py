@@ -75,7 +75,7 @@ class Rates:
     messages: str = "one"
     launch: float = 0.0
     expert_launch: float = 0.0  # of each expert of a PE; 0: a product of all is one kernel
-    block_wait: float = 0.0  # of each block, beside whatever its device does
+    checkpoint_wait: float = 0.0  # of each block, beside whatever its device does
     pause: float = 0.0
     straggling: float = 0.0
     sends_once: bool = False
@@ -273,7 +273,7 @@ def compute_terms(case: Case, stage: int) -> dict[str, float]:
     launched = sum(launches(case, block) for block in blocks) + layout.chunks - 1
     routed = sum(net.has_experts(block) for block in blocks)
     host = rates.launch * launched + rates.expert_launch * routed * net.experts / layout.expert
-    stopped = rates.block_wait * len(blocks)
+    stopped = rates.checkpoint_wait * len(blocks)
     return result | {"launch_wait": launch_excess(device, host) + stopped}
 
 

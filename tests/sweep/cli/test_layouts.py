@@ -80,7 +80,7 @@ def test_why_others_do_not_fit(cli):
     assert code == 0
     assert re.search(r"\bheads +[\d,]+ +a tensor degree that divides 32 heads\n", out)
     assert re.search(r"\bmemory +[\d,]+ +.*\bPEs of at least [\d.]+ GB", out)
-    assert re.search(r" 1 +tp1 .* 10,\d\d0 ", out)  # tokens a second without an exponent
+    assert re.search(r" 1 +tp1 .* 1\d,\d\d0 ", out)  # tokens a second without an exponent
     assert "e+" not in out
 
 
@@ -195,7 +195,7 @@ def test_intervals_are_wider_where_less_is_known(cli):
     def measure(model="llama3_8b", system="dgx-h100:software=megatron", precision="bf16"):
         options = ("--model", model, "--pe", 64, "--system", system, "--precision", precision)
         answer = predict(cli, "tp8 mb1 zero1", *options)
-        assert ("no run on mi300x" in answer["times"]) == ("mi300x" in system)
+        assert ("software of AMD" in answer["times"]) == ("mi300x" in system)
         time = answer["intervals"]["iteration_time"]
         return time["p90"] / time["p50"]
 
