@@ -195,7 +195,7 @@ def test_left_out_runs_are_met_better_than_without(calibrated) -> None:
 
 
 def test_only_cross_validation_leaves_runs_out(write, tmp_path) -> None:
-    path = write(1.2)
+    path = write(1.1)
     rows = path.read_text().splitlines(keepends=True)
     alone = tmp_path / "alone.csv"
     alone.write_text("".join(rows[:2]))
@@ -221,8 +221,8 @@ def test_networks_that_err_differently_leave_others_as_unsure_as_they_are(tmp_pa
     assert rated["total"] < file.accuracy["layouts, run"]["total"] < 0.8
     assert rated["total_in_interval"] >= 0.8
     interval = ask(*RUNS[1], str(written), model="llama2_70b")["intervals"]["iteration_time"]
-    assert interval["p50"] / interval["p10"] > 0.98 / rated["total"]
-    assert interval["p90"] / interval["p50"] > 0.98 / rated["total"]
+    assert interval["p50"] / interval["p10"] > 0.95 / rated["total"]
+    assert interval["p90"] / interval["p50"] > 0.95 / rated["total"]
     # Left-out networks are what says so.
     assert file.layouts
     assumed = paradl.calibrate(path, cross_validation=False).layouts
