@@ -323,7 +323,7 @@ BLOCK_ROWS = (
         "host time for each block of a micro-batch during which its device waits, with DeepSpeed",
         0,
         1,
-        prior=_constant(0.0086, 0.7, TIMED),
+        prior=_constant(0.0086, 0.4, TIMED),
     ),
     Parameter(
         "expert_wait",

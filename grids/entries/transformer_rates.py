@@ -71,10 +71,11 @@ NEW_SPREAD = 0.25
 # Gaudi 2's five runs take 0.7 to 0.9 of the prediction; fp8 kernels for MI300X took 2.2 times as
 # long in 2024, those for MI355X what is predicted in 2025.
 MAKERS = MappingProxyType({"mi": ("AMD", 0.3, 0.65), "gaudi": ("Intel", 0.3, 0.35)})
-# The largest network, and the most PEs, of a fitted run; errors grow with each factor of e beyond.
-# With all runs above 100 billion parameters, or 1,024 PEs, left out of the fit, they err so.
+# The largest network, and the most PEs, of a fitted run. Errors grow with each factor of e beyond:
+# assumption, since those above 100 billion parameters, or 1,024 PEs, err no more than others where
+# all of them are left out of the fit.
 LARGEST, MOST_PES = 1.01e12, 11_616
-FAR_SPREAD = 0.08
+FAR_SPREAD = 0.04
 DEVICES_OF_MANY = ("v100", "a100", "h100")
 DEVICES_OF_FEW = ("h200", "b200", "gb200", "b300", "gb300", "tpu-v5p", "tpu-v5e", "tpu-v6e")
 # Others of NVIDIA and Google, whose devices err no more where a fit has not seen them.
