@@ -64,8 +64,22 @@ def find_most_memory(
 
     reserved: of it, beside tensors.
     """
-    from scipy.special import ndtri  # late: takes 0.1 s
-
-    factor = reserve.median * np.exp(reserve.spread * ndtri(np.maximum(chance, LEAST)))
+    factor = _find_factor(chance, reserve)
     most: Floats = capacity / factor if reserve.of_all else capacity - reserved * (factor - 1)
     return np.where(chance > 0, most, np.inf)
+
+
+def find_least_capacity(memory: float, chance: float, reserve: Reserve, reserved: float) -> float:
+    """Return the capacity [B] that suffices with a probability; 0: memory by formulas."""
+    if chance <= 0:
+        return memory
+    more = float(_find_factor(np.asarray(chance), reserve)) - 1
+    return memory + more * (memory if reserve.of_all else reserved)
+
+
+def _find_factor(chance: Floats, reserve: Reserve) -> Floats:
+    """Return the factor on bytes by formulas that is not exceeded with a probability."""
+    from scipy.special import ndtri  # late: takes 0.1 s
+
+    factor: Floats = np.exp(reserve.spread * ndtri(np.maximum(chance, LEAST)))
+    return reserve.median * factor

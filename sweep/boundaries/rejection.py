@@ -25,6 +25,7 @@ from paradl.sweep.cells.space import (
     thin_values,
     write_cell,
 )
+from paradl.sweep.configurations.fitting import find_needed
 
 # Values tried along axes other than PE counts and batches.
 OTHERS = 4
@@ -47,12 +48,13 @@ def explain_rejection(space: Space, index: Index) -> Rejection:
     at = _find_nearest(fit)
     cell = take_cell(fit.axes, at)
     memory = float(fit.memory[at])
+    is_large = int(fit.limit[at]) & FORBIDS == Limit.MEMORY
     changes = {
         "batch": find_batch(space.grid, index, cell),
         "pe": find_pe(space.grid, index, cell),
         "group": _find_group(space.grid, index, cell),
         "recompute": _try_recompute(space.grid, index, cell),
-        "memory_capacity": memory if int(fit.limit[at]) & FORBIDS == Limit.MEMORY else None,
+        "memory_capacity": find_needed(space.grid, index, cell, memory) if is_large else None,
     }
     return {
         **write_cell(cell),

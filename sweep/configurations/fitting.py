@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import isnan
 
 from paradl.grids.entries.parameters import PARAMETERS
-from paradl.grids.entries.reserves import find_fit_chance
+from paradl.grids.entries.reserves import Reserve, find_fit_chance, find_least_capacity
 from paradl.grids.grid import Grid, Index
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.units import parse_quantity
@@ -18,15 +18,29 @@ from paradl.sweep.cells.space import look_up_capacity, look_up_value
 def find_fits(
     grid: Grid, index: Index, cell: Mapping[str, object], memory: float | None
 ) -> float | None:
-    """Find the probability that a cell's memory [B] suffices, headroom included.
+    """Find the probability that a cell's memory [B] suffices in all of a PE's, headroom included.
 
     None where memory is unknown, and for Table III.
     """
     if memory is None or isnan(memory) or grid.spec.oracle == "paper":
         return None
+    capacity = look_up_capacity(grid, index, cell)
+    return find_fit_chance(memory, capacity, *_find_reserve(grid, index, cell))
+
+
+def find_needed(grid: Grid, index: Index, cell: Mapping[str, object], memory: float) -> float:
+    """Find the capacity of a PE [B] that a cell's memory needs, with headroom and probability."""
+    headroom, chance = (
+        look_up_value(grid, cell, name) or 0.0 for name in ("headroom", "fit_chance")
+    )
+    least = find_least_capacity(memory, chance, *_find_reserve(grid, index, cell))
+    return max(memory / (1 - headroom), least)
+
+
+def _find_reserve(grid: Grid, index: Index, cell: Mapping[str, object]) -> tuple[Reserve, float]:
+    """Find by what memory exceeds formulas, and memory beside tensors by formulas [B]."""
     reserve = grid.systems[index[2]].find_reserve(of_blocks=grid.find_blocks(index) is not None)
-    capacity, reserved = look_up_capacity(grid, index, cell), _look_up_reserved(grid, index, cell)
-    return find_fit_chance(memory, capacity, reserve, reserved)
+    return reserve, _look_up_reserved(grid, index, cell)
 
 
 def _look_up_reserved(grid: Grid, index: Index, cell: Mapping[str, object]) -> float:

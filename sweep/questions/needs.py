@@ -31,6 +31,7 @@ from paradl.sweep.cells.selection import Selection, join_selection
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import CellLabels, Space, look_up_capacity, write_cell
 from paradl.sweep.configurations.degrees import write_layouts
+from paradl.sweep.configurations.fitting import find_needed
 from paradl.sweep.configurations.row_cases import UPGRADABLE, answer_expected, read_value
 from paradl.sweep.uncertainty.draws import draw_times
 
@@ -128,7 +129,7 @@ def _write_need(
 def _need_memory(space: Space, index: Index, cell: Cell) -> NeedFields:
     """Least memory of a PE [B] with which a cell fits."""
     fit = find_fits(space.grid, index, {name: np.array([value]) for name, value in cell.items()})
-    needed = float(fit.memory.item())
+    needed = find_needed(space.grid, index, cell, float(fit.memory.item()))
     others = list_reasons(fit.limit.item() & ~Limit.MEMORY)
     present = look_up_capacity(space.grid, index, cell)
     if others:  # limits that no memory lifts
