@@ -36,7 +36,7 @@ from paradl.kernels.search.candidates import (
     find_candidates,
     join_candidates,
 )
-from paradl.kernels.search.ranking import FORBIDDEN, Ranked, Tally, find_likely
+from paradl.kernels.search.ranking import Ranked, Tally, find_likely
 from paradl.kernels.search.stacks import find_unsupported
 from paradl.kernels.work.layouts import COLUMNS, Layouts
 from paradl.kernels.work.transformer import Training
@@ -152,15 +152,10 @@ class LayoutSpace:
             tally.add(limit, memory, list_rules(*asked), allowed)
         software = self._system.software_facts.layouts.stack
         lacking = find_unsupported(software, *asked, self.fixed)
-        # By formulas it fits, but more probably it does not; a stated probability decides alone.
-        even = case.pe.memory_capacity / self._system.find_reserve(of_blocks=True).median
-        tight = (memory > even) & ~self.values.get("fit_chance").any()
-        forbidden = FORBIDDEN * np.bitwise_count(limit & FORBIDS) + 2 * lacking + tight
+        forbidden = 2 * np.bitwise_count(limit & FORBIDS) + lacking
         # A search lists what is allowed; a case has what is least forbidden, in every cell.
-        if tally is not None:
-            likely = allowed & (forbidden < FORBIDDEN)
-        else:
-            likely = find_likely(forbidden, allowed, cell)
+        searches = tally is not None
+        likely = allowed & (forbidden < 2) if searches else find_likely(forbidden, allowed, cell)
         at = np.nonzero(likely)
         rows = case.blocks.divided.list_rows(at).to_rows()
         listed = (part[at] for part in (forbidden, memory, memory))

@@ -13,7 +13,6 @@ from paradl.kernels.work.layouts import COLUMNS
 
 # More micro-batches than any layout is tried with: powers of two up to the largest batch.
 MOST_MICRO = 64
-FORBIDDEN = 4  # the least with a limit
 
 
 @dataclass(frozen=True)
@@ -21,8 +20,7 @@ class Ranked:
     """Candidate layouts, a row each, of the cells that they may be chosen for.
 
     rows: their columns. exists: whether degrees divide the PEs. forbidden: 0 where nothing forbids
-    one, 1 where its memory more probably does not suffice, 2 more where the software does not run
-    it, FORBIDDEN more with each limit. value: what is minimised; NaN
+    one, 1 where the software does not run it, more with each limit. value: what is minimised; NaN
     if undefined. memory: on the fullest PE [B].
     """
 
@@ -45,8 +43,8 @@ class Ranked:
     def pick_best(self, most: int) -> "Ranked":
         """Take the best of each cell: those that least forbids, of these those of least value.
 
-        most: number per cell; of several, each layout is at its best micro-batch. Of equals the
-        first are kept.
+        most: number per cell; of several, each layout is at its best micro-batch. Of equals those
+        of least memory, then the first are kept.
         """
         return self.take(self._order_best(most))
 
@@ -57,7 +55,7 @@ class Ranked:
 
     def _order_best(self, most: int) -> Column:
         last = np.where(np.isnan(self.value), inf, self.value)  # what is undefined
-        order = np.lexsort((last, self.forbidden, self.cell))
+        order = np.lexsort((self.memory, last, self.forbidden, self.cell))
         if most > 1:
             order = self._keep_first(order, most * MOST_MICRO)  # fewer to compare
             others = np.delete(self.rows[order], COLUMNS.index("micro"), axis=1)
@@ -76,7 +74,7 @@ class Ranked:
     def pick_front(self) -> "Ranked":
         """Take the allowed ones that no other of their cell beats in both value and memory."""
         order = np.lexsort((self.memory, self.value, self.cell))
-        order = order[(self.forbidden < 2)[order]]
+        order = order[(self.forbidden == 0)[order]]
         _, starts = np.unique(self.cell[order], return_index=True)
         memory = np.split(self.memory[order], starts[1:])
         # Sorted by value, each must have less memory than all before it.
@@ -94,7 +92,7 @@ def find_likely(forbidden: Column, allowed: Column, cell: Column) -> Column:
     least_of = known.reshape(-1, cell.size).min(axis=0)
     least = np.full(int(cell.max(initial=-1)) + 1, np.iinfo(int).max)
     np.minimum.at(least, cell, least_of)
-    likely: Column = allowed & (forbidden <= np.maximum(least[cell], FORBIDDEN - 1))
+    likely: Column = allowed & (forbidden <= np.maximum(least[cell], 1))
     return likely
 
 

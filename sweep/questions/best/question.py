@@ -11,7 +11,7 @@ from paradl.grids.convergence.entry import state_epochs
 from paradl.grids.grid import Grid
 from paradl.grids.notes import has_old_layouts
 from paradl.grids.reading.errors import InputError
-from paradl.kernels.names.flags import TIGHT, TOO_SLOW, UNSUPPORTED
+from paradl.kernels.names.flags import TOO_SLOW, UNSUPPORTED
 from paradl.sweep.answers.mapping import tabulate
 from paradl.sweep.answers.objectives import (
     Aim,
@@ -314,13 +314,12 @@ def _split_places(
 def _rank_rivals(rivals: Iterable[Described], goal: Goal) -> "list[Ranked]":
     """Rank the rows of one place, the best first."""
 
-    def weigh(rival: Described) -> tuple[bool, list[bool], float]:
-        """What is infeasible comes last, after what the named software does not run, and that after
-        what more probably does not fit."""
+    def weigh(rival: Described) -> tuple[bool, bool, float]:
+        """What the named software does not run comes last, before what is infeasible."""
         row, _ = rival
         value = row.get(goal)
-        marks = [row["feasible"] and UNSUPPORTED in row["limit"], TIGHT in row.get("remarks", ())]
-        return value is None, marks, float("inf") if value is None else value
+        is_marked = row["feasible"] and UNSUPPORTED in row["limit"]
+        return value is None, is_marked, float("inf") if value is None else value
 
     ranks: dict[object, int] = {}
     ranked: list[Ranked] = []

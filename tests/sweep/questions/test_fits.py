@@ -28,7 +28,7 @@ LLAMA: dict[str, Any] = {
     "global_batch": 64,
 }
 H100 = 79.1 * 2**30  # [B] its usable memory
-CHANCES = (0.5, 0.9, 0.99)  # what has less than half comes last anyway
+CHANCES = (0.1, 0.9, 0.99)  # of 10 %, all that fits by its median has more
 
 
 def read_space(model="llama2_7b", pe=8, **options):
@@ -85,8 +85,7 @@ def test_layouts_that_may_not_fit_are_not_chosen(holds):
     kept = [row["layout"] for row in usual if row["fits"] >= holds]
     assert {*kept} <= {row["layout"] for row in more}
     # Others come at a smaller micro-batch.
-    differ = kept != [row["layout"] for row in sure]
-    assert (len(kept) < len(usual)) == differ == (holds > 0.5)
+    assert (len(kept) < len(usual)) == (usual != sure) == (holds > 0.1)
     for rows in (usual, sure):  # what would let the next one fit is more than there is
         (remedy,) = (row["remedy"] for row in rows[0]["losers"] if row["reason"] == "memory")
         assert H100 < 1e9 * float(remedy.split()[4]) < 1.1 * H100
@@ -109,15 +108,6 @@ def test_cells_of_a_dataset_are_chosen_as_surely():
     assert usual["fits"] < 0.999 <= sure["fits"]
     (row,) = rank_strategies(cube, {"batch": [8, 16]}, holds=0.999)
     assert row["batch"] == 16  # a slice stays one
-
-
-def test_layouts_that_more_probably_do_not_fit_come_after_the_others():
-    """Of equal times, too: ZeRO 2 before ZeRO 1, which holds whole gradients."""
-    cube = compute_cells(read_space("llama3_8b", 8, global_batch=128, system="dgx-h100"))
-    chances = paradl.best(cube, layouts=999)["fits"].tolist()
-    likely = [chance >= 0.5 for chance in chances]
-    assert likely == sorted(likely, reverse=True)
-    assert {*likely} == {True, False}
 
 
 @pytest.mark.parametrize(("chance", "headroom"), [(0.0, 0.0), (0.9, 0.0), (0.5, 0.4)])
