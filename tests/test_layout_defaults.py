@@ -52,14 +52,14 @@ def test_rows_of_which_nothing_is_feasible_have_the_keys_of_others(model: str) -
 
 
 def test_fronts_name_the_layouts_that_are_the_best() -> None:
-    """Of equal time, too, unless memory is traded off: there the less of it, the better."""
+    """Of equal time, too: the less memory, the better."""
     place: dict[str, Any] = {**PLACE, "batch": 256, "settings": {"scaling": "strong"}}
     grid = make_grid(SpaceValues("llama3_8b", **(place | {"pe": [32, 64]})))
     front = list_front(grid, against="pe", layouts=True)
     best = [rank_strategies(grid, {"pe": row["pe"]}, layouts=1)[0] for row in front]
     assert [row["strategy"] for row in front] == [row["layout"] for row in best]
     (least,) = list_front(grid, {"pe": 64}, against="memory", layouts=True)[:1]
-    assert least["memory"] < best[0]["memory"]
+    assert least["memory"] == best[0]["memory"]
     assert least["epoch_time"] == pytest.approx(best[0]["epoch_time"], rel=1e-6)
 
 
