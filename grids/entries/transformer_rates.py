@@ -83,8 +83,8 @@ DEVICES_ALIKE = (
     *("p100", "a10", "a30", "a40", "a800", "l4", "l40", "l40s", "h20", "h800", "gh200"),
     *("rtx4090", "tpu-v4"),
 )
-# Of one run beside others of the same network, software and PEs, since what errs for all ranks
-# none: the most probable one by 205 pairs of published layouts (`python -m benchmarks scoreboard`).
+# Of one run beside others of the same network, software and PEs (an error that all share ranks
+# none): the most probable one by 205 pairs of published layouts, `python -m benchmarks scoreboard`.
 RIVAL_SPREAD = 0.055
 # The 16-bit peak that a recipe of bytes a parameter runs at, by the names of `tensor_peaks`.
 PEAKS = MappingProxyType({"fp16": "amp", "zero": "amp", "fp32": "fp32"})

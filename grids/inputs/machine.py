@@ -60,13 +60,14 @@ class Machine:
     def expected(self) -> dict[str, float]:
         """Values that the user may replace; parameters without a prior are looked up elsewhere."""
         system, fitted = self.system, self.calibration.parameters if self.calibration else {}
-        expected = {
+        medians = {
             name: parameter.prior.median[system.precision]
             for name, parameter in PARAMETERS.items()
             if parameter.prior is not None
-        } | {
+        }
+        expected = medians | {
             "efficiency_blocks": find_efficiency(system.pe),
-            "layout_passes": system.conversions * _find_median("layout_passes", system),
+            "layout_passes": system.conversions * medians["layout_passes"],
             **system.software_facts.parameters,
             **dict.fromkeys(system.measured_shares, 1.0),
             **{name: parameter.value for name, parameter in fitted.items()},
@@ -94,13 +95,6 @@ class Machine:
             return room
         uncertain = self.system.find_reserve(of_blocks=of_blocks), self.look_up("reserved", values)
         return np.minimum(room, find_most_memory(stated, chance, *uncertain))
-
-
-def _find_median(name: str, system: System) -> float:
-    """Find the median of a parameter's prior in a system's precision."""
-    prior = PARAMETERS[name].prior
-    assert prior is not None
-    return prior.median[system.precision]
 
 
 def build_pe(

@@ -115,9 +115,8 @@ class DataParallel(Parallelism):
         always, rates = divided.layouts.zero == 3, divided.rates
         gradients, weights = _exchange_states(divided, costs, stage, held)
         if passes is not None:
-            window = count_window(divided)
-            window = np.where(always, divided.training.count_passes(divided.layouts), window)
-            passes = window * passes
+            every = divided.training.count_passes(divided.layouts)
+            passes = np.where(always, every, count_window(divided)) * passes
             beside_weights = np.where(always, passes, passes / (1 + BACKWARD))
             whole, weights = weights, np.maximum(weights - rates.hidden_weights * beside_weights, 0)
             # Links that are busy with weights carry no gradients.
@@ -180,7 +179,7 @@ def count_messages(divided: DividedBlocks, stage: Stage, held: Parameters) -> Pa
             counts = (count_tensors(block, layouts) for block in net.kinds)
             dense, experts = (sum_kinds(stage.counts, of) for of in zip(*counts, strict=True))
             numbers = (dense + stage.first + stage.last, experts)
-        case _:
+        case "one":
             numbers = (np.ones(1), np.ones(1))
     return Parameters(*(np.maximum(number, 1) for number in numbers))
 

@@ -38,7 +38,7 @@ class DividedBlocks:
 class Computing(NamedTuple):
     """Seconds per micro-batch of a block, forward and backward, that can hide its exchanges.
 
-    attentions: of each; products: of matrices divided over tensor; whole: all compute.
+    attentions: of each; products: of all matrices; whole: all compute.
     """
 
     attentions: Sequence[Column]

@@ -70,7 +70,7 @@ class ExpertParallel(Parallelism):
     def exchange_block(
         self, divided: DividedBlocks, costs: None, block: Block, hiding: Computing | None
     ) -> Exchanged:
-        """Compute seconds of dispatch and combine, forward and backward."""
+        """Compute exposed seconds of dispatch and combine, forward and backward."""
         routed = next((weights for weights in block.weights if weights.is_routed), None)
         if routed is None:
             return {"expert_exchange": np.zeros(1)}

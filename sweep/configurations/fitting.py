@@ -15,7 +15,7 @@ from paradl.sweep.cells.source import open_source
 from paradl.sweep.cells.space import look_up_capacity, look_up_value
 
 
-def find_fits(
+def find_memory_chance(
     grid: Grid, index: Index, cell: Mapping[str, object], memory: float | None
 ) -> float | None:
     """Find the probability that a cell's memory [B] suffices in all of a PE's, headroom included.

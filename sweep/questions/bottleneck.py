@@ -29,7 +29,7 @@ from paradl.sweep.configurations.degrees import (
     time_iteration,
     write_layouts,
 )
-from paradl.sweep.configurations.fitting import find_fits
+from paradl.sweep.configurations.fitting import find_memory_chance
 from paradl.sweep.configurations.row_cases import (
     answer_expected,
     keep_fastest_layouts,
@@ -136,7 +136,7 @@ def _describe_cell(
         **time_iteration(grid, index, cell, degrees["global_batch"], total),
         "memory_parts": measure_row_parts(grid, {**cell, **degrees}),
         "memory_capacity": look_up_capacity(grid, index, cell),
-        "fits": find_fits(grid, index, cell, memory),
+        "fits": find_memory_chance(grid, index, cell, memory),
     }
 
 

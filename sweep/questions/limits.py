@@ -31,7 +31,7 @@ from paradl.sweep.configurations.degrees import (
     time_iteration,
     write_layouts,
 )
-from paradl.sweep.configurations.fitting import find_fits
+from paradl.sweep.configurations.fitting import find_memory_chance
 
 END = "end of the axis"
 # Most rows with intervals by default: each takes some milliseconds.
@@ -214,7 +214,7 @@ def _list_lines(
     ]
     shown = [{"marks": of} if any(marks) else {} for of in marks]
     fits = [
-        find_fits(reader.grid, locate_row(reader.grid, row), {**row, "pe": pe}, size)
+        find_memory_chance(reader.grid, locate_row(reader.grid, row), {**row, "pe": pe}, size)
         if pe
         else None
         for row, pe, size in zip(rows, fastest, memory, strict=True)

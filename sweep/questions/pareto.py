@@ -23,7 +23,7 @@ from paradl.sweep.cells.selection import Selection, join_selection, locate_row
 from paradl.sweep.cells.source import Source, open_source, open_space
 from paradl.sweep.cells.space import list_given
 from paradl.sweep.configurations.degrees import write_layouts
-from paradl.sweep.configurations.fitting import find_fits
+from paradl.sweep.configurations.fitting import find_memory_chance
 from paradl.sweep.cube.dimensions import expect_laws
 from paradl.sweep.cube.variables import Arrays
 
@@ -107,7 +107,9 @@ def list_front(
         for row in zip(*(front[name].tolist() for name in columns), strict=True)
     ]
     for row in rows if against == "memory" else ():
-        row["fits"] = find_fits(space.grid, locate_row(space.grid, row), row, row["memory"])
+        row["fits"] = find_memory_chance(
+            space.grid, locate_row(space.grid, row), row, row["memory"]
+        )
     return write_layouts(space.grid, complete_rows(space, rows))
 
 

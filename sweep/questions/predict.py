@@ -39,7 +39,7 @@ from paradl.sweep.boundaries.fits import find_smallest_group
 from paradl.sweep.cells.memory_cube import compute_cells
 from paradl.sweep.cells.space import name_labels, take_cell
 from paradl.sweep.configurations.degrees import list_rates
-from paradl.sweep.configurations.fitting import find_fits
+from paradl.sweep.configurations.fitting import find_memory_chance
 from paradl.sweep.configurations.layout_cells import LayoutTimes, find_cell
 from paradl.sweep.configurations.row_cases import parameters
 from paradl.sweep.cube.variables import name_limits
@@ -136,7 +136,7 @@ def describe_case(grid: Grid, case: Case | None) -> Prediction:
     comp, comm = number(answer.compute), number(answer.communication)
     epochs = None if answer.epochs is None else number(answer.epochs)
     memory = finite(number(answer.memory))
-    fits = find_fits(grid, ONLY, take_cell(grid.axes, [0] * len(grid.axes)), memory)
+    fits = find_memory_chance(grid, ONLY, take_cell(grid.axes, [0] * len(grid.axes)), memory)
     details: GroupFields | LayoutDetails = (
         _describe_layout(grid, case, answer, fits)
         if grid.find_blocks(ONLY)

@@ -36,7 +36,7 @@ from paradl.sweep.configurations.degrees import (
     list_no_degrees,
     write_layouts,
 )
-from paradl.sweep.configurations.fitting import find_fits, require_fit
+from paradl.sweep.configurations.fitting import find_memory_chance, require_fit
 
 # PE counts whose times, and whose spreads, are computed together: few enough for numpy. All at
 # once, and so compiled, ten strategies took 37 instead of 3.2 s of CPU (VGG-16 on ABCI, 2026-11).
@@ -233,7 +233,7 @@ def _describe_cell(space: Space, trainings: Trainings, aim: Aim) -> ProvisionRow
         "pe_hours": hours,
         **cost,
         "holds": trainings.goal.find_chance(space.grid, {**cell, **degrees}, seconds),
-        "fits": find_fits(space.grid, trainings.index, cell, float(trainings.memory[at])),
+        "fits": find_memory_chance(space.grid, trainings.index, cell, float(trainings.memory[at])),
         "reason": None,
     }
 

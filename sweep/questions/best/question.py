@@ -46,7 +46,7 @@ from paradl.sweep.configurations.degrees import (
     time_iteration,
     write_layouts,
 )
-from paradl.sweep.configurations.fitting import find_fits, require_fit
+from paradl.sweep.configurations.fitting import find_memory_chance, require_fit
 from paradl.sweep.questions.best.picks import PLACE, Nothing, Pick, PickedCell, pick_strategies
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def _describe_pick(grid: Grid, pick: Pick, aim: Aim, deadline: "Deadline | None"
     degrees = list_degrees(grid, cell, found.chosen, layout)
     index, batch = locate_row(grid, cell), degrees["global_batch"]
     rates, traits = time_iteration(grid, index, cell, batch, found.epoch_time), LayoutRates()
-    fits = find_fits(grid, index, cell, found.memory)
+    fits = find_memory_chance(grid, index, cell, found.memory)
     if layout:
         rates["iteration_time"] = layout.times["iteration_time"]
         traits = layout.describe(fits)

@@ -64,6 +64,22 @@ def test_of_a_network_of_layers_the_reserve_is_uncertain(capacity, reserved):
     assert (answer["fits"] >= 0.5) == answer["feasible"]
 
 
+@pytest.mark.parametrize("system", ["abci", "dgx-h100:precision=bf16"])
+def test_what_is_reserved_is_what_memory_counts(system):
+    """Calibrated or not: the chance has the same bytes beside tensors as the prediction."""
+
+    def ask(**known):
+        options: dict[str, Any] = {"system": system, "dataset": "imagenet", "parameters": known}
+        return predict_grid(Configuration("resnet50", "data", 64, 64, **options).grid())
+
+    answer = ask()
+    capacity, reserved = answer["memory"] * 1.01, answer["memory_parts"]["reserved"]
+    fits = ask(memory_capacity=capacity)["fits"]
+    assert 0.5 < fits < 0.999
+    assert ask(memory_capacity=capacity, reserved=reserved)["fits"] == fits
+    assert ask(memory_capacity=capacity, reserved=reserved / 2)["fits"] > fits
+
+
 def test_table_iii_has_no_chances():
     options: dict[str, Any] = {
         "system": "abci",
