@@ -38,7 +38,7 @@ from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.oracle.block_times import count_recomputed_flops, time_iteration
 from paradl.kernels.oracle.blocks import sum_memory
 from paradl.kernels.oracle.uncertainty import PARTS
-from paradl.kernels.parallelism.layout import find_reasons
+from paradl.kernels.parallelism.layout import explain_broken
 from paradl.kernels.work.block_memory import measure_memory
 from paradl.kernels.work.layouts import COLUMNS, Layouts
 from paradl.kernels.work.transformer import BLOCK_BY_BLOCK, Training, Transformer
@@ -64,12 +64,11 @@ def name_row(row: Record) -> str:
 
 
 # Software of the table that stacks are, or how theirs differed in their year. Its names are stacks.
-MEGATRON, FSDP, DEEPSPEED = (SOFTWARE[name].layouts for name in ("megatron", "fsdp", "deepspeed"))
+MEGATRON, EXPOSED, FSDP, DEEPSPEED = (
+    SOFTWARE[name].layouts for name in ("megatron", "megatron-2021", "fsdp", "deepspeed")
+)
 # They compute the loss as Megatron-LM does.
 DEEPSPEED = replace(DEEPSPEED, loss="whole")
-EXPOSED = replace(  # one message, after the passes
-    SOFTWARE["plain"].layouts, native_attention=True, loss="whole", reserve=MEGATRON.reserve
-)
 BRIDGE = replace(MEGATRON, hides_experts=False)  # until 26.06 (assumption, by its experts' times)
 # Assumption, by these rows' times: experts one by one (TransformerEngine's GroupedLinear).
 UNGROUPED = replace(BRIDGE, groups_experts=False)
@@ -244,11 +243,11 @@ def _read_number(row: Record, column: str) -> float:
 
 
 def _check_rules(run: Run, where: str) -> None:
-    reasons = find_reasons(run.net, run.layout, run.training)
-    broken = [name for name, mask in reasons.items() if mask.any()]
+    broken = explain_broken(run.net, run.layout, run.training)
     if broken:
-        what = f"{run.model} on {int(run.layout.pes[0])} PEs, {run.source}"
-        raise InputError(f"{what}: no such layout, {', '.join(broken)}", where=where)
+        what = f"{run.model} on {int(run.layout.pes[0])} PEs, {run.source}: no such layout"
+        needs = "; ".join(f"{reason.replace('_', ' ')}: {need}" for reason, need in broken.items())
+        raise InputError(f"{what}; {needs}", where=where)
 
 
 @cache

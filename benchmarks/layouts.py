@@ -92,11 +92,12 @@ def find_source(run: Run) -> str:
     return " ".join(run.source.split()[:3]) if mlperf else run.source
 
 
-# What lies furthest from other runs.
+# What lies furthest from other runs: parameters from LARGE, features above WIDE, PEs above MANY.
+LARGE, WIDE, MANY = 10**11, 15_000, 1024
 FAR: Mapping[str, Callable[[Run], bool]] = {
-    "100 billion parameters or more": lambda run: run.net.parameters >= 1e11,
-    "more than 15,000 features": lambda run: run.net.hidden > 15_000,
-    "more than 1,024 PEs": lambda run: run.layout.pes[0] > 1024,
+    "100 billion parameters or more": lambda run: run.net.parameters >= LARGE,
+    "more than 15,000 features": lambda run: run.net.hidden > WIDE,
+    "more than 1,024 PEs": lambda run: run.layout.pes[0] > MANY,
     "releases of 2026": lambda run: "Bridge 26" in run.stack,
 }
 

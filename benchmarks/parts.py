@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from benchmarks.layout_runs import Run
-from benchmarks.layouts import find_device, has_experts
+from benchmarks.layouts import LARGE, MANY, WIDE, find_device, has_experts
 from paradl.grids.entries.transformer_rates import is_systolic
 
 
@@ -48,14 +48,14 @@ Ranges = Sequence[tuple[float, str]]
 SIZES: Ranges = (
     (1e9, "below 1 billion parameters"),
     (1e10, "1 to 10 billion parameters"),
-    (1e11, "10 to 100 billion parameters"),
+    (LARGE, "10 to 100 billion parameters"),
     (math.inf, "100 billion parameters and more"),
 )
-WIDTHS: Ranges = ((15_001, "up to 15,000 features"), (math.inf, "more than 15,000 features"))
+WIDTHS: Ranges = ((WIDE + 1, "up to 15,000 features"), (math.inf, "more than 15,000 features"))
 COUNTS: Ranges = (
     (65, "1 to 64 PEs"),
     (257, "65 to 256 PEs"),
-    (1025, "257 to 1,024 PEs"),
+    (MANY + 1, "257 to 1,024 PEs"),
     (math.inf, "more than 1,024 PEs"),
 )
 

@@ -28,13 +28,8 @@ from paradl.grids.entries.software import SOFTWARE, SoftwareName
 SAME = 1e-9  # relative difference of equal predictions
 # Precisions that `predict` takes, by recipe: fp16 is amp on a device that is not said to have bf16.
 PRECISIONS = {name: name for name in ("bf16", "fp8", "mxfp8", "nvfp4")} | {"fp16": "amp"}
-TRANSFORMERS: tuple[SoftwareName, ...] = (
-    "megatron",
-    "fsdp",
-    "deepspeed",
-    "jax",
-    "plain",
-)  # the nearest names first
+# The nearest names first.
+TRANSFORMERS: tuple[SoftwareName, ...] = ("megatron", "megatron-2021", "fsdp", "deepspeed", "jax")
 IMAGES = "imagenet"
 EXPOSED = {"overlap": 0.0}  # nothing runs beside an exchange
 

@@ -127,7 +127,9 @@ def test_a_context_costs_more_than_replicas():
     assert ring == pytest.approx(32 * 16 * 7 * 3 * 3.4e-6)  # blocks, micro-batches, steps
 
 
-@pytest.mark.parametrize("software", ["megatron", "ddp", "fsdp", "jax", "deepspeed"])
+@pytest.mark.parametrize(
+    "software", ["megatron", "megatron-2021", "ddp", "fsdp", "jax", "deepspeed"]
+)
 def test_only_software_without_grouped_products_launches_each_expert(software):
     """DeepSpeed's experts run one by one: 256 on a PE keep the device waiting longer than 64."""
     system = H100.with_settings({"software": software, "precision": "bf16"})

@@ -133,7 +133,7 @@ NETWORKS = {
     for name in ("llama3_8b", "gpt3_175b", "deepseek_v3", "t5_11b")
 }
 SYSTEMS = ("dgx1-v100", "dgx-a100-80gb", "dgx-h100", "dgx-b200", "gaudi3", "mi300x", "tpu-v5p")
-SOFTWARE = ("megatron", "fsdp", "deepspeed", "jax", "plain")
+SOFTWARE = ("megatron", "megatron-2021", "fsdp", "deepspeed", "jax", "plain")
 
 
 def raise_rates(system, precision, factor):

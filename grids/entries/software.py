@@ -16,39 +16,24 @@ from typing import Annotated, Literal
 
 from paradl.grids.entries.entry import expect_one_of
 from paradl.grids.entries.reserves import RESERVES, Reserve
-from paradl.kernels.machine.rates import Messages
+from paradl.kernels.machine.rates import SoftwareTraits
 from paradl.kernels.work.transformer import BLOCK_BY_BLOCK, Unsharded
 
-SoftwareName = Literal["plain", "towers", "ddp", "megatron", "fsdp", "deepspeed", "jax"]
+SoftwareName = Literal[
+    "plain", "towers", "ddp", "megatron", "megatron-2021", "fsdp", "deepspeed", "jax"
+]
 Loss = Literal["whole", "plain", "chunked", "fused"]
 
 
 @dataclass(frozen=True)
-class LayoutFacts:
+class LayoutFacts(SoftwareTraits):
     """How software trains transformers by layout.
 
-    hides_gradients, hides_weights: whether passes run beside the exchange of gradients, and beside
-    ZeRO's gathers. hides_tensor: whether matrix products run beside the gathers and scatters of
-    sequence parallelism. hides_experts: whether a micro-batch runs beside the exchange of another
-    one's tokens. messages: in which gradients and weights leave. native_attention: whether fused
-    attention uses the instructions of GPUs newer than A100. sends_once: whether a token crosses
-    once to a node, however many of its experts are there (DeepEP). groups_experts: whether one
-    grouped product serves all experts of a PE. stops_at_blocks: whether hosts and devices wait for
-    each other at every block, forward and backward. stack: a row of `kernels.search.stacks`, whose
-    rules say which layouts it runs; None: all. loss: what it keeps of logits, unless stated.
-    unsharded: what its ZeRO holds whole at a time. reserve: how much more memory it takes than
-    formulas count.
+    stack: a row of `kernels.search.stacks`, whose rules say which layouts it runs; None: all. loss:
+    what it keeps of logits, unless stated. unsharded: what its ZeRO holds whole at a time. reserve:
+    how much more memory it takes than formulas count.
     """
 
-    hides_gradients: bool = True
-    hides_weights: bool = True
-    hides_tensor: bool = False
-    hides_experts: bool = False
-    messages: Messages = "blocks"
-    native_attention: bool = True
-    sends_once: bool = False
-    groups_experts: bool = True
-    stops_at_blocks: bool = False
     stack: str | None = None
     loss: Loss = "whole"
     unsharded: Unsharded = BLOCK_BY_BLOCK
@@ -111,6 +96,18 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
             hides_experts=True,
             messages="buckets",
             sends_once=True,
+            stack="megatron",
+            reserve=RESERVES["megatron"],
+        ),
+    ),
+    "megatron-2021": SoftwareFacts(
+        "as plain; transformers by Megatron-LM of 2021 and 2022, nothing beside an exchange",
+        {**_BUCKETS, "bucket": math.inf, "overlap": 0.0},
+        settled=("log_open", "bucket", "overlap"),
+        layouts=LayoutFacts(
+            hides_gradients=False,
+            hides_weights=False,
+            messages="one",
             stack="megatron",
             reserve=RESERVES["megatron"],
         ),

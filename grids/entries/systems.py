@@ -83,7 +83,8 @@ class ProcessingElement(Record):
     )
     watts: Watts | None = Field(
         default=None,
-        description="Power limit of the board [W]; no formula reads it. From: the data sheet.",
+        description="Power limit of the board [W]; few slow products of transformers. "
+        "From: the data sheet.",
         examples=["700 W"],
     )
 

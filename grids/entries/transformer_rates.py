@@ -277,16 +277,9 @@ def read_facts(system: System, precision: str, facts: LayoutFacts | None = None)
     """
     known = facts or system.software_facts.layouts
     return StackFacts(
-        peaks=find_peaks(system, precision),
+        find_peaks(system, precision),
+        known,
         slow_attention=_compare_peak(system.pe) >= NEWER and not known.native_attention,
-        hides_gradients=known.hides_gradients,
-        hides_weights=known.hides_weights,
-        hides_tensor=known.hides_tensor,
-        hides_experts=known.hides_experts,
-        messages=known.messages,
-        launches_experts=not known.groups_experts,
-        stops_at_blocks=known.stops_at_blocks,
         # Assumption: their vector memory of 128 MiB holds them.
         keeps_sums=is_systolic(system.pe.device),
-        sends_once=known.sends_once,
     )

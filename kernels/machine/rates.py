@@ -30,29 +30,42 @@ class Peaks(NamedTuple):
 
 
 @dataclass(frozen=True)
-class StackFacts:
-    """Facts of a device and the software on it that no parameter changes.
+class SoftwareTraits:
+    """What software does while transformers train, beyond its parameters.
 
-    peaks: as stated. slow_attention: fused attention lacks this device's instructions.
     hides_gradients, hides_weights: passes run beside the exchange of gradients, and beside ZeRO's
-    gathers. hides_tensor: products run beside the exchanges of their parts. hides_experts: the
-    neighbouring micro-batch runs beside the exchange of tokens. messages: of states.
-    launches_experts: each expert by itself. stops_at_blocks: devices wait for their hosts at each.
-    keeps_sums: partial sums of products never leave the device's own memory. sends_once, slowdown:
-    as of `Rates`.
+    gathers. hides_tensor: matrix products run beside the gathers and scatters of sequence
+    parallelism. hides_experts: a micro-batch runs beside the exchange of another one's tokens.
+    messages: in which gradients and weights leave. native_attention: fused attention uses the
+    instructions of GPUs newer than A100. sends_once: a token crosses once to a node, however many
+    of its experts are there (DeepEP). groups_experts: one grouped product serves all experts of a
+    PE. stops_at_blocks: hosts and devices wait for each other at every block, forward and backward.
     """
 
-    peaks: Peaks
-    slow_attention: bool = False
     hides_gradients: bool = True
     hides_weights: bool = True
     hides_tensor: bool = False
     hides_experts: bool = False
-    messages: Messages = "one"
-    launches_experts: bool = False
-    stops_at_blocks: bool = False
-    keeps_sums: bool = False
+    messages: Messages = "blocks"
+    native_attention: bool = True
     sends_once: bool = False
+    groups_experts: bool = True
+    stops_at_blocks: bool = False
+
+
+@dataclass(frozen=True)
+class StackFacts:
+    """Facts of a device and the software on it that no parameter changes.
+
+    peaks: as stated. slow_attention: fused attention lacks this device's instructions.
+    keeps_sums: partial sums of products never leave the device's own memory. slowdown: calibration
+    factor on all times.
+    """
+
+    peaks: Peaks
+    software: SoftwareTraits
+    slow_attention: bool = False
+    keeps_sums: bool = False
     slowdown: float = 1.0
 
 
@@ -99,6 +112,7 @@ class Rates:
 
 def find_rates(pe: "PE", software: "Software", facts: StackFacts) -> Rates:
     """Return the rates of PEs with some software; numbers, or arrays of any shape."""
+    does = facts.software
     # A peak that is moved moves those of attention, logits and plain cores in proportion.
     moved = np.asarray(pe.peak_flops) / facts.peaks.products
     slower = software.attention_penalty if facts.slow_attention else 1.0
@@ -112,13 +126,13 @@ def find_rates(pe: "PE", software: "Software", facts: StackFacts) -> Rates:
         "attention": pe.attention / slower,
         "passes": pe.block_passes,
         "score_passes": pe.score_passes,
-        "hidden_gradients": software.overlap * facts.hides_gradients,
-        "hidden_weights": software.overlap * facts.hides_weights,
-        "hidden_tensor": software.overlap * facts.hides_tensor,
-        "hidden_experts": software.overlap * facts.hides_experts,
+        "hidden_gradients": software.overlap * does.hides_gradients,
+        "hidden_weights": software.overlap * does.hides_weights,
+        "hidden_tensor": software.overlap * does.hides_tensor,
+        "hidden_experts": software.overlap * does.hides_experts,
         "launch": software.layer_overhead,
-        "expert_launch": software.expert_wait * facts.launches_experts,
-        "checkpoint_wait": software.checkpoint_wait * facts.stops_at_blocks,
+        "expert_launch": software.expert_wait * (not does.groups_experts),
+        "checkpoint_wait": software.checkpoint_wait * does.stops_at_blocks,
         "pause": software.host_pause,
         "straggling": software.straggling,
     }
@@ -126,6 +140,6 @@ def find_rates(pe: "PE", software: "Software", facts: StackFacts) -> Rates:
     return Rates(
         **columns,
         slowdown=facts.slowdown,
-        sends_once=facts.sends_once,
-        messages=facts.messages,
+        sends_once=does.sends_once,
+        messages=does.messages,
     )

@@ -10,7 +10,7 @@ from paradl.grids.placing.group import PlacedGroup
 SHOWN = 3
 LONG = 8
 # Keys of entries that change no answer.
-FACTS = {"title", "source", "watts"}
+FACTS = {"title", "source"}
 
 Plain = dict[str, Any]
 Axes = dict[str, list[Any]]

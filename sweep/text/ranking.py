@@ -11,7 +11,7 @@ from paradl.grids.entries.parameters import GIVEN, PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
-from paradl.kernels.names.flags import TOO_SLOW
+from paradl.kernels.names.flags import TIGHT, TOO_SLOW
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
 from paradl.sweep.answers.objectives import Goal
 from paradl.sweep.answers.system_settings import PLACES
@@ -59,6 +59,7 @@ WORDS = {
     "memory": "Least memory",
 }
 REGRETS = {"worst_loss": "worst slowdown", "mean_loss": "mean slowdown"}
+ADVICE = {TIGHT: "tight (--holds 90% leaves such layouts out)"}
 FRONT = 12  # rows of a long front
 LISTED = 3  # scenarios in a cell of a regret; of more values only the ends
 
@@ -238,7 +239,7 @@ def _write_headline(goal: Goal, rows: Sequence[RankingRow]) -> str:
     spent = {"cost": "cost {}, ", "pe_hours": "{} PE-hours, "}.get(goal, "")
     if (chance := row.get("holds")) is not None:
         odds = f", {CHANCE} {format_chance(chance)}"
-    odds += "".join(f", {remark}" for remark in _list_remarks(row))
+    odds += "".join(f", {ADVICE.get(remark, remark)}" for remark in _list_remarks(row))
     if row.get("runs_with") == []:
         odds += ", no known software runs it"
     return (

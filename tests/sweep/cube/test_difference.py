@@ -78,10 +78,17 @@ def test_an_entry_that_changed_is_told_by_its_part(small):
 
 def test_facts_that_change_no_answer_are_no_difference(small):
     entry: dict[str, Any] = find("system", "abci", Path()).definition()
-    other = entry | {"title": "", "source": ["elsewhere"], "pe": entry["pe"] | {"watts": 250.0}}
+    other = entry | {"title": "", "source": ["elsewhere"]}
     assert other != entry
     grids = [read_grid(changed(small, system=[system])) for system in (entry, other)]
     assert describe_difference(*grids) == ""
+
+
+def test_watts_change_times_of_transformers(small):
+    entry: dict[str, Any] = find("system", "abci", Path()).definition()
+    other = entry | {"pe": entry["pe"] | {"watts": 250.0}}
+    grids = [read_grid(changed(small, system=[system])) for system in (entry, other)]
+    assert describe_difference(*grids) == "system.abci.pe.watts: 300 in the store, 250 now"
 
 
 @pytest.mark.parametrize(
