@@ -69,13 +69,13 @@ MEGATRON, EXPOSED, FSDP, DEEPSPEED = (
 )
 # They compute the loss as Megatron-LM does.
 DEEPSPEED = replace(DEEPSPEED, loss="whole")
-BRIDGE = replace(MEGATRON, hides_experts=False)  # until 26.06 (assumption, by its experts' times)
+BRIDGE = replace(MEGATRON, overlap_experts=False)  # until 26.06 (assumption, by its experts' times)
 # Assumption, by these rows' times: experts one by one (TransformerEngine's GroupedLinear).
-UNGROUPED = replace(BRIDGE, groups_experts=False)
+UNGROUPED = replace(BRIDGE, grouped_experts=False)
 OTHER = replace(
     DEEPSPEED,
-    hides_gradients=True,
-    groups_experts=True,
+    overlap_gradients=True,
+    grouped_experts=True,
     stops_at_blocks=False,
     unsharded=BLOCK_BY_BLOCK,
     reserve=RESERVES["unknown"],
@@ -85,7 +85,7 @@ STACKS: Mapping[str, LayoutFacts] = {
     "Megatron-LM 2021": EXPOSED,
     "Megatron-LM 2022": EXPOSED,
     "Megatron-LM on V100": EXPOSED,
-    "Megatron-LM on B200": replace(EXPOSED, groups_experts=False, messages="buckets"),
+    "Megatron-LM on B200": replace(EXPOSED, grouped_experts=False, messages="buckets"),
     "NeMo": BRIDGE,
     "Megatron-Bridge 25": UNGROUPED,
     "Megatron-Bridge 26.02": UNGROUPED,
@@ -94,17 +94,17 @@ STACKS: Mapping[str, LayoutFacts] = {
     "llm-foundry": replace(FSDP, loss="whole"),  # flash-attn's cross entropy, in place
     "torchtitan, full recomputation": FSDP,
     "torchtitan, per-op checkpoints": FSDP,
-    "torchtitan, asynchronous tensor parallelism": replace(FSDP, hides_tensor=True),
+    "torchtitan, asynchronous tensor parallelism": replace(FSDP, overlap_tensor=True),
     "Megatron-DeepSpeed": DEEPSPEED,
     # Its compiler launches whole graphs.
     "Megatron-DeepSpeed on Gaudi": replace(DEEPSPEED, stops_at_blocks=False),
     "DeepSpeed 2021": DEEPSPEED,
-    "GPT-NeoX": replace(DEEPSPEED, hides_gradients=True),
+    "GPT-NeoX": replace(DEEPSPEED, overlap_gradients=True),
     "JAX": SOFTWARE["jax"].layouts,
     "MaxText": SOFTWARE["jax"].layouts,
     "InternEvo": OTHER,
     "OneFlow": OTHER,
-    "nanotron": replace(OTHER, hides_gradients=False, hides_tensor=True),
+    "nanotron": replace(OTHER, overlap_gradients=False, overlap_tensor=True),
 }
 NEVER_PAUSES = ("JAX", "MaxText", "jax")  # an iteration is one program
 

@@ -1,13 +1,12 @@
 """Commands that predict published runs, each with a file of its network and one of its system.
 
-Software whose facts the command line cannot state, and gradients in 16 bits, have none.
+Gradients in 16 bits have none.
 """
 
 import hashlib
 import re
 import shlex
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,41 +15,39 @@ import yaml
 
 from benchmarks.forecasts import Forecast
 from benchmarks.layout_runs import (
+    STACKS,
     Run,
     look_up_usual,
-    predict_seconds,
     set_parameters,
     write_network,
 )
 from paradl.grids.entries.layout_words import write_layout
-from paradl.grids.entries.software import SOFTWARE, SoftwareName
+from paradl.grids.entries.software import SOFTWARE, LayoutFacts, SoftwareName, Switches
 
-SAME = 1e-9  # relative difference of equal predictions
 # Precisions that `predict` takes, by recipe: fp16 is amp on a device that is not said to have bf16.
 PRECISIONS = {name: name for name in ("bf16", "fp8", "mxfp8", "nvfp4")} | {"fp16": "amp"}
 # The nearest names first.
 TRANSFORMERS: tuple[SoftwareName, ...] = ("megatron", "megatron-2021", "fsdp", "deepspeed", "jax")
 IMAGES = "imagenet"
-EXPOSED = {"overlap": 0.0}  # nothing runs beside an exchange
 
 
 def write_command(row: Forecast) -> str:
     """The command that prints the forecast's seconds, from the folder of `write_files`; or ""."""
     run, precision = row.run, PRECISIONS.get(row.run.precision)
-    stated = find_software(row)
-    if precision is None or stated is None:
+    if precision is None:
         return ""
-    software, settings = stated
+    facts = STACKS[run.stack]
+    software, switched = find_software(facts)
     # Runs have the parameters of the system, whatever their software.
     usual = look_up_usual(run)
     changed = {name: usual[name] for name in SOFTWARE[software].parameters if name in usual}
     fits = {name: np.array([value]) for name, value in row.values.items() if row.left_out}
     fitted = set_parameters(run, fits) if fits else {}
-    settings = changed | {name: float(value[0]) for name, value in fitted.items()} | settings
+    settings = changed | {name: float(value[0]) for name, value in fitted.items()}
     (columns,) = run.layout.to_names()
     words = {
         "--model": f"networks/{name_network(run)}.yaml",
-        "--system": f"systems/{name_system(run)}.yaml:software={software}",
+        "--system": f"systems/{name_system(run)}.yaml:software={software}{switched}",
         "--precision": precision,
         "--strategy": write_layout(columns),
         "--pe": str(int(run.layout.pes[0])),
@@ -59,6 +56,7 @@ def write_command(row: Forecast) -> str:
             {"--dataset": IMAGES} if reads_images(run) else {"--sequence": str(run.training.length)}
         ),
         "--attention": "fused" if run.training.fused_attention else "unfused",
+        "--loss": facts.loss,
     }
     options = [word for pair in words.items() for word in pair]
     options += [
@@ -67,14 +65,19 @@ def write_command(row: Forecast) -> str:
     return shlex.join(["paradl", "predict", *options])
 
 
-def find_software(row: Forecast) -> tuple[SoftwareName, dict[str, float]] | None:
-    """Software of paradl, and parameters, that predict the same; None: no such software."""
-    for settings in ({}, EXPOSED):
-        for name in TRANSFORMERS:
-            other = predict_seconds(replace(row.run, stack=name), {**row.values, **settings})
-            if abs(other / row.seconds - 1) < SAME:
-                return name, dict(settings)
-    return None
+def find_software(facts: LayoutFacts) -> tuple[SoftwareName, str]:
+    """The software that differs least from some, and settings of what does."""
+
+    def list_switched(name: SoftwareName) -> dict[str, bool | str]:
+        switches = {key: getattr(facts, key) for key in Switches.model_fields}
+        usual = SOFTWARE[name].layouts
+        return {key: value for key, value in switches.items() if value != getattr(usual, key)}
+
+    name = min(TRANSFORMERS, key=lambda name: len(list_switched(name)))
+    return name, "".join(
+        f",{key}={('off', 'on')[value] if isinstance(value, bool) else value}"
+        for key, value in list_switched(name).items()
+    )
 
 
 def reads_images(run: Run) -> bool:

@@ -131,8 +131,8 @@ do not change when rates are fitted again.
 """
 
 ROWS = """
-Every run with its prediction, and with the command that prints it where the command line can state
-software and precision: [rows.csv]({link}). Run commands in the folder of that file.
+Every run with its prediction, and with the command that prints it (none for gradients in 16 bits):
+[rows.csv]({link}). Run commands in the folder of that file.
 """
 
 

@@ -212,7 +212,7 @@ def _is_catalogued(system: System) -> bool:
     known = find_catalogued("system", system.machine)
     # What settings behind a name change: `abci:precision=amp` is still the catalogue's.
     settings: dict[str, bool | set[str]] = {
-        **dict.fromkeys(("name", "channels", *System.COMPARED), True),
+        **dict.fromkeys(("name", "channels", "switches", *System.COMPARED), True),
         "pe": {"memory_capacity"},
     }
     return isinstance(known, System) and (

@@ -11,12 +11,14 @@ Test: tests/test_machine_network.py.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
-from paradl.grids.entries.entry import expect_one_of
+from pydantic import Field
+
+from paradl.grids.entries.entry import Record, expect_one_of
 from paradl.grids.entries.reserves import RESERVES, Reserve
-from paradl.kernels.machine.rates import SoftwareTraits
+from paradl.kernels.machine.rates import Messages, SoftwareTraits
 from paradl.kernels.work.transformer import BLOCK_BY_BLOCK, Unsharded
 
 SoftwareName = Literal[
@@ -40,6 +42,38 @@ class LayoutFacts(SoftwareTraits):
     reserve: Reserve = RESERVES["unknown"]
 
 
+class Switches(Record):
+    """What software does otherwise than its row of `SOFTWARE` says; None: as it says."""
+
+    overlap_gradients: bool | None = Field(
+        default=None, description="Passes run beside the exchange of gradients."
+    )
+    overlap_weights: bool | None = Field(
+        default=None, description="Passes run beside ZeRO's gathers of weights."
+    )
+    overlap_tensor: bool | None = Field(
+        default=None, description="Products run beside exchanges of sequence parallelism."
+    )
+    overlap_experts: bool | None = Field(
+        default=None, description="Micro-batches run beside each other's exchanges of tokens."
+    )
+    messages: Messages | None = Field(
+        default=None, description="In which gradients and weights leave."
+    )
+    native_attention: bool | None = Field(
+        default=None, description="Fused attention uses instructions of GPUs newer than A100."
+    )
+    sends_once: bool | None = Field(
+        default=None, description="A token crosses once to a node of several of its experts."
+    )
+    grouped_experts: bool | None = Field(
+        default=None, description="One grouped product serves all experts of a PE."
+    )
+    stops_at_blocks: bool | None = Field(
+        default=None, description="Hosts and devices wait for each other at every block."
+    )
+
+
 @dataclass(frozen=True)
 class SoftwareFacts:
     """Software that trains.
@@ -52,6 +86,11 @@ class SoftwareFacts:
     parameters: Mapping[str, float]
     settled: tuple[str, ...] = ()
     layouts: LayoutFacts = field(default_factory=LayoutFacts)
+
+    def switch(self, switches: Switches) -> "SoftwareFacts":
+        """Return the same software, with what is switched."""
+        stated = switches.model_dump(exclude_none=True)
+        return replace(self, layouts=replace(self.layouts, **stated)) if stated else self
 
 
 # Gradients in buckets, while the backward pass runs.
@@ -73,14 +112,14 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
         },
         settled=("bucket", "overlap", "host_pause"),
         layouts=LayoutFacts(
-            hides_gradients=False, hides_weights=False, messages="one", loss="plain"
+            overlap_gradients=False, overlap_weights=False, messages="one", loss="plain"
         ),
     ),
     "towers": SoftwareFacts(
         "gradients copied between GPUs after the backward pass (TensorFlow 1's replicated towers)",
         {**_NO_PAUSE, "overlap": 0.0},
         settled=(*_NO_PAUSE, "overlap"),
-        layouts=LayoutFacts(hides_gradients=False, hides_weights=False),
+        layouts=LayoutFacts(overlap_gradients=False, overlap_weights=False),
     ),
     "ddp": SoftwareFacts(
         "gradients in buckets, during the backward pass (PyTorch DDP, Horovod, MXNet)",
@@ -92,8 +131,8 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
         _BUCKETS,
         settled=("log_open",),
         layouts=LayoutFacts(
-            hides_tensor=True,
-            hides_experts=True,
+            overlap_tensor=True,
+            overlap_experts=True,
             messages="buckets",
             sends_once=True,
             stack="megatron",
@@ -105,8 +144,8 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
         {**_BUCKETS, "bucket": math.inf, "overlap": 0.0},
         settled=("log_open", "bucket", "overlap"),
         layouts=LayoutFacts(
-            hides_gradients=False,
-            hides_weights=False,
+            overlap_gradients=False,
+            overlap_weights=False,
             messages="one",
             stack="megatron",
             reserve=RESERVES["megatron"],
@@ -131,11 +170,11 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
         _BUCKETS,
         settled=("log_open",),
         layouts=LayoutFacts(
-            hides_gradients=False,
-            hides_weights=False,
+            overlap_gradients=False,
+            overlap_weights=False,
             messages="tensors",
             native_attention=False,
-            groups_experts=False,
+            grouped_experts=False,
             # Assumption: checkpoints read the device's state of random numbers.
             stops_at_blocks=True,
             stack="deepspeed",
@@ -149,7 +188,9 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
         "as ddp; transformers by JAX (XLA) of 2024, an iteration as one program",
         _NO_PAUSE,
         settled=(*_NO_PAUSE,),
-        layouts=LayoutFacts(hides_tensor=True, native_attention=False, unsharded=Unsharded(MATRIX)),
+        layouts=LayoutFacts(
+            overlap_tensor=True, native_attention=False, unsharded=Unsharded(MATRIX)
+        ),
     ),
 }
 

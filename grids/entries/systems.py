@@ -28,7 +28,7 @@ from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
 from paradl.grids.entries.quantity import CAPACITY
 from paradl.grids.entries.reserves import Reserve
-from paradl.grids.entries.software import SOFTWARE, AnySoftware, SoftwareFacts
+from paradl.grids.entries.software import SOFTWARE, AnySoftware, SoftwareFacts, Switches
 from paradl.grids.entries.yamltext import write_exactly
 from paradl.grids.reading.errors import InputError, format_count, format_text, shorten
 from paradl.grids.reading.units import has_unit
@@ -141,7 +141,7 @@ class System(Entry):
     # Times of systems compare only if these are equal.
     COMPARED: ClassVar = ("precision", "software")
     # Keys that `NAME:key=value` may set, in the order of names.
-    SETTINGS: ClassVar = (*COMPARED, "channels", "memory")
+    SETTINGS: ClassVar = (*COMPARED, "channels", "memory", *Switches.model_fields)
 
     name: Name = Field(description="The label in tables and cubes, unique to your machine.")
     title: str = Field(default="", description="The machine in words.")
@@ -160,6 +160,11 @@ class System(Entry):
         description="How gradients are sent: ddp, in buckets during the backward pass; plain, all "
         "at once after it.",
         examples=["ddp"],
+    )
+    switches: Switches | None = Field(
+        default=None,
+        description="What the software does otherwise with transformers, such as overlaps.",
+        examples=["{overlap_tensor: off}"],
     )
     channels: AnyChannels | None = Field(
         default=None,
@@ -215,7 +220,8 @@ class System(Entry):
     @property
     def software_facts(self) -> SoftwareFacts:
         """What is known of the system's software."""
-        return SOFTWARE[self.software]
+        facts = SOFTWARE[self.software]
+        return facts.switch(self.switches) if self.switches else facts
 
     def find_reserve(self, *, of_blocks: bool) -> Reserve:
         """Find by what memory exceeds formulas. of_blocks: that of a transformer's layouts."""
@@ -267,10 +273,14 @@ class System(Entry):
         Settings it already has change nothing, so that a machine has one label. ValidationError:
         the machine cannot have them. InputError: `memory` is no quantity with a unit.
         """
+        switched = {key: settings[key] for key in Switches.model_fields if key in settings}
+        if 0 < len(switched) < len(settings):  # the software's own switches are not stated
+            rest = {key: settings[key] for key in settings if key not in switched}
+            return self.with_settings(rest).with_settings(switched)
         if "memory" in settings:
             settings = {**settings, "memory": _rewrite_memory(settings["memory"])}
         others = {
-            key: setting for key, setting in settings.items() if setting != getattr(self, key)
+            key: setting for key, setting in settings.items() if setting != self._read_setting(key)
         }
         if not others:
             return self
@@ -281,7 +291,16 @@ class System(Entry):
         if "memory" in changes:
             pe = self.pe.model_dump(mode="json", exclude_none=True)
             changes["pe"] = pe | {"memory_capacity": changes.pop("memory")}
+        if switched:
+            kept = self.switches.model_dump(exclude_none=True) if self.switches else {}
+            changes["switches"] = kept | {key: changes.pop(key) for key in others}
         return self.from_definition(self.definition() | changes)
+
+    def _read_setting(self, key: str) -> str | None:
+        """Read a setting as names write it."""
+        owner = self.software_facts.layouts if key in Switches.model_fields else self
+        setting: str | bool | None = getattr(owner, key)
+        return ("off", "on")[setting] if isinstance(setting, bool) else setting
 
     def _split_name(self) -> tuple[str, dict[str, str]]:
         machine, colon, label = self.name.rpartition(":")
@@ -333,9 +352,9 @@ class System(Entry):
                 f"its dense peak in {PRECISIONS[wanted].peak}"
             )
         for key, value in stated.items():
-            if value != getattr(self, key):
+            if value != self._read_setting(key):
                 raise ValueError(
-                    f"name: expected one that says {key}={getattr(self, key)}, "
+                    f"name: expected one that says {key}={self._read_setting(key)}, "
                     f"got {shorten(self.name)}"
                 )
         return self

@@ -33,23 +33,23 @@ class Peaks(NamedTuple):
 class SoftwareTraits:
     """What software does while transformers train, beyond its parameters.
 
-    hides_gradients, hides_weights: passes run beside the exchange of gradients, and beside ZeRO's
-    gathers. hides_tensor: matrix products run beside the gathers and scatters of sequence
-    parallelism. hides_experts: a micro-batch runs beside the exchange of another one's tokens.
+    overlap_gradients, overlap_weights: passes run beside the exchange of gradients, and beside
+    ZeRO's gathers. overlap_tensor: matrix products run beside the gathers and scatters of sequence
+    parallelism. overlap_experts: a micro-batch runs beside the exchange of another one's tokens.
     messages: in which gradients and weights leave. native_attention: fused attention uses the
     instructions of GPUs newer than A100. sends_once: a token crosses once to a node, however many
-    of its experts are there (DeepEP). groups_experts: one grouped product serves all experts of a
+    of its experts are there (DeepEP). grouped_experts: one grouped product serves all experts of a
     PE. stops_at_blocks: hosts and devices wait for each other at every block, forward and backward.
     """
 
-    hides_gradients: bool = True
-    hides_weights: bool = True
-    hides_tensor: bool = False
-    hides_experts: bool = False
+    overlap_gradients: bool = True
+    overlap_weights: bool = True
+    overlap_tensor: bool = False
+    overlap_experts: bool = False
     messages: Messages = "blocks"
     native_attention: bool = True
     sends_once: bool = False
-    groups_experts: bool = True
+    grouped_experts: bool = True
     stops_at_blocks: bool = False
 
 
@@ -126,12 +126,12 @@ def find_rates(pe: "PE", software: "Software", facts: StackFacts) -> Rates:
         "attention": pe.attention / slower,
         "passes": pe.block_passes,
         "score_passes": pe.score_passes,
-        "hidden_gradients": software.overlap * does.hides_gradients,
-        "hidden_weights": software.overlap * does.hides_weights,
-        "hidden_tensor": software.overlap * does.hides_tensor,
-        "hidden_experts": software.overlap * does.hides_experts,
+        "hidden_gradients": software.overlap * does.overlap_gradients,
+        "hidden_weights": software.overlap * does.overlap_weights,
+        "hidden_tensor": software.overlap * does.overlap_tensor,
+        "hidden_experts": software.overlap * does.overlap_experts,
         "launch": software.layer_overhead,
-        "expert_launch": software.expert_wait * (not does.groups_experts),
+        "expert_launch": software.expert_wait * (not does.grouped_experts),
         "checkpoint_wait": software.checkpoint_wait * does.stops_at_blocks,
         "pause": software.host_pause,
         "straggling": software.straggling,

@@ -208,3 +208,31 @@ def test_the_precision_that_a_machine_has_changes_no_name() -> None:
         again = system.with_settings({"precision": "fp32"})
         assert again == system
         assert again.definition() == system.definition()
+
+
+def test_switches_are_in_the_name_unless_the_software_has_them() -> None:
+    system = System.model_validate(SYSTEM)
+    other = system.with_settings({"overlap_tensor": "off", "software": "megatron"})
+    assert other.name == "small:software=megatron,overlap_tensor=off"
+    assert not other.software_facts.layouts.overlap_tensor
+    assert System.from_definition(other.definition()) == other
+    both = other.with_settings({"messages": "tensors"})
+    assert both.name == "small:software=megatron,overlap_tensor=off,messages=tensors"
+    named = system.with_settings({"software": "megatron"})
+    assert named.with_settings({"overlap_tensor": "on"}) == named
+    assert named.software_facts == SOFTWARE["megatron"]
+    in_file = System.model_validate(SYSTEM | {"switches": {"overlap_tensor": True}})
+    assert in_file.with_settings({"overlap_tensor": "on"}) == in_file
+
+
+@pytest.mark.parametrize(
+    ("switches", "message"),
+    [
+        ({"overlap_tensor": "maybe"}, "valid boolean"),
+        ({"messages": "few"}, "'one', 'buckets', 'blocks' or 'tensors'"),
+        ({"overlap_tensors": "off"}, "Extra inputs"),
+    ],
+)
+def test_wrong_switches_are_refused(switches: dict[str, str], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        System.model_validate(SYSTEM | {"switches": switches})
