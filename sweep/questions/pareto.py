@@ -106,10 +106,9 @@ def list_front(
         for front in fronts.values()
         for row in zip(*(front[name].tolist() for name in columns), strict=True)
     ]
-    for row in rows if against == "memory" else ():
-        row["fits"] = find_memory_chance(
-            space.grid, locate_row(space.grid, row), row, row["memory"]
-        )
+    sizes = (size for front in fronts.values() for size in front["memory"].tolist())
+    for row, size in zip(rows, sizes, strict=True):
+        row["fits"] = find_memory_chance(space.grid, locate_row(space.grid, row), row, size)
     return write_layouts(space.grid, complete_rows(space, rows))
 
 
@@ -126,7 +125,7 @@ def _read_times(
             yield part, part.epoch_time * part.arrays["epochs"]
         return
     names = ["comp_time", "comm_time", "limit"]
-    names += ["memory"] if against == "memory" else []
+    names += ["memory"] if against == "memory" or "memory" in reader.held else []
     names += ["train_time"] if trains else []
     for part in reader.read_parts(names, reader.locate(chosen)):
         yield part, part.arrays["train_time"] if trains else part.epoch_time
@@ -180,7 +179,8 @@ def _take_cells(
     positions = np.unravel_index(kept["at"], times[index].shape)
     labelled = zip(part.coordinates.items(), index, positions, strict=True)
     values = {dim: known[where][n] for (dim, known), where, n in labelled}
-    return {**values, "time": kept["time"], "cost": kept["cost"]}
+    sizes = part.arrays.get("memory", np.broadcast_to(np.nan, times.shape))[index]
+    return {**values, "memory": sizes[positions], "time": kept["time"], "cost": kept["cost"]}
 
 
 def _count_costs(part: Part, time: NDArray[Any], against: Against, price: Price) -> NDArray[Any]:

@@ -35,6 +35,7 @@ from paradl.sweep.cells.selection import Selection, join_selection, read_axis
 from paradl.sweep.cells.source import Source, open_space
 from paradl.sweep.cells.space import CellLabels, Space, write_cell
 from paradl.sweep.configurations.degrees import list_degrees, list_layout_rows, write_layouts
+from paradl.sweep.configurations.fitting import find_memory_chance
 from paradl.sweep.configurations.row_cases import (
     UPGRADABLE,
     build_row_case,
@@ -100,7 +101,8 @@ def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[S
     place: CellLabels = {**space.name(index), **write_cell(cell)}
     chosen = list_degrees(space.grid, place)
     case, division = build_stages(space.grid, index, place, chosen)
-    if int(number(answer_case(case).limit)) & FORBIDS:
+    answer = answer_case(case)
+    if int(number(answer.limit)) & FORBIDS:
         return
     # A relative step does not change a value of 0 or infinity; some the oracle does not take.
     values = {
@@ -111,8 +113,9 @@ def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[S
     }
     rows = _make_rows(values, partial(_find_ratios, case, division))
     words: LayoutField = {"layout": chosen["layout"]} if "layout" in chosen else {}
+    fits = find_memory_chance(space.grid, index, cell, number(answer.memory))
     for row in rows:
-        yield {**place, **words, **row}
+        yield {**place, **words, **row, "fits": fits}
 
 
 def _make_rows(

@@ -72,6 +72,7 @@ def _describe_bottleneck(row: BottleneckRow) -> Row:
         "computing": f"{row['computing']:.0%}",
         "probability": format_odds(row.get("bottleneck_probability")),
         "feasible": row["feasible"],
+        "fits": row["fits"],
     }
 
 
@@ -106,6 +107,7 @@ def _describe_sensitivity(row: SensitivityRow) -> Row:
         "elasticity": row["elasticity"],
         "upgrade": row["upgrade"],
         "time": None if row["change"] is None else f"{row['change']:+.1%}".replace("-0.0%", "0.0%"),
+        "fits": row["fits"],
     }
 
 

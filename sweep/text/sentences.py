@@ -221,6 +221,8 @@ def ask_pareto(rows: Sequence[ParetoRow], objective: str, against: str) -> Asked
 
         def write(row: Row) -> str:
             numbers = f"{_write_number(objective, row)} and {_write_number(x, row)}"
+            if x == "memory" and row["fits"] is not None:
+                numbers += f", fits with {format_chance(row['fits'])}"
             return f"{name_row(row)} of {row['system']}, {numbers}"
 
         if len(front) == 1:

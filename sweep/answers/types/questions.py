@@ -156,7 +156,7 @@ class ParetoRow(words.PlaceLabels, words.CellPlace):
     pe_hours: NotRequired[words.PEHours]
     cost: NotRequired[words.Cost]
     memory: NotRequired[words.Memory]
-    fits: NotRequired[words.FitChance | None]  # with memory
+    fits: words.FitChance | None
 
 
 class LossFields(TypedDict):
@@ -235,6 +235,8 @@ class SensitivityFields(TypedDict):
 
 class SensitivityRow(words.PlaceLabels, words.CellPlace, words.LayoutField, SensitivityFields):
     """Row of `sensitivity`: the effect of a parameter on the time."""
+
+    fits: words.FitChance | None
 
 
 class ProvisionRow(words.PlaceLabels, words.CellPlaceOrNone, words.Degrees, words.CostFields):

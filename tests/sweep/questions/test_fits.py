@@ -1,6 +1,7 @@
 """Memory as a chance: in answers, as a requirement, and of runs that ran out of memory."""
 
 import math
+import re
 from statistics import NormalDist
 from typing import Any
 
@@ -12,6 +13,7 @@ from open_answers import (
     list_front,
     list_limits,
     list_provisions,
+    list_sensitivities,
     predict_grid,
     rank_strategies,
 )
@@ -158,12 +160,57 @@ def test_every_answer_has_the_chance():
         list_bottlenecks(grid),
         list_limits(grid, intervals=False),
         list_front(grid, against="memory"),
+        list_front(grid, against="pe"),
+        list_sensitivities(grid),
     )
     for rows in asked:
         assert rows
         assert all(0 < row["fits"] <= 1 for row in rows)
     (last,) = list_limits(grid, intervals=False)
     assert last["fits"] == rank_strategies(grid, {"pe": 16}, intervals=False)[0]["fits"]
+
+
+@pytest.mark.parametrize("question", [list_front, list_sensitivities])
+def test_the_chance_is_that_of_each_cell(question):
+    """Also where memory is not asked; of a cube without memory a front does not know it."""
+    options: dict[str, Any] = {
+        "system": "abci",
+        "dataset": "imagenet",
+        "batch": [128, 192],
+        "strategy": "data",
+    }
+    cube = compute_cells(make_grid(SpaceValues("resnet50", [16, 64], **options)))
+    known = {(row["pe"], row["batch"]): row["fits"] for row in list_bottlenecks(cube)}
+    assert len({*known.values()}) > 1
+    rows = question(cube)
+    found = {(row["pe"], row["batch"]): row["fits"] for row in rows}
+    assert found == pytest.approx({cell: known[cell] for cell in found}, rel=1e-6)
+    assert len(found) > 1
+    (unknown,) = {row["fits"] for row in list_front(cube.drop_vars("memory"))}
+    assert unknown is None
+
+
+@pytest.mark.parametrize(
+    ("verb", "has_memory"),
+    [
+        ("pareto --against pe", False),
+        ("pareto --against memory", True),
+        ("sensitivity", False),
+        ("bottleneck", True),
+    ],
+)
+def test_chances_are_written(verb, has_memory, cli):
+    """As the last column, and beside memory in a sentence; nowhere if they are unknown."""
+    place = ("--system", LLAMA["system"], "--sequence", "4096", "--global-batch", "64")
+    asked = (*verb.split(), "--model", "llama2_7b", "--pe", "8,16", *place)
+    code, out, _ = cli(*asked)
+    assert code == 0
+    assert re.search(r"  fits\n[ ─]*\n.*%$", out, re.M)
+    assert ("GB, fits with " in out) == has_memory
+    assert cli(*asked, "--format", "csv")[1].partition("\n")[0].endswith(",fits")
+    cells = ("--model", "vgg16", "--dataset", "imagenet", "--pe", "64,128", "--batch", "32")
+    code, out, _ = cli(*verb.split(), *cells, "--system", "abci", "--oracle", "paper")
+    assert (code, "fits" in out) == (0, False)
 
 
 def test_a_recipe_that_ran_out_of_memory():

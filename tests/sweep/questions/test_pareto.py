@@ -174,7 +174,7 @@ def test_the_command(mixed_url: str, cli: Any) -> None:
     )
     assert code == 0
     assert out.startswith(
-        "model,dataset,system,strategy,pe,batch,inter_bandwidth,epoch_time,cost\n"
+        "model,dataset,system,strategy,pe,batch,inter_bandwidth,epoch_time,cost,fits\n"
     )
     by_name = cli(
         "pareto", mixed_url, "--against", "cost", "--price", "abci=2.5", "--format", "csv"

@@ -64,7 +64,7 @@ def test_what_was_searched_is_no_name(label, short):
 
 def test_the_parameters_of_the_largest_gain_come_first(capsys):
     cell = {"parameter": "jitter", "value": 0.1, "elasticity": 0.1, "upgrade": "halved"}
-    rows = [ROW | cell | {"change": change} for change in (-0.25, *[None] * 11)]
+    rows = [ROW | cell | {"change": change, "fits": None} for change in (-0.25, *[None] * 11)]
     show_sensitivities(rows, "table", every=False)
     shown = capsys.readouterr()
     assert "-25.0%" in shown.out
