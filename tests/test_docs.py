@@ -15,6 +15,7 @@ import typer
 import xarray as xr
 
 import paradl
+from paradl.grids.entries.software import SOFTWARE, Switches
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.cli.commands import spell_out
 from paradl.sweep.cli.main import app
@@ -115,3 +116,21 @@ def test_examples_import_what_they_use(tmp_path):
     check = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select", "F821"]
     run = subprocess.run([*check, tmp_path], capture_output=True, text=True)
     assert run.returncode == 0, run.stdout
+
+
+def test_the_table_of_switches_is_that_of_software():
+    text = (DOCS / "transformers.md").read_text()
+    head, _, *lines = re.findall(r"(\| switch .*?)\n\n", text, re.S)[0].splitlines()
+    _, _, *names = read_cells(head)
+    layouts = {str(name): facts.layouts for name, facts in SOFTWARE.items()}
+    assert [read_cells(line)[0].strip("`") for line in lines] == [*Switches.model_fields]
+    for line in lines:
+        key, _, *cells = read_cells(line)
+        for name, cell in zip(names, cells, strict=True):
+            value = getattr(layouts[name], key.strip("`"))
+            assert cell == ({True: "on", False: "off"}.get(value, value)), (key, name)
+
+
+def read_cells(line: str) -> list[str]:
+    """Cells of a line of a table."""
+    return [cell.strip() for cell in line.strip("|").split("|")]

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic import ValidationError
 
+from paradl.grids.entries.software import SOFTWARE
 from paradl.grids.entries.systems import Contention, System
 from paradl.grids.library import find
 from paradl.grids.reading.errors import InputError
