@@ -47,6 +47,9 @@ from paradl.sweep.engine.resources import keep_programs
 from paradl.sweep.explanation.kinds import measure_parts
 from paradl.sweep.uncertainty.intervals import list_intervals
 
+# Images per second of a node, that PyTorch's loaders fed to a DGX A100 (docs/accuracy.md, Input).
+FED = 16_600
+
 
 def predict(
     model: Any,
@@ -167,6 +170,7 @@ def describe_case(grid: Grid, case: Case | None) -> Prediction:
         "feasible": not limit & FORBIDS,
         "limit": name_limits(limit),
         **describe_basis(grid),
+        "input": _describe_input(grid, case, answer),
         "terms": {name: finite(number(value)) for name, value in vars(answer.terms).items()},
         **_list_rates(grid, answer),
         **details,
@@ -270,6 +274,17 @@ def describe_basis(grid: Grid) -> BasisFields:
         "convergence": _name_convergence(grid),
         "notes": list_warnings(grid),
     }
+
+
+def _describe_input(grid: Grid, case: Case, answer: Answer) -> str | None:
+    """What hosts must feed, if no rate is stated and published loaders feed less; else None."""
+    seconds = number(answer.epoch_time) / number(answer.iterations)
+    nodes = max(1.0, int(grid.axes["pe"][0]) / number(case.network.pes_per_node))
+    rate = number(answer.global_batch) / nodes / seconds
+    is_unbounded = grid.spec.oracle == "machine" and not case.options.waits_for_input
+    if not (is_unbounded and len(grid.datasets[0].shape) > 2 and FED < rate < math.inf):
+        return None
+    return f"{rate:,.0f} samples/s per node, unbounded: state input_rate (PyTorch fed {FED:,})"
 
 
 def _name_times(grid: Grid, workload: Workload | None) -> str:

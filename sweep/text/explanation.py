@@ -29,7 +29,7 @@ RECORD = (
     *("batch", "global_batch"),
     *("epoch_time", "comp_time", "comm_time", "epochs", "train_time"),
     *("samples_per_second", "tokens_per_pe_second", "mfu", "hfu", "bubble_share"),
-    *("stage", "largest_batch", "remarks", "runs_with"),
+    *("input", "stage", "largest_batch", "remarks", "runs_with"),
     *("smallest_group", "iterations", "feasible", "limit", "oracle", "precision", "software"),
     *("times", "profile", "convergence", "calibration"),
 )

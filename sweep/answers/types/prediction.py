@@ -64,6 +64,9 @@ class CellFields(TypedDict):
         dict[str, float | None], Fact("time per epoch by term", "s/epoch", names=tuple(EVERY_TERM))
     ]
     # Unless the samples do not fit the model.
+    input: NotRequired[
+        Annotated[str, "what hosts must feed, if that may be the limit and is not stated"] | None
+    ]
     samples: NotRequired[Annotated[float, "samples per epoch"]]
     iterations: NotRequired[Annotated[float, "iterations per epoch"]]
 

@@ -251,3 +251,28 @@ def test_elasticities_are_differences():
             elasticity = float(slopes[f"elasticity_epoch_time_{name}"].sel(pe=pe))
             expected = (more - less) / 2e-4 / find_time(pe)
             assert elasticity == pytest.approx(expected, abs=1e-5)
+
+
+def test_what_hosts_must_feed_is_named_until_their_rate_is_stated():
+    """8 H100 train more than 16,600 images/s; per node, so that more nodes feed more."""
+    query = {"dataset": "imagenet", "system": "dgx-h100"}
+    one, two = (paradl.predict("resnet50", "data", pe, 256, **query) for pe in (8, 16))
+    expected = one["global_batch"] / one["iteration_time"]
+    assert one["input"].startswith(f"{expected:,.0f} samples/s per node")
+    assert two["input"].startswith(f"{two['global_batch'] / two['iteration_time'] / 2:,.0f} ")
+    stated = paradl.predict("resnet50", "data", 8, 256, **query, parameters={"input_rate": 1e4})
+    assert stated["input"] is None
+    assert stated["iteration_time"] == pytest.approx(one["global_batch"] / 1e4)
+
+
+@pytest.mark.parametrize(
+    ("model", "dataset", "system", "oracle"),
+    [
+        ("resnet50", "imagenet", "abci", "machine"),
+        ("llama3_8b", "pile", "dgx-b200", "machine"),
+        ("resnet50", "imagenet", "dgx-h100", "paper"),
+    ],
+)
+def test_few_images_sequences_and_table_iii_have_no_input(model, dataset, system, oracle):
+    query = {"dataset": dataset, "system": system, "settings": {"oracle": oracle}}
+    assert paradl.predict(model, "data", 8, 32, **query)["input"] is None
