@@ -22,7 +22,13 @@ from benchmarks.layout_runs import (
     write_network,
 )
 from paradl.grids.entries.layout_words import write_layout
-from paradl.grids.entries.software import SOFTWARE, LayoutFacts, SoftwareName, Switches
+from paradl.grids.entries.software import (
+    SOFTWARE,
+    LayoutFacts,
+    SoftwareName,
+    Switches,
+    write_setting,
+)
 
 # Precisions that `predict` takes, by recipe: fp16 is amp on a device that is not said to have bf16.
 PRECISIONS = {name: name for name in ("bf16", "fp8", "mxfp8", "nvfp4")} | {"fp16": "amp"}
@@ -75,8 +81,7 @@ def find_software(facts: LayoutFacts) -> tuple[SoftwareName, str]:
 
     name = min(TRANSFORMERS, key=lambda name: len(list_switched(name)))
     return name, "".join(
-        f",{key}={('off', 'on')[value] if isinstance(value, bool) else value}"
-        for key, value in list_switched(name).items()
+        f",{key}={write_setting(value)}" for key, value in list_switched(name).items()
     )
 
 

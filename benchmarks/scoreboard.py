@@ -132,7 +132,8 @@ do not change when rates are fitted again.
 
 ROWS = """
 Every run with its prediction, and with the command that prints it (none for gradients in 16 bits):
-[rows.csv]({link}). Run commands in the folder of that file.
+[rows.csv]({link}). Run commands in the folder of that file. Intervals that they print are those of
+the shipped rates, which are narrower than those of a fit without the software.
 """
 
 

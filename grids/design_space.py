@@ -226,7 +226,11 @@ class Configuration(Shorthands):
             advice = "such as 32 for each replica, or a global_batch of 1024"
             raise InputError("no batch is given", where="batch", advice=advice)
         batch = "batch" if self.global_batch is None else "global_batch"
-        several = {name: axes[of] for name, of in SEVERAL.items() if len(axes.get(of, ())) > 1}
+        several = {
+            name if has_several(getattr(self, name)) else of: axes[of]
+            for name, of in SEVERAL.items()
+            if len(axes.get(of, ())) > 1
+        }
         single = {"pe": self.pe, batch: split_values(axes["batch"]), **parameters, **several}
         for name, value in single.items():
             if isinstance(value, list | tuple | dict):

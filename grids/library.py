@@ -198,21 +198,18 @@ def _expect_machine(calibration: CalibrationFile, systems: tuple[System, ...]) -
     """Raise InputError if it was fitted to another machine, precision or software."""
     if any(calibration.belongs_to(system) for system in systems):
         return
-    got = ", ".join(
-        f"{system.machine}:precision={system.precision},software={system.software}"
-        for system in systems
-    )
+    got = ", ".join(system.trained for system in systems)
     what = f"{shorten(calibration.name)} calibrates {calibration.machine}, got {shorten(got)}"
     raise InputError(what, advice="write 'calibration: auto', or 'none'")
 
 
 def _refuse_rivals(calibrations: Iterable[CalibrationFile]) -> None:
-    owners: dict[tuple[str, ...], str] = {}
+    owners: dict[str, str] = {}
     for calibration in calibrations:
-        owner = (calibration.system, calibration.precision, calibration.software)
+        owner = calibration.machine
         if owner in owners:
             both = f"{shorten(owners[owner])} and {shorten(calibration.name)}"
-            raise InputError(f"{both} calibrate the same machine, {calibration.machine}")
+            raise InputError(f"{both} calibrate the same machine, {owner}")
         owners[owner] = calibration.name
 
 

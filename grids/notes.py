@@ -102,9 +102,12 @@ def _list_unused_choices(grid: Grid) -> Iterator[str]:
     for name, (is_used, kind) in takers.items():
         if name in given and not is_used:
             yield f"{name} has no effect: no strategy here is a {kind} that leaves it open"
-    for name in ("attention", "context", "loss", "states"):
-        if name in spec.model_fields_set and not grid.layouts:
-            yield f"{name} has no effect: no strategy here is a layout of a transformer"
+    switched = [name for one in grid.systems if one.switches for name in one.switches.stated]
+    named = [
+        name for name in ("attention", "context", "loss", "states") if name in spec.model_fields_set
+    ]
+    for name in () if grid.layouts else dict.fromkeys([*named, *switched]):
+        yield f"{name} has no effect: no strategy here is a layout of a transformer"
     # Beside layouts, other strategies would use these keys.
     if None not in grid.blocks:
         for name in given:

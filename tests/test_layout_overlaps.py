@@ -20,6 +20,7 @@ from paradl.kernels.oracle.block_times import time_exchanges, time_iteration
 from paradl.kernels.work.transformer import Training
 
 LLAMA = read_transformer(find("model", "llama3_8b", Path()))
+GPT3 = read_transformer(find("model", "gpt3_175b", Path()))
 MIXTRAL = read_transformer(find("model", "mixtral_8x7b", Path()))
 H100 = Stack(Machine(find("system", "dgx-h100", Path())), "bf16").find_speeds()
 # Nothing hides anything, and no other waits.
@@ -99,6 +100,14 @@ def test_each_message_of_states_has_its_start_ups(messages, number):
     ring = 28 * 3.4e-6 + 3 * 14e-6
     parts = time_states("dp32 mb1 zero1", 32, messages) - time_states("dp32 mb1 zero1", 32, "one")
     assert parts == pytest.approx(2 * (number - 1) * ring, rel=1e-6, abs=1e-12)
+
+
+def test_a_bucket_has_one_whole_matrix_or_several():
+    """GPT-3's have 0.15 to 0.6 billion parameters: buckets of 40 million would cut them."""
+    buckets, tensors = (
+        time_states("dp32 mb1 zero1", 32, of, GPT3) for of in ("buckets", "tensors")
+    )
+    assert buckets == tensors > time_states("dp32 mb1 zero1", 32, "blocks", GPT3)
 
 
 def test_start_ups_of_messages_grow_as_ranks_and_vanish_beside_large_messages():

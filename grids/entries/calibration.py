@@ -16,7 +16,7 @@ from paradl.grids.entries.entry import Count, Entry, Name, Record, Sources
 from paradl.grids.entries.parameters import KNOWN, PARAMETERS
 from paradl.grids.entries.precision import AnyPrecision, PrecisionName
 from paradl.grids.entries.quantity import Parameter
-from paradl.grids.entries.software import SOFTWARE, AnySoftware, SoftwareName
+from paradl.grids.entries.software import SOFTWARE, AnySoftware, SoftwareName, Switches
 from paradl.grids.entries.systems import System
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.kernels.names.arrays import Floats
@@ -161,6 +161,7 @@ class CalibrationFile(Entry):
     oracle: OracleName = "paper"
     precision: AnyPrecision = "fp32"
     software: AnySoftware = "ddp"
+    switches: Switches | None = None
     parameters: Mapping[str, FittedParameter] = Field(
         default_factory=dict,
         description="Factors on what the system states, or times [s]. In brackets: the prior's "
@@ -270,15 +271,12 @@ class CalibrationFile(Entry):
     @property
     def machine(self) -> str:
         """The machine with its settings, named like a system."""
-        return f"{self.system}:precision={self.precision},software={self.software}"
+        switched = self.switches.label if self.switches else ""
+        return f"{self.system}:precision={self.precision},software={self.software}{switched}"
 
     def belongs_to(self, system: System) -> bool:
-        """True if it was fitted to this machine, precision and software."""
-        return (self.system, self.precision, self.software) == (
-            system.machine,
-            system.precision,
-            system.software,
-        )
+        """True if it was fitted to this machine, precision and software, switches included."""
+        return self.machine == system.trained
 
     def serial_time(self, model: str, measured: bool) -> SerialTime:
         """Return a model's time on one PE, relative to its profile or the roofline."""

@@ -12,12 +12,13 @@ Test: tests/test_machine_network.py.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from paradl.grids.entries.entry import Record, expect_one_of
 from paradl.grids.entries.reserves import RESERVES, Reserve
+from paradl.grids.reading.errors import InputError
 from paradl.kernels.machine.rates import Messages, SoftwareTraits
 from paradl.kernels.work.transformer import BLOCK_BY_BLOCK, Unsharded
 
@@ -42,36 +43,62 @@ class LayoutFacts(SoftwareTraits):
     reserve: Reserve = RESERVES["unknown"]
 
 
+def write_setting(value: str | bool) -> str:
+    """Write a setting as names of systems do."""
+    return ("off", "on")[value] if isinstance(value, bool) else value
+
+
+def _read_switch(value: object) -> object:
+    if isinstance(value, bool):
+        return value
+    if value not in ("on", "off"):
+        raise InputError.unknown("switch", value, ("on", "off"))
+    return value == "on"
+
+
+OnOff = Annotated[bool, BeforeValidator(_read_switch)]
+
+
 class Switches(Record):
     """What software does otherwise than its row of `SOFTWARE` says; None: as it says."""
 
-    overlap_gradients: bool | None = Field(
+    overlap_gradients: OnOff | None = Field(
         default=None, description="Passes run beside the exchange of gradients."
     )
-    overlap_weights: bool | None = Field(
+    overlap_weights: OnOff | None = Field(
         default=None, description="Passes run beside ZeRO's gathers of weights."
     )
-    overlap_tensor: bool | None = Field(
+    overlap_tensor: OnOff | None = Field(
         default=None, description="Products run beside exchanges of sequence parallelism."
     )
-    overlap_experts: bool | None = Field(
+    overlap_experts: OnOff | None = Field(
         default=None, description="Micro-batches run beside each other's exchanges of tokens."
     )
     messages: Messages | None = Field(
         default=None, description="In which gradients and weights leave."
     )
-    native_attention: bool | None = Field(
+    native_attention: OnOff | None = Field(
         default=None, description="Fused attention uses instructions of GPUs newer than A100."
     )
-    sends_once: bool | None = Field(
+    sends_once: OnOff | None = Field(
         default=None, description="A token crosses once to a node of several of its experts."
     )
-    grouped_experts: bool | None = Field(
+    grouped_experts: OnOff | None = Field(
         default=None, description="One grouped product serves all experts of a PE."
     )
-    stops_at_blocks: bool | None = Field(
+    stops_at_blocks: OnOff | None = Field(
         default=None, description="Hosts and devices wait for each other at every block."
     )
+
+    @property
+    def stated(self) -> dict[str, bool | str]:
+        """Return what is switched, by name."""
+        return self.model_dump(exclude_none=True)
+
+    @property
+    def label(self) -> str:
+        """What is switched, as names of systems continue: `,overlap_tensor=off`."""
+        return "".join(f",{key}={write_setting(value)}" for key, value in self.stated.items())
 
 
 @dataclass(frozen=True)
@@ -89,8 +116,8 @@ class SoftwareFacts:
 
     def switch(self, switches: Switches) -> "SoftwareFacts":
         """Return the same software, with what is switched."""
-        stated = switches.model_dump(exclude_none=True)
-        return replace(self, layouts=replace(self.layouts, **stated)) if stated else self
+        changed: Any = switches.stated
+        return replace(self, layouts=replace(self.layouts, **changed))
 
 
 # Gradients in buckets, while the backward pass runs.
@@ -141,13 +168,13 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
     ),
     "megatron-2021": SoftwareFacts(
         "as plain; transformers by Megatron-LM of 2021 and 2022, nothing beside an exchange",
-        {**_BUCKETS, "bucket": math.inf, "overlap": 0.0},
-        settled=("log_open", "bucket", "overlap"),
+        {**_BUCKETS, "bucket": math.inf},
+        settled=("log_open", "bucket"),
         layouts=LayoutFacts(
             overlap_gradients=False,
             overlap_weights=False,
             messages="one",
-            stack="megatron",
+            stack="megatron-2021",
             reserve=RESERVES["megatron"],
         ),
     ),

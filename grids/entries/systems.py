@@ -28,7 +28,13 @@ from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
 from paradl.grids.entries.quantity import CAPACITY
 from paradl.grids.entries.reserves import Reserve
-from paradl.grids.entries.software import SOFTWARE, AnySoftware, SoftwareFacts, Switches
+from paradl.grids.entries.software import (
+    SOFTWARE,
+    AnySoftware,
+    SoftwareFacts,
+    Switches,
+    write_setting,
+)
 from paradl.grids.entries.yamltext import write_exactly
 from paradl.grids.reading.errors import InputError, format_count, format_text, shorten
 from paradl.grids.reading.units import has_unit
@@ -258,6 +264,12 @@ class System(Entry):
         return 1.0 if self.channels is None else CONVERSIONS[self.channels]
 
     @property
+    def trained(self) -> str:
+        """The machine as a calibration names it: with precision, software and switches."""
+        switched = self.switches.label if self.switches else ""
+        return f"{self.machine}:precision={self.precision},software={self.software}{switched}"
+
+    @property
     def machine(self) -> str:
         """The name without settings, shared by all precisions of a machine."""
         return self._split_name()[0]
@@ -279,9 +291,7 @@ class System(Entry):
             return self.with_settings(rest).with_settings(switched)
         if "memory" in settings:
             settings = {**settings, "memory": _rewrite_memory(settings["memory"])}
-        others = {
-            key: setting for key, setting in settings.items() if setting != self._read_setting(key)
-        }
+        others = {key: to for key, to in settings.items() if to != self._read_setting(key)}
         if not others:
             return self
         machine, stated = self._split_name()
@@ -292,7 +302,7 @@ class System(Entry):
             pe = self.pe.model_dump(mode="json", exclude_none=True)
             changes["pe"] = pe | {"memory_capacity": changes.pop("memory")}
         if switched:
-            kept = self.switches.model_dump(exclude_none=True) if self.switches else {}
+            kept = self.switches.stated if self.switches else {}
             changes["switches"] = kept | {key: changes.pop(key) for key in others}
         return self.from_definition(self.definition() | changes)
 
@@ -300,7 +310,7 @@ class System(Entry):
         """Read a setting as names write it."""
         owner = self.software_facts.layouts if key in Switches.model_fields else self
         setting: str | bool | None = getattr(owner, key)
-        return ("off", "on")[setting] if isinstance(setting, bool) else setting
+        return None if setting is None else write_setting(setting)
 
     def _split_name(self) -> tuple[str, dict[str, str]]:
         machine, colon, label = self.name.rpartition(":")
@@ -338,6 +348,17 @@ class System(Entry):
             raise ValueError(
                 f"size: expected at most the {last.pes} PEs of {shorten(last.name)}, the last "
                 f"level, which spans the whole machine, got {self.size}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_switches(self) -> Self:
+        stated = self.switches.stated if self.switches else {}
+        overlaps = [key for key, value in stated.items() if key.startswith("overlap_") and value]
+        if overlaps and SOFTWARE[self.software].parameters.get("overlap") == 0:
+            raise ValueError(
+                f"switches: {self.software} hides nothing, and {overlaps[0]} is on; take software "
+                "that can, such as megatron-2021"
             )
         return self
 

@@ -129,7 +129,7 @@ TERMS: dict[str, Term] = {
         *("communication", "iteration", "limitation"),
         "time of halo exchanges inside a group",
         why="PEs that divide samples exchange borders at every layer with a kernel",
-        symbols="max(0, 4 n alpha + 2 b a sum (halo(x) + halo(dL/dy)) beta - overlap b sum s_l)",
+        symbols="max(0, 4 n alpha + 2 b a sum (halo(x) + halo(dL/dy)) beta - overlap x the pass)",
         numbers="4 x {halo_exchanges:g} x {halo_latency:.4g} s + 2 x {halo_bytes:.6g} B / "
         "{halo_bandwidth:.4g} B/s, {seconds:.6g} s exposed",
     ),

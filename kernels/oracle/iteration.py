@@ -86,7 +86,10 @@ def find_paths(case: Case) -> Paths:
 
 def exchange(case: Case, computing: Seconds, paths: Paths) -> Seconds:
     """Add exchanges to the compute terms of one pass, by name."""
-    left = case.software.overlap * computing["forward_backward"]
+    # Of the segments' own steps as they run: while a PE waits for its host, it receives.
+    fixed = computing["pass_overhead"] + computing["launch_wait"]
+    own = computing["forward_backward"] + fixed * (count_segments(case) / count_steps(case))
+    left = case.software.overlap * own
     seconds: dict[str, Cells] = dict.fromkeys(TERMS, NOTHING) | dict(computing)
     # In the order in which they use up the time that can hide them.
     inside = list_exchanges(case, paths.groups)

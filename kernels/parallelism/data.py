@@ -164,21 +164,30 @@ def count_window(divided: DividedBlocks) -> Column:
     return passes + (1 - passes) / layouts.chunks
 
 
+def _count_held_tensors(divided: DividedBlocks, stage: Stage) -> tuple[Column, Column]:
+    """Count the matrices and vectors that a stage holds, and those of its experts [layouts]."""
+    counts = (count_tensors(block, divided.layouts) for block in divided.net.kinds)
+    dense, experts = (sum_kinds(stage.counts, of) for of in zip(*counts, strict=True))
+    return dense + stage.first + stage.last, experts
+
+
 def count_messages(divided: DividedBlocks, stage: Stage, held: Parameters) -> Parameters:
     """Count messages in which software sends what a stage holds [layouts], at least one."""
-    net, layouts = divided.net, divided.layouts
+    layouts = divided.layouts
     match divided.rates.messages:
         case "buckets":
             ranks = (layouts.context * layouts.data, layouts.expert_replicas)
             sizes = (np.maximum(BUCKET, RANK_BUCKET * number) for number in ranks)
-            numbers = tuple(np.ceil(n / size) for n, size in zip(held, sizes, strict=True))
+            tensors = _count_held_tensors(divided, stage)  # a bucket has one whole, or several
+            numbers = tuple(
+                np.minimum(np.ceil(n / size), most)
+                for n, size, most in zip(held, sizes, tensors, strict=True)
+            )
         case "blocks":
             each = add(stage.counts) + stage.first + stage.last
             numbers = (each, each)
         case "tensors":
-            counts = (count_tensors(block, layouts) for block in net.kinds)
-            dense, experts = (sum_kinds(stage.counts, of) for of in zip(*counts, strict=True))
-            numbers = (dense + stage.first + stage.last, experts)
+            numbers = _count_held_tensors(divided, stage)
         case "one":
             numbers = (np.ones(1), np.ones(1))
     return Parameters(*(np.maximum(number, 1) for number in numbers))

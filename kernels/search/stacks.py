@@ -33,6 +33,16 @@ def _refuse_megatron(net: Transformer, layouts: Layouts, training: Training) -> 
     }
 
 
+def _refuse_old_megatron(net: Transformer, layouts: Layouts, training: Training) -> Refusals:
+    """Refuse what came after Megatron-LM 3.0 (2022), too: context and expert ranks, FSDP."""
+    return {
+        **_refuse_megatron(net, layouts, training),
+        "context": layouts.context > 1,
+        "expert": layouts.expert > 1,
+        "sharded": find_zero_stage(layouts) > 1,
+    }
+
+
 def _refuse_torchtitan(net: Transformer, layouts: Layouts, training: Training) -> Refusals:
     t, c, p = layouts.tensor, layouts.context, layouts.pipeline
     e, etp = layouts.expert, layouts.etp
@@ -89,6 +99,8 @@ STACKS: Mapping[str, Callable[[Transformer, Layouts, Training], Refusals]] = {
     "deepspeed": _refuse_deepspeed,
     "torchrun": _refuse_torchrun,
 }
+# And those whose layouts today's stacks launch.
+RULES = {**STACKS, "megatron-2021": _refuse_old_megatron}
 
 
 # Columns that a reason is about: where a user states them all, no other layout avoids it.
@@ -98,6 +110,8 @@ STATED: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("full", "blocks_and_modules", "modules"), frozenset({"recompute"})),
     "no_sequence": frozenset({"sequence"}),
     "some_ranks": frozenset({"shard"}),
+    "sharded": frozenset({"zero"}),
+    **{name: frozenset({name}) for name in ("context", "expert")},
     "chunks": frozenset({"chunks"}),
 }
 
@@ -113,7 +127,7 @@ def find_unsupported(
 
     stated: columns that a user states; reasons that follow from these alone do not count.
     """
-    refused = STACKS[stack](net, layouts, training) if stack else {}
+    refused = RULES[stack](net, layouts, training) if stack else {}
     masks = (
         mask
         for reason, mask in refused.items()

@@ -25,7 +25,7 @@ from paradl.sweep.cells.space import (
     thin_values,
     write_cell,
 )
-from paradl.sweep.configurations.fitting import find_needed
+from paradl.sweep.configurations.fitting import find_memory_chance, find_needed
 
 # Values tried along axes other than PE counts and batches.
 OTHERS = 4
@@ -37,9 +37,9 @@ def explain_rejection(space: Space, index: Index) -> Rejection:
     """Describe the nearest cell of a strategy that is allowed nowhere, and changes that allow it.
 
     Keys: `pe` and the other axes of that cell; `limit`: what forbids it; `memory` and
-    `memory_capacity` [B], None if unknown; `changes`: values of single parameters that would allow
-    it: the largest `batch`, the nearest `pe`, the smallest `group`, `recompute: full`, the least
-    `memory_capacity` of a PE [B].
+    `memory_capacity` [B], None if unknown, and the probability that it `fits`; `changes`: values of
+    single parameters that would allow it: the largest `batch`, the nearest `pe`, the smallest
+    `group`, `recompute: full`, the least `memory_capacity` of a PE [B].
     """
     thinned = {
         name: thin_values(values, WINDOWS.get(name, OTHERS)) for name, values in space.axes.items()
@@ -61,6 +61,7 @@ def explain_rejection(space: Space, index: Index) -> Rejection:
         "limit": list_reasons(fit.limit[at]),
         "memory": memory if np.isfinite(memory) else None,
         "memory_capacity": look_up_capacity(space.grid, index, cell),
+        "fits": find_memory_chance(space.grid, index, cell, memory),
         "changes": {name: value for name, value in changes.items() if value is not None},
     }
 

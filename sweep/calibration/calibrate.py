@@ -142,7 +142,7 @@ FINE = ("value", "factor", "profile_factor", "profile_spread", "roofline_factor"
 # Keys of a file whose runs were all of layouts.
 WITHOUT_PARAMETERS = (
     *("name", "title", "source", "system", "oracle", "precision", "software"),
-    *("layouts", "accuracy"),
+    *("switches", "layouts", "accuracy"),
 )
 
 

@@ -276,6 +276,7 @@ def calibrate_machine(
         oracle="machine",
         precision=system.precision,
         software=system.software,
+        switches=system.switches,
         parameters={
             name: FittedParameter(
                 value=value, spread=spread, determined=bool(spread < DETERMINED * prior.spread)

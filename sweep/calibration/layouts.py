@@ -108,6 +108,7 @@ class LayoutRuns:
             oracle="machine",
             precision=system.precision,
             software=system.software,
+            switches=system.switches,
             layouts=self._fit(np.full(self.off.size, fill_value=True)),
         )
         return self.add_to(file, cross_validation)

@@ -39,7 +39,7 @@ class PagedOptions(QuestionOptions):
 
 
 AChance = Annotated[
-    float | None, take_share("Required probability of meeting the deadline, such as 0.9.")
+    float | None, take_share("Required probability: of fitting in memory, of a deadline met.")
 ]
 Epochs = Annotated[
     float | None, Option(help="Epochs to train; default: those to the target of --convergence.")

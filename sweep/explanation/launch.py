@@ -17,6 +17,7 @@ from paradl.grids.grid import Grid
 from paradl.grids.models.architecture import Constants
 from paradl.grids.reading.errors import InputError
 from paradl.kernels.configuration.case import Case
+from paradl.kernels.machine.rates import SoftwareTraits
 from paradl.kernels.names.parallelisms import DATA, RECOMPUTE
 from paradl.kernels.oracle.formulas import count_segments
 from paradl.kernels.search.stacks import STACKS, find_zero_stage
@@ -118,6 +119,11 @@ class LayoutRun:
         (columns,) = layout.to_names()
         usual = {"expert_tensor": layout.etp, "group": layout.passes, "shard": layout.shards}
         return columns | {name: int(column[0]) for name, column in usual.items()}
+
+    @property
+    def traits(self) -> SoftwareTraits:
+        """What its software does, as the machine's settings switch it."""
+        return self.machine.software_facts.layouts
 
     @property
     def stages(self) -> int:

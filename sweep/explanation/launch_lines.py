@@ -92,6 +92,23 @@ def _write_degrees(run: LayoutRun) -> Flags:
         "expert-model-parallel-size": row["expert"] if net.experts else None,
         "expert-tensor-parallel-size": row["expert_tensor"] if net.experts else None,
         "sequence-parallel": row["sequence"] > 0,
+        "tp-comm-overlap": row["sequence"] > 0 and run.traits.overlap_tensor,
+        **(_write_experts(run) if net.experts else {}),
+    }
+
+
+def _write_experts(run: LayoutRun) -> Flags:
+    """Write how experts compute, and how tokens travel (core 0.16.1, transformer_config.py)."""
+    row, traits = run.row, run.traits
+    # DeepEP sends a token once to a node; the default dispatcher gathers all tokens everywhere.
+    once = traits.sends_once and row["expert"] > 1
+    is_hidden = traits.overlap_experts and row["expert"] > 1 and "blocks" not in run.modules
+    return {
+        "moe-grouped-gemm": traits.grouped_experts,
+        "moe-token-dispatcher-type": "flex" if once else "alltoall",
+        "moe-flex-dispatcher-backend": "deepep" if once else None,
+        # Not with whole blocks recomputed, nor in a pipeline that is not interleaved.
+        "overlap-moe-expert-parallel-comm": is_hidden and (run.stages == 1 or row["chunks"] > 1),
     }
 
 
@@ -110,9 +127,14 @@ def _write_zero(run: LayoutRun) -> Flags:
         "num-distributed-optimizer-instances": copies if copies > 1 else None,
         "use-megatron-fsdp": fsdp,
         "data-parallel-sharding-strategy": SHARDED.get(run.zero),
-        # As the oracle assumes of Megatron-LM: hidden behind the backward and the forward pass.
-        "overlap-grad-reduce": ranks > 1,
-        "overlap-param-gather": ranks > 1 and run.zero > 0,
+        "overlap-grad-reduce": ranks > 1 and run.traits.overlap_gradients,
+        # Refused without the other one.
+        "overlap-param-gather": (
+            ranks > 1
+            and run.zero > 0
+            and run.traits.overlap_gradients
+            and run.traits.overlap_weights
+        ),
         "no-gradient-accumulation-fusion": fsdp,
         "ckpt-format": "fsdp_dtensor" if fsdp else None,  # FSDP writes no other
     }
@@ -272,6 +294,7 @@ def _write_titan_degrees(run: LayoutRun) -> dict[str, object]:
         # Weights that stay gathered after the forward pass are ZeRO 2.
         "fsdp_reshard_after_forward": "always" if run.zero == 3 else "never",
         "tensor_parallel_degree": row["tensor"],
+        "enable_async_tensor_parallel": row["tensor"] > 1 and run.traits.overlap_tensor,
         "context_parallel_degree": row["context"],
         "context_parallel_rotate_method": _ROTATE[run.training.context_by],
         "pipeline_parallel_degree": row["pipeline"],

@@ -100,7 +100,4 @@ class Sizes:
             "moe-shared-expert-intermediate-size": self._find_width("shared_experts"),
             # Quoted and without spaces, so that a shell leaves it whole.
             "moe-layer-freq": 1 if all(pattern) else f"'{pattern}'".replace(" ", ""),
-            "moe-grouped-gemm": True,
-            # As the oracle exchanges tokens; the default gathers them.
-            "moe-token-dispatcher-type": "alltoall",
         }

@@ -49,6 +49,7 @@ from paradl.sweep.uncertainty.intervals import list_intervals
 
 # Images per second of a node, that PyTorch's loaders fed to a DGX A100 (docs/accuracy.md, Input).
 FED = 16_600
+LARGE_IMAGE = 3 * 128 * 128  # items; smaller ones are not decoded from photographs
 
 
 def predict(
@@ -278,13 +279,16 @@ def describe_basis(grid: Grid) -> BasisFields:
 
 def _describe_input(grid: Grid, case: Case, answer: Answer) -> str | None:
     """What hosts must feed, if no rate is stated and published loaders feed less; else None."""
+    shape, machine = grid.datasets[0].shape, grid.spec.oracle == "machine"
+    are_large = len(shape) == 3 and math.prod(shape) >= LARGE_IMAGE
     seconds = number(answer.epoch_time) / number(answer.iterations)
     nodes = max(1.0, int(grid.axes["pe"][0]) / number(case.network.pes_per_node))
     rate = number(answer.global_batch) / nodes / seconds
-    is_unbounded = grid.spec.oracle == "machine" and not case.options.waits_for_input
-    if not (is_unbounded and len(grid.datasets[0].shape) > 2 and FED < rate < math.inf):
+    is_unbounded = machine and not case.options.waits_for_input
+    if not (is_unbounded and are_large and FED < rate < math.inf):
         return None
-    return f"{rate:,.0f} samples/s per node, unbounded: state input_rate (PyTorch fed {FED:,})"
+    fed = f"PyTorch: {FED:,} of ImageNet"
+    return f"{rate:,.0f} samples/s per node, unbounded: state input_rate ({fed})"
 
 
 def _name_times(grid: Grid, workload: Workload | None) -> str:

@@ -49,7 +49,7 @@ def rank_regrets(
     ... )
     >>> losses = paradl.regret(ds).head(2)
     >>> [*zip(losses["strategy"], losses["worst_loss"].astype(float).round(2))]
-    [('data', 0.0), ('data+channel:group=best', 1.72)]
+    [('data', 0.0), ('data+channel:group=best', 1.73)]
     """
     selection = join_selection(selection, axes)
     expect_objective(objective)

@@ -10,7 +10,6 @@ from paradl.grids.entries.layout_words import LAYOUT
 from paradl.grids.entries.parameters import GIVEN, PARAMETERS
 from paradl.grids.grid import LABELS
 from paradl.grids.reading.errors import format_count
-from paradl.grids.reading.units import format_quantity
 from paradl.kernels.names.flags import TIGHT, TOO_SLOW
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS
 from paradl.sweep.answers.objectives import Goal
@@ -31,6 +30,7 @@ from paradl.sweep.text.columns import (
     format_coordinate,
     format_percent,
     format_ranged,
+    write_memory,
     write_summary,
 )
 from paradl.sweep.text.data import Format, Row
@@ -308,12 +308,9 @@ def _describe_loser(row: RankingRow) -> Row:
     # Without --why of a store, nothing was computed about losers.
     if rejection is None:
         return labels | {name: fields[name] for name in _list_given(axes)} | {"why": row["limit"]}
-    needed, capacity = (
-        None if size is None else format_quantity(size, "B")
-        for size in (rejection["memory"], rejection["memory_capacity"])
-    )
+    sizes = rejection["memory"], rejection["memory_capacity"], rejection["fits"]
     reasons = [
-        f"memory {needed} of {capacity}" if reason == "memory" else reason
+        f"memory {write_memory(*sizes)}" if reason == "memory" else reason
         for reason in rejection["limit"]
     ]
     changes = (

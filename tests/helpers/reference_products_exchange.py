@@ -29,7 +29,7 @@ from reference_network import (
     ring,
     top_level,
 )
-from reference_parts import Layer, Machine, path_pass, stages
+from reference_parts import Layer, Machine, launch_excess, launches, path_pass, stages
 from reference_products_parts import (
     Product,
     computed_parts,
@@ -269,9 +269,12 @@ def gradient_packing(layers: Sequence[Layer], machine: Machine, product: Product
 
 
 def step_window(layers: Sequence[Layer], machine: Machine, product: Product) -> float:
-    """What a step's computing may hide."""
-    slowest, _ = path_pass(computed_parts(layers, product), machine, product.run)
-    return machine.overlap * product.step_samples * slowest
+    """What a step may hide while it runs, waits for launches included."""
+    parts = computed_parts(layers, product)
+    slowest, fixed = path_pass(parts, machine, product.run)
+    device = product.step_samples * slowest + fixed
+    host = machine.layer_overhead * launches(parts, product.run)
+    return machine.overlap * (device + launch_excess(device, host))
 
 
 def step_halos(layers: Sequence[Layer], machine: Machine, product: Product) -> Exchange:

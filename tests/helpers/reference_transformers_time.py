@@ -353,6 +353,7 @@ def state_messages(case: Case, stage: int, parameters: float, ranks: float) -> f
         layout = case.layout
         return max(1, len(stage_blocks(case.net, layout, stage)) + sum(has_ends(layout, stage)))
     if case.rates.messages == "buckets":
+        # Networks here are too small for a bucket of each matrix, the most there can be.
         return max(1, math.ceil(parameters / max(40e6, 1e6 * ranks)))
     return 1
 

@@ -18,6 +18,7 @@ class Rejection(words.CellPlace):
     limit: words.Limits
     memory: Annotated[Bytes, "memory of the fullest PE; null: unknown"] | None
     memory_capacity: words.MemoryCapacity
+    fits: words.FitChance | None
     changes: Annotated[
         dict[str, int | float | str], Fact("single changes that would allow it", "SI")
     ]

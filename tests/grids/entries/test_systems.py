@@ -230,11 +230,12 @@ def test_switches_are_in_the_name_unless_the_software_has_them() -> None:
 @pytest.mark.parametrize(
     ("switches", "message"),
     [
-        ({"overlap_tensor": "maybe"}, "valid boolean"),
+        ({"overlap_tensor": "of"}, "unknown switch 'of'; did you mean 'off'"),
         ({"messages": "few"}, "'one', 'buckets', 'blocks' or 'tensors'"),
         ({"overlap_tensors": "off"}, "Extra inputs"),
+        ({"overlap_experts": "on"}, "plain hides nothing"),
     ],
 )
 def test_wrong_switches_are_refused(switches: dict[str, str], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
-        System.model_validate(SYSTEM | {"switches": switches})
+        System.model_validate(SYSTEM | {"software": "plain", "switches": switches})

@@ -13,7 +13,8 @@ MEGATRON = {  # core 0.16.1's configuration, and flags of pretrain_gpt.py (not c
     *("microbatch-group-size-per-virtual-pipeline-stage", "expert-model-parallel-size"),
     *("account-for-embedding-in-pipeline-split", "account-for-loss-in-pipeline-split"),
     *("expert-tensor-parallel-size", "sequence-parallel", "use-distributed-optimizer"),
-    *("overlap-grad-reduce", "overlap-param-gather"),
+    *("overlap-grad-reduce", "overlap-param-gather", "tp-comm-overlap"),
+    *("moe-flex-dispatcher-backend", "overlap-moe-expert-parallel-comm"),
     *("num-distributed-optimizer-instances", "use-megatron-fsdp", "ckpt-format"),
     *("data-parallel-sharding-strategy", "no-gradient-accumulation-fusion"),
     *("micro-batch-size", "global-batch-size", "seq-length", "max-position-embeddings"),
@@ -41,6 +42,7 @@ TITAN = {  # torchtitan 0.2.0, torchtitan/config/job_config.py
     "parallelism": {
         *("data_parallel_replicate_degree", "data_parallel_shard_degree"),
         *("fsdp_reshard_after_forward", "tensor_parallel_degree", "context_parallel_degree"),
+        "enable_async_tensor_parallel",
         *("context_parallel_rotate_method", "pipeline_parallel_degree"),
         *("pipeline_parallel_schedule", "pipeline_parallel_microbatch_size"),
         *("pipeline_parallel_layers_per_stage", "pipeline_parallel_first_stage_less_layers"),
@@ -118,6 +120,44 @@ def test_sizes_of_networks(cli):
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 SCALED = {"use-rope-scaling": "", "rope-scaling-factor": "8.0"}
+
+
+OVERLAPS = {"overlap-grad-reduce", "overlap-param-gather", "tp-comm-overlap"}
+OF_EXPERTS = {
+    *("moe-grouped-gemm", "moe-flex-dispatcher-backend", "overlap-moe-expert-parallel-comm")
+}
+
+
+@pytest.mark.parametrize(
+    ("software", "expected"),
+    [
+        ("megatron", OVERLAPS | OF_EXPERTS),
+        (
+            "megatron,overlap_tensor=off,sends_once=off",
+            {*OVERLAPS, *OF_EXPERTS} - {*("tp-comm-overlap", "moe-flex-dispatcher-backend")},
+        ),
+        (
+            "megatron,overlap_gradients=off,overlap_experts=off",
+            {*("tp-comm-overlap", "moe-grouped-gemm", "moe-flex-dispatcher-backend")},
+        ),
+        ("megatron-2021", {"moe-grouped-gemm"}),
+        ("ddp,grouped_experts=off", {"overlap-grad-reduce", "overlap-param-gather"}),
+    ],
+)
+def test_flags_switch_what_the_prediction_assumes(software, expected, cli):
+    layout, system = "tp2 ep8 pp2 v2 dp8 mb1 zero1 sp", f"dgx-h100:software={software}"
+    _, flags = launch(cli, "megatron", "mixtral_8x7b", 32, layout, "--system", system)
+    assert {name for name in flags if name in OVERLAPS | OF_EXPERTS} == expected
+    sends_once = "moe-flex-dispatcher-backend" in expected
+    assert flags["moe-token-dispatcher-type"] == ("flex" if sends_once else "alltoall")
+
+
+@pytest.mark.parametrize("layout", ["tp2 ep8 pp2 dp8 mb1 zero1 sp", "ep8 dp8 mb1 recompute=blocks"])
+def test_megatron_is_not_asked_for_an_overlap_that_it_refuses(layout, cli):
+    system = ("--system", "dgx-h100:software=megatron")
+    pes = 32 if "pp2" in layout else 8
+    _, flags = launch(cli, "megatron", "mixtral_8x7b", pes, layout, *system)
+    assert "overlap-moe-expert-parallel-comm" not in flags
 
 
 @pytest.mark.parametrize(

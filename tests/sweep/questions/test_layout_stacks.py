@@ -203,6 +203,15 @@ def test_a_strategy_that_the_software_does_not_run_ranks_last_and_is_marked(
     assert ("unsupported" in first["limit"], last["limit"]) == (False, ["unsupported"])
 
 
+@pytest.mark.parametrize("layout", ["tp8 cp2 dp2 mb1", "tp4 dp8 mb1 zero2", "tp8 dp4 mb1 zero1"])
+def test_software_of_2021_has_neither_context_ranks_nor_sharded_weights(layout):
+    system = "dgx-a100-80gb:software=megatron-2021"
+    answer = explain("llama2_70b", 32, layout, system=system)
+    assert ("unsupported" in answer["limit"]) == (layout[-5:] != "zero1")
+    winner = rank("llama2_70b", 64, system)[0]["layout"]
+    assert not any(word in winner for word in ("cp", "zero2", "zero3"))
+
+
 def test_what_a_strategy_states_is_taken_although_the_software_does_not_run_it():
     """torchtitan has no ZeRO 1; a layout without replicas, which needs none, is no answer."""
     grid = make_grid(

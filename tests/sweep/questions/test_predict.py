@@ -255,7 +255,7 @@ def test_elasticities_are_differences():
 
 def test_what_hosts_must_feed_is_named_until_their_rate_is_stated():
     """8 H100 train more than 16,600 images/s; per node, so that more nodes feed more."""
-    query = {"dataset": "imagenet", "system": "dgx-h100"}
+    query: dict[str, Any] = {"dataset": "imagenet", "system": "dgx-h100"}
     one, two = (paradl.predict("resnet50", "data", pe, 256, **query) for pe in (8, 16))
     expected = one["global_batch"] / one["iteration_time"]
     assert one["input"].startswith(f"{expected:,.0f} samples/s per node")
@@ -274,5 +274,5 @@ def test_what_hosts_must_feed_is_named_until_their_rate_is_stated():
     ],
 )
 def test_few_images_sequences_and_table_iii_have_no_input(model, dataset, system, oracle):
-    query = {"dataset": dataset, "system": system, "settings": {"oracle": oracle}}
+    query: dict[str, Any] = {"dataset": dataset, "system": system, "settings": {"oracle": oracle}}
     assert paradl.predict(model, "data", 8, 32, **query)["input"] is None
