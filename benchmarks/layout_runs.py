@@ -302,7 +302,7 @@ def predict_columns(run: Run, values: Mapping[str, Logs]) -> Logs:
 def set_parameters(run: Run, values: Mapping[str, Logs]) -> dict[str, Logs]:
     """The parameters that several fits set for a run [fits]."""
     given = {name: values[name] for name in RATES if name in values}
-    given["efficiency_blocks"] = find_efficiency(run.system.pe, values)
+    given["efficiency_blocks"] = find_efficiency(run.system, run.precision, values)
     return given | ({"host_pause": 0 * given["host_pause"]} if run.stack in NEVER_PAUSES else {})
 
 
@@ -310,6 +310,7 @@ def look_up_usual(run: Run) -> dict[str, float]:
     """The shipped values of parameters that are drawn."""
     machine = Machine(run.system)
     usual = {name: machine.look_up(name, NOTHING).item() for name in DRAWN_OF_BLOCKS}
+    usual["efficiency_blocks"] = find_efficiency(run.system, run.precision)
     return usual | {"host_pause": 0.0 if run.stack in NEVER_PAUSES else FITTED["host_pause"]}
 
 

@@ -44,7 +44,7 @@ Prior = Mapping[str, tuple[float, float]]
 DENSE: Prior = {
     "reach": (0.82, 0.02),
     "systolic": (0.9, 0.05),
-    "power": (0.12, 0.5),
+    "energy": (0.8, 0.5),
     "product_moves": (2.5, 0.5),
     "efficiency_attention": (0.35, 0.4),
     "attention_penalty": (1.7, 0.3),

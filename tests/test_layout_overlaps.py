@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from budgets import limit_examples
 from hypothesis import given
@@ -173,25 +172,48 @@ def test_stages_wait_for_each_message_of_1f1b_and_for_none_of_others():
 
 # Power.
 
+A100, GB200, GB300 = (
+    find("system", name, Path()) for name in ("dgx-a100", "gb200-nvl72", "gb300-nvl72")
+)
+
+
+def change_board(watts, peak=312.0):
+    """A system of other boards [W, TFLOP/s]."""
+    peaks = TensorPeaks(bf16=peak * 1e12, amp=peak * 1e12)
+    pe = A100.pe.model_copy(update={"watts": watts, "tensor_peaks": peaks})
+    return A100.model_copy(update={"pe": pe})
+
 
 @limit_examples(40)
 @given(watts=st.floats(50, 3000), peak=st.floats(50, 5000), factor=st.floats(1, 20))
 def test_a_device_with_a_higher_peak_or_more_watts_is_never_slower(watts, peak, factor):
     def reached(watts, peak):
-        pe = find("system", "dgx-a100", Path()).pe.model_copy(update={"watts": watts})
-        peaks = TensorPeaks(bf16=peak * 1e12, amp=peak * 1e12)
-        return peak * find_efficiency(pe.model_copy(update={"tensor_peaks": peaks}))
+        return peak * find_efficiency(change_board(watts, peak), "bf16")
 
     assert reached(watts, factor * peak) >= reached(watts, peak)
     assert reached(factor * watts, peak) >= reached(watts, peak)
 
 
-def test_boards_of_a100s_power_for_each_flop_reach_what_it_reaches():
-    pe = find("system", "dgx-a100", Path()).pe
-    reach = FITTED["reach"]
-    assert find_efficiency(pe) == pytest.approx(reach)
-    assert find_efficiency(pe.model_copy(update={"watts": 4000.0})) == reach
-    gb200, gb300 = (find("system", f"{name}-nvl72", Path()).pe for name in ("gb200", "gb300"))
-    ratio = find_efficiency(gb300) / find_efficiency(gb200)
-    assert ratio == pytest.approx((1400 / 1200) ** FITTED["power"])
-    assert np.isclose(ratio, 1.02, atol=0.01)  # of the 1.25 that was measured in fp8
+def test_boards_reach_the_same_share_unless_power_limits_them():
+    """Many watts: `reach`. Few: watts over the energy of a FLOP, whatever the peak."""
+    assert find_efficiency(change_board(None)) == FITTED["reach"]
+    assert find_efficiency(change_board(1e5)) == pytest.approx(FITTED["reach"])
+    for peak in (1e4, 1e5):
+        reached = peak * find_efficiency(change_board(100.0, peak))
+        assert reached == pytest.approx(100 / FITTED["energy"], rel=1e-4)
+
+
+def test_operands_of_fewer_bits_take_less_energy():
+    """2^1.5 less for half of them, 4^1.5 for a quarter."""
+    peaks = TensorPeaks(bf16=1e16, fp8=2e16, nvfp4=4e16)
+    pe = A100.pe.model_copy(update={"watts": 1.0, "tensor_peaks": peaks})
+    system = A100.model_copy(update={"pe": pe})
+    wide, *narrow = (find_efficiency(system, name) for name in ("bf16", "fp8", "nvfp4"))
+    gains = [share * many / wide for share, many in zip(narrow, (2, 4), strict=True)]
+    assert gains == pytest.approx([2**1.5, 4**1.5], rel=1e-3)
+
+
+def test_power_explains_a_quarter_of_what_gb300_gains_on_gb200():
+    """Of the 1.25 that was measured in fp8."""
+    ratio = find_efficiency(GB300, "fp8") / find_efficiency(GB200, "fp8")
+    assert ratio == pytest.approx(1.06, abs=0.01)

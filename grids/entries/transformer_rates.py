@@ -19,13 +19,19 @@ from paradl.grids.reading.errors import InputError, format_count
 from paradl.kernels.machine.rates import Peaks, StackFacts
 from paradl.kernels.work.transformer import Family
 
-# Share of the peak that large products of blocks reach: on A100, and less on GPUs with fewer watts
-# for each FLOP/s, as this power of the ratio; on TPUs, at a fixed clock. A100's is held near what
-# its largest products reach (Korthikanti et al. 2022, table 5: 22 to 1,008 billion parameters).
-REACH, POWER, SYSTOLIC = 0.818, 0.136, 0.903
+# Share of the peak that large products of blocks reach where a board's power allows more, held near
+# what A100's largest reach (Korthikanti et al. 2022, table 5: 22 to 1,008 billion parameters), and
+# of TPUs, at a fixed clock. ENERGY [pJ] of a FLOP in 16 bits, of boards under load.
+REACH, ENERGY, SYSTOLIC = 0.819, 0.806, 0.902
+# Bits of operands, where fewer than 16. Between their number, as the data that moves, and its
+# square, as a multiplier's area, lies the energy of a FLOP: assumption.
+BITS = MappingProxyType({"fp8": 8, "mxfp8": 8, "nvfp4": 4})
+NARROWER = 1.5
+# The 4-norm of both limits' inverses: a share of 0.87 that power allows leaves H100 0.71 of 0.82.
+SHARPNESS = 4.0
 # With medians of parameters that all devices share.
 FITTED: Mapping[str, float] = MappingProxyType(
-    {"reach": REACH, "systolic": SYSTOLIC, "power": POWER}
+    {"reach": REACH, "systolic": SYSTOLIC, "energy": ENERGY}
     | {
         row.name: row.prior.median["bf16"]
         for row in BLOCK_ROWS
@@ -34,7 +40,7 @@ FITTED: Mapping[str, float] = MappingProxyType(
 )
 # All parameters that rates follow from; the last two are those of other networks' layers.
 RATES = (*(row.name for row in BLOCK_ROWS), "layer_overhead", "overlap")
-A100_PEAK, A100_WATTS = 312e12, 400.0  # [FLOP/s] in 16 bits, [W]; NVIDIA A100 data sheet
+A100_PEAK = 312e12  # [FLOP/s] in 16 bits; NVIDIA A100 data sheet
 # 16-bit peaks of the devices that `attention_penalty` was fitted to. Their kernels are the same
 # whatever peak a user sets: else a higher one slowed layouts by up to 9 %.
 FITTED_PEAKS = MappingProxyType(
@@ -245,18 +251,25 @@ def find_peak(system: System, name: str, precision: str) -> float:
     return peaks[name]
 
 
-def find_efficiency(pe: ProcessingElement, fitted: Mapping[str, Any] = FITTED) -> Any:
+def find_efficiency(
+    system: System, precision: str | None = None, fitted: Mapping[str, Any] = FITTED
+) -> Any:
     """Return the share of the peak that a device's large products reach.
 
-    fitted: values of `reach`, `systolic` and `power`, numbers or columns.
+    precision: a recipe; None: that of the system. fitted: values of `reach`, `systolic` and
+    `energy`, numbers or columns.
     """
+    pe = system.pe
+    recipe = precision or OF_PRECISION.get(system.precision, "bf16")
+    peak = pe.list_tensor_peaks().get(RECIPES[recipe].peak or "", _find_wide_peak(pe))
     if is_systolic(pe.device):
         return fitted["systolic"]
     if pe.watts is None:
         return fitted["reach"]
-    # Clocks fall under load where boards have fewer watts for each FLOP/s than A100's.
-    supply = pe.watts / _find_wide_peak(pe) / (A100_WATTS / A100_PEAK)
-    return fitted["reach"] * min(supply, 1.0) ** fitted["power"]
+    # Clocks fall under load where all products together would need more power than the board has.
+    energy = fitted["energy"] * 1e-12 * (BITS.get(recipe, 16) / 16) ** NARROWER
+    powered = pe.watts / energy / peak
+    return (fitted["reach"] ** -SHARPNESS + powered**-SHARPNESS) ** (-1 / SHARPNESS)
 
 
 def _find_wide_peak(pe: ProcessingElement) -> float:

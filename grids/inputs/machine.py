@@ -66,7 +66,7 @@ class Machine:
             if parameter.prior is not None
         }
         expected = medians | {
-            "efficiency_blocks": find_efficiency(system.pe),
+            "efficiency_blocks": find_efficiency(system),
             "layout_passes": system.conversions * medians["layout_passes"],
             **system.software_facts.parameters,
             **dict.fromkeys(system.measured_shares, 1.0),

@@ -12,8 +12,8 @@ from paradl.kernels.names.terms import SECONDS, TERMS, Term
 # 2: groups aligned in domains, causality, windows, ends as blocks (2026-11). 3: products take the
 # sum of arithmetic and of moving their matrices, launches hide exposed contexts (2026-11). 4: sums
 # of products move, watts, hidden tensor and expert exchanges, messages of states, waits of 1F1B
-# (2026-12).
-LAYOUT_FORMULAS = 4
+# (2026-12). 5: energy of a FLOP, a bucket has whole matrices (2026-12).
+LAYOUT_FORMULAS = 5
 
 
 LAYOUT_TERMS: dict[str, Term] = {
