@@ -308,9 +308,11 @@ def _describe_loser(row: RankingRow) -> Row:
     # Without --why of a store, nothing was computed about losers.
     if rejection is None:
         return labels | {name: fields[name] for name in _list_given(axes)} | {"why": row["limit"]}
-    sizes = rejection["memory"], rejection["memory_capacity"], rejection["fits"]
+    needed, capacity = rejection["memory"], rejection["memory_capacity"]
+    # What formulas allow is refused by a required probability.
+    fits = rejection["fits"] if needed is not None and needed <= capacity else None
     reasons = [
-        f"memory {write_memory(*sizes)}" if reason == "memory" else reason
+        f"memory {write_memory(needed, capacity, fits)}" if reason == "memory" else reason
         for reason in rejection["limit"]
     ]
     changes = (
