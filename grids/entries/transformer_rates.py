@@ -56,7 +56,7 @@ NEWER = 2.0  # of A100's peak: GPUs whose tensor cores have instructions that A1
 # networks in 16 bits, and beside draws of parameters; then what runs left out of the fit err more
 # by: of mixtures of experts, in narrow products, on devices of few runs, and if the software's ways
 # are not known.
-SPREAD, REST = 0.1, 0.045
+SPREAD, REST = 0.1, 0.035
 NARROW_SPREAD = 0.03
 # By family of networks: two runs of images are known, 0.71 and 0.49 of whose time is predicted.
 FAMILIES: Mapping[Family, tuple[str, float]] = MappingProxyType(

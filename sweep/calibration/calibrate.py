@@ -61,7 +61,7 @@ def calibrate(
     >>> pd.DataFrame([run]).to_csv("runs.csv", index=False)
     >>> fitted = paradl.calibrate("runs.csv", system="dgx-h100")
     >>> round(fitted.layouts.parameters["node_collective"], 2)
-    0.97
+    0.99
     """
     file, _ = calibrate_system(
         path, system, cross_validation=cross_validation, keep_anomalies=keep_anomalies
