@@ -167,7 +167,7 @@ SOFTWARE: dict[SoftwareName, SoftwareFacts] = {
         ),
     ),
     "megatron-2021": SoftwareFacts(
-        "as plain; transformers by Megatron-LM of 2021 and 2022, nothing beside an exchange",
+        "one message of gradients; transformers by Megatron-LM of 2021 and 2022, without overlaps",
         {**_BUCKETS, "bucket": math.inf},
         settled=("log_open", "bucket"),
         layouts=LayoutFacts(

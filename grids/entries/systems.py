@@ -89,7 +89,7 @@ class ProcessingElement(Record):
     )
     watts: Watts | None = Field(
         default=None,
-        description="Power limit of the board [W]; few slow products of transformers. "
+        description="Power limit of the board [W]; with few, transformers' products are slower. "
         "From: the data sheet.",
         examples=["700 W"],
     )
