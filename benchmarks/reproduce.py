@@ -27,7 +27,7 @@ from paradl.grids.entries.software import (
     LayoutFacts,
     SoftwareName,
     Switches,
-    write_setting,
+    write_settings,
 )
 
 # Precisions that `predict` takes, by recipe: fp16 is amp on a device that is not said to have bf16.
@@ -49,11 +49,12 @@ def write_command(row: Forecast) -> str:
     changed = {name: usual[name] for name in SOFTWARE[software].parameters if name in usual}
     fits = {name: np.array([value]) for name, value in row.values.items() if row.left_out}
     fitted = set_parameters(run, fits) if fits else {}
-    settings = changed | {name: float(value[0]) for name, value in fitted.items()}
+    parameters = changed | {name: float(value[0]) for name, value in fitted.items()}
+    settings = {"software": software, **switched}
     (columns,) = run.layout.to_names()
     words = {
         "--model": f"networks/{name_network(run)}.yaml",
-        "--system": f"systems/{name_system(run)}.yaml:software={software}{switched}",
+        "--system": f"systems/{name_system(run)}.yaml:{write_settings(settings)}",
         "--precision": precision,
         "--strategy": write_layout(columns),
         "--pe": str(int(run.layout.pes[0])),
@@ -66,23 +67,19 @@ def write_command(row: Forecast) -> str:
     }
     options = [word for pair in words.items() for word in pair]
     options += [
-        word for name, value in settings.items() for word in ("--set", f"{name}={value:.7g}")
+        word for name, value in parameters.items() for word in ("--set", f"{name}={value:.7g}")
     ]
     return shlex.join(["paradl", "predict", *options])
 
 
-def find_software(facts: LayoutFacts) -> tuple[SoftwareName, str]:
-    """The software that differs least from some, and settings of what does."""
-
-    def list_switched(name: SoftwareName) -> dict[str, bool | str]:
-        switches = {key: getattr(facts, key) for key in Switches.model_fields}
-        usual = SOFTWARE[name].layouts
-        return {key: value for key, value in switches.items() if value != getattr(usual, key)}
-
-    name = min(TRANSFORMERS, key=lambda name: len(list_switched(name)))
-    return name, "".join(
-        f",{key}={write_setting(value)}" for key, value in list_switched(name).items()
-    )
+def find_software(facts: LayoutFacts) -> tuple[SoftwareName, dict[str, bool | str]]:
+    """The software that differs least from some, and what is switched."""
+    found = {key: getattr(facts, key) for key in Switches.model_fields}
+    switched = {
+        name: {key: to for key, to in found.items() if to != getattr(SOFTWARE[name].layouts, key)}
+        for name in TRANSFORMERS
+    }
+    return min(switched.items(), key=lambda software: len(software[1]))
 
 
 def reads_images(run: Run) -> bool:

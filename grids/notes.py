@@ -8,6 +8,7 @@ from paradl.grids.entries.datasets import Dataset
 from paradl.grids.entries.entry import Record
 from paradl.grids.entries.machine_parameters import BLOCK_ROWS
 from paradl.grids.entries.parameters import DEGREES, PARAMETERS, TAKEN
+from paradl.grids.entries.software import list_switched
 from paradl.grids.entries.strategies import Strategy
 from paradl.grids.entries.systems import System
 from paradl.grids.grid import Grid
@@ -102,7 +103,7 @@ def _list_unused_choices(grid: Grid) -> Iterator[str]:
     for name, (is_used, kind) in takers.items():
         if name in given and not is_used:
             yield f"{name} has no effect: no strategy here is a {kind} that leaves it open"
-    switched = [name for one in grid.systems if one.switches for name in one.switches.stated]
+    switched = [name for one in grid.systems for name in list_switched(one.switches)]
     named = [
         name for name in ("attention", "context", "loss", "states") if name in spec.model_fields_set
     ]

@@ -16,7 +16,13 @@ from paradl.grids.entries.entry import Count, Entry, Name, Record, Sources
 from paradl.grids.entries.parameters import KNOWN, PARAMETERS
 from paradl.grids.entries.precision import AnyPrecision, PrecisionName
 from paradl.grids.entries.quantity import Parameter
-from paradl.grids.entries.software import SOFTWARE, AnySoftware, SoftwareName, Switches
+from paradl.grids.entries.software import (
+    SOFTWARE,
+    AnySoftware,
+    SoftwareName,
+    Switches,
+    write_trained,
+)
 from paradl.grids.entries.systems import System
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.kernels.names.arrays import Floats
@@ -271,8 +277,7 @@ class CalibrationFile(Entry):
     @property
     def machine(self) -> str:
         """The machine with its settings, named like a system."""
-        switched = self.switches.label if self.switches else ""
-        return f"{self.system}:precision={self.precision},software={self.software}{switched}"
+        return write_trained(self.system, self.precision, self.software, self.switches)
 
     def belongs_to(self, system: System) -> bool:
         """True if it was fitted to this machine, precision and software, switches included."""

@@ -43,11 +43,6 @@ class LayoutFacts(SoftwareTraits):
     reserve: Reserve = RESERVES["unknown"]
 
 
-def write_setting(value: str | bool) -> str:
-    """Write a setting as names of systems do."""
-    return ("off", "on")[value] if isinstance(value, bool) else value
-
-
 def _read_switch(value: object) -> object:
     if isinstance(value, bool):
         return value
@@ -59,46 +54,45 @@ def _read_switch(value: object) -> object:
 OnOff = Annotated[bool, BeforeValidator(_read_switch)]
 
 
+def _switch(meaning: str) -> Any:
+    return Field(default=None, description=meaning)
+
+
 class Switches(Record):
     """What software does otherwise than its row of `SOFTWARE` says; None: as it says."""
 
-    overlap_gradients: OnOff | None = Field(
-        default=None, description="Passes run beside the exchange of gradients."
-    )
-    overlap_weights: OnOff | None = Field(
-        default=None, description="Passes run beside ZeRO's gathers of weights."
-    )
-    overlap_tensor: OnOff | None = Field(
-        default=None, description="Products run beside exchanges of sequence parallelism."
-    )
-    overlap_experts: OnOff | None = Field(
-        default=None, description="Micro-batches run beside each other's exchanges of tokens."
-    )
-    messages: Messages | None = Field(
-        default=None, description="In which gradients and weights leave."
-    )
-    native_attention: OnOff | None = Field(
-        default=None, description="Fused attention uses instructions of GPUs newer than A100."
-    )
-    sends_once: OnOff | None = Field(
-        default=None, description="A token crosses once to a node of several of its experts."
-    )
-    grouped_experts: OnOff | None = Field(
-        default=None, description="One grouped product serves all experts of a PE."
-    )
-    stops_at_blocks: OnOff | None = Field(
-        default=None, description="Hosts and devices wait for each other at every block."
-    )
+    overlap_gradients: OnOff | None = _switch("Passes run beside the exchange of gradients.")
+    overlap_weights: OnOff | None = _switch("Passes run beside ZeRO's gathers of weights.")
+    overlap_tensor: OnOff | None = _switch("Products run beside sequence parallelism's exchanges.")
+    overlap_experts: OnOff | None = _switch("Micro-batches run beside others' exchanges of tokens.")
+    messages: Messages | None = _switch("In which gradients and weights leave.")
+    native_attention: OnOff | None = _switch("Fused attention has instructions newer than A100's.")
+    sends_once: OnOff | None = _switch("A token crosses once to a node of several of its experts.")
+    grouped_experts: OnOff | None = _switch("One grouped product serves all experts of a PE.")
+    stops_at_blocks: OnOff | None = _switch("Hosts and devices wait for each other at every block.")
 
-    @property
-    def stated(self) -> dict[str, bool | str]:
-        """Return what is switched, by name."""
-        return self.model_dump(exclude_none=True)
 
-    @property
-    def label(self) -> str:
-        """What is switched, as names of systems continue: `,overlap_tensor=off`."""
-        return "".join(f",{key}={write_setting(value)}" for key, value in self.stated.items())
+def list_switched(switches: Switches | None) -> dict[str, Any]:
+    """Return what is switched, by name."""
+    return switches.model_dump(exclude_none=True) if switches else {}
+
+
+def write_setting(value: str | bool) -> str:
+    """Write a setting as names of systems do."""
+    return ("off", "on")[value] if isinstance(value, bool) else value
+
+
+def write_settings(settings: Mapping[str, str | bool]) -> str:
+    """Write settings as names of systems do: `software=megatron,overlap_tensor=off`."""
+    return ",".join(f"{key}={write_setting(value)}" for key, value in settings.items())
+
+
+def write_trained(
+    machine: str, precision: str, software: SoftwareName, switches: Switches | None
+) -> str:
+    """Write what a calibration belongs to, as the name of a system."""
+    settings = {"precision": precision, "software": software, **list_switched(switches)}
+    return f"{machine}:{write_settings(settings)}"
 
 
 @dataclass(frozen=True)
@@ -114,10 +108,10 @@ class SoftwareFacts:
     settled: tuple[str, ...] = ()
     layouts: LayoutFacts = field(default_factory=LayoutFacts)
 
-    def switch(self, switches: Switches) -> "SoftwareFacts":
+    def switch(self, switches: Switches | None) -> "SoftwareFacts":
         """Return the same software, with what is switched."""
-        changed: Any = switches.stated
-        return replace(self, layouts=replace(self.layouts, **changed))
+        changed = list_switched(switches)
+        return replace(self, layouts=replace(self.layouts, **changed)) if changed else self
 
 
 # Gradients in buckets, while the backward pass runs.

@@ -33,7 +33,10 @@ from paradl.grids.entries.software import (
     AnySoftware,
     SoftwareFacts,
     Switches,
+    list_switched,
     write_setting,
+    write_settings,
+    write_trained,
 )
 from paradl.grids.entries.yamltext import write_exactly
 from paradl.grids.reading.errors import InputError, format_count, format_text, shorten
@@ -226,8 +229,7 @@ class System(Entry):
     @property
     def software_facts(self) -> SoftwareFacts:
         """What is known of the system's software."""
-        facts = SOFTWARE[self.software]
-        return facts.switch(self.switches) if self.switches else facts
+        return SOFTWARE[self.software].switch(self.switches)
 
     def find_reserve(self, *, of_blocks: bool) -> Reserve:
         """Find by what memory exceeds formulas. of_blocks: that of a transformer's layouts."""
@@ -266,8 +268,7 @@ class System(Entry):
     @property
     def trained(self) -> str:
         """The machine as a calibration names it: with precision, software and switches."""
-        switched = self.switches.label if self.switches else ""
-        return f"{self.machine}:precision={self.precision},software={self.software}{switched}"
+        return write_trained(self.machine, self.precision, self.software, self.switches)
 
     @property
     def machine(self) -> str:
@@ -296,13 +297,13 @@ class System(Entry):
             return self
         machine, stated = self._split_name()
         stated |= others
-        label = ",".join(f"{key}={stated[key]}" for key in self.SETTINGS if key in stated)
+        label = write_settings({key: stated[key] for key in self.SETTINGS if key in stated})
         changes: dict[str, object] = {"name": f"{machine}:{label}", **others}
         if "memory" in changes:
             pe = self.pe.model_dump(mode="json", exclude_none=True)
             changes["pe"] = pe | {"memory_capacity": changes.pop("memory")}
         if switched:
-            kept = self.switches.stated if self.switches else {}
+            kept = list_switched(self.switches)
             changes["switches"] = kept | {key: changes.pop(key) for key in others}
         return self.from_definition(self.definition() | changes)
 
@@ -353,8 +354,8 @@ class System(Entry):
 
     @model_validator(mode="after")
     def _check_switches(self) -> Self:
-        stated = self.switches.stated if self.switches else {}
-        overlaps = [key for key, value in stated.items() if key.startswith("overlap_") and value]
+        switched = list_switched(self.switches)
+        overlaps = [key for key, value in switched.items() if key.startswith("overlap_") and value]
         if overlaps and SOFTWARE[self.software].parameters.get("overlap") == 0:
             raise ValueError(
                 f"switches: {self.software} hides nothing, and {overlaps[0]} is on; take software "

@@ -260,15 +260,14 @@ def find_efficiency(
     `energy`, numbers or columns.
     """
     pe = system.pe
-    recipe = precision or OF_PRECISION.get(system.precision, "bf16")
-    peak = pe.list_tensor_peaks().get(RECIPES[recipe].peak or "", _find_wide_peak(pe))
     if is_systolic(pe.device):
         return fitted["systolic"]
     if pe.watts is None:
         return fitted["reach"]
+    peak = find_peaks(system, precision).products if precision else system.peak
     # Clocks fall under load where all products together would need more power than the board has.
-    energy = fitted["energy"] * 1e-12 * (BITS.get(recipe, 16) / 16) ** NARROWER
-    powered = pe.watts / energy / peak
+    narrow = BITS.get(precision or system.precision, 16) / 16
+    powered = pe.watts / (fitted["energy"] * 1e-12 * narrow**NARROWER * peak)
     return (fitted["reach"] ** -SHARPNESS + powered**-SHARPNESS) ** (-1 / SHARPNESS)
 
 

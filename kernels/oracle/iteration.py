@@ -190,10 +190,10 @@ def time_computing(case: Case) -> Seconds:
     return seconds
 
 
-def time_feed(case: Case) -> Cells:
-    """Compute seconds in which the hosts of a node supply an iteration's samples.
+def count_fed(case: Case) -> Cells:
+    """Count the samples that the hosts of a node supply for an iteration.
 
-    B / n samples; or all of a replica's if a group spans nodes that need whole samples: every node
+    B / n of them; or all of a replica's if a group spans nodes that need whole samples: every node
     of a filter or channel group, and a pipeline's first.
     """
     run = case.run
@@ -204,7 +204,12 @@ def time_feed(case: Case) -> Cells:
             needed = run.accumulate * run.batch * _share_fed(case)
             whole = xp.where(xp.greater(part.find_degree(case), 1), needed, 0.0)
             samples = xp.maximum(samples, whole)
-    return xp.asarray(samples / case.network.input_rate)
+    return samples
+
+
+def time_feed(case: Case) -> Cells:
+    """Compute seconds in which the hosts of a node supply an iteration's samples."""
+    return xp.asarray(count_fed(case) / case.network.input_rate)
 
 
 def _share_fed(case: Case) -> Cells:

@@ -99,7 +99,7 @@ STACKS: Mapping[str, Callable[[Transformer, Layouts, Training], Refusals]] = {
     "deepspeed": _refuse_deepspeed,
     "torchrun": _refuse_torchrun,
 }
-# And those whose layouts today's stacks launch.
+# And rules of software of earlier years, for which none are written.
 RULES = {**STACKS, "megatron-2021": _refuse_old_megatron}
 
 

@@ -19,10 +19,12 @@ from paradl.grids.models.architecture import describe_profile
 from paradl.grids.notes import list_warnings
 from paradl.grids.reading.errors import InputError
 from paradl.grids.shorthands import Shorthands, Words, expect_words
+from paradl.kernels.arrays import use_numpy
 from paradl.kernels.configuration.answers import Answer
 from paradl.kernels.configuration.case import Case
 from paradl.kernels.names.flags import FORBIDS, UNSUPPORTED
 from paradl.kernels.oracle.answer import answer_case, settle_choices
+from paradl.kernels.oracle.iteration import count_fed
 from paradl.kernels.parallelism.layout import list_degrees
 from paradl.sweep.answers.mapping import AnswerMapping
 from paradl.sweep.answers.numbers import finite, number
@@ -278,14 +280,18 @@ def describe_basis(grid: Grid) -> BasisFields:
 
 
 def _describe_input(grid: Grid, case: Case, answer: Answer) -> str | None:
-    """What hosts must feed, if no rate is stated and published loaders feed less; else None."""
-    shape, machine = grid.datasets[0].shape, grid.spec.oracle == "machine"
+    """What hosts must feed, if no rate is stated and published loaders feed less; else None.
+
+    None of layouts, too, which wait for no input.
+    """
+    shape, options = grid.datasets[0].shape, case.options
     are_large = len(shape) == 3 and math.prod(shape) >= LARGE_IMAGE
-    seconds = number(answer.epoch_time) / number(answer.iterations)
-    nodes = max(1.0, int(grid.axes["pe"][0]) / number(case.network.pes_per_node))
-    rate = number(answer.global_batch) / nodes / seconds
-    is_unbounded = machine and not case.options.waits_for_input
-    if not (is_unbounded and are_large and FED < rate < math.inf):
+    if options.oracle == "paper" or options.waits_for_input or case.of_blocks or not are_large:
+        return None
+    with use_numpy():
+        samples = number(count_fed(case))
+    rate = samples * number(answer.iterations) / number(answer.epoch_time)
+    if not FED < rate < math.inf:
         return None
     fed = f"PyTorch: {FED:,} of ImageNet"
     return f"{rate:,.0f} samples/s per node, unbounded: state input_rate ({fed})"
