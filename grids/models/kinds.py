@@ -234,6 +234,15 @@ class Gates(LayerKind):
     whole = WAITS
 
 
+class Scan(MatrixProduct):
+    """Sum over earlier positions with a decay: a state that every position updates.
+
+    Kernels compute the states of a piece of the sequence again in the backward pass, and keep none.
+    """
+
+    whole = "each position reads the state that the one before left"
+
+
 class Softmax(Activation):
     """Exponentials divided by their sum over all features of a position."""
 
@@ -284,6 +293,8 @@ _ALL = (
     LayerKind("concat"),  # the end of a concat step's branches
     Linear("linear", steps=("linear",)),
     MatrixProduct("matmul", steps=("matmul",)),
+    Scan("scan"),
+    CurvedActivation("short_conv"),  # of a few positions, each channel by itself
     Softmax("softmax", steps=("softmax",)),
     Embedding("embedding", steps=("embedding",)),
     SampledSoftmax("sampled_softmax", steps=("sampled_softmax",)),

@@ -32,7 +32,9 @@ from paradl.kernels.work.transformer import AttentionProducts, Block, Tensor, Tr
 # Modules whose recomputation computes all of a block again, except for its input.
 BLOCKS = RECOMPUTE["blocks"] | RECOMPUTE["full"]
 # Kinds of layers that compute products in blocks.
-MATRICES = ("linear", "matmul")
+MATRICES = ("linear", "matmul", "scan")
+# Of two tensors: no weights.
+OF_TENSORS = ("matmul", "scan")
 # Of additive attention, whose scores are no product of queries and keys.
 ONE_HEAD = Reading(1, 1)
 
@@ -262,7 +264,7 @@ class _Network:
 
     def _list_attentions(self, rows: range) -> Iterator[AttentionProducts]:
         """Yield the attentions of some rows: products from one of queries and keys to the next."""
-        products = [row for row in rows if self.kinds[row].name == "matmul"]
+        products = [row for row in rows if self.kinds[row].name in OF_TENSORS]
         starts = [n for n, row in enumerate(products) if n == 0 or self.roles[row].reading]
         for start, end in pairwise([*starts, len(products)]):
             reading = self.roles[products[start]].reading or ONE_HEAD

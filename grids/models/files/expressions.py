@@ -1,6 +1,7 @@
 """Expressions in model files: `$width`, `$(4 * width)`, `layer$(stage + 1)`.
 
-They have Python's arithmetic, comparisons, indexing and keys of settings, `len`, `min` and `max`.
+They have Python's arithmetic, comparisons, indexing and keys of settings, `len`, `min` and `max`,
+and functions among the names that they are given.
 Nothing is executed: the text is parsed, and only the syntax nodes handled below are evaluated.
 """
 
@@ -133,8 +134,12 @@ def _evaluate(node: ast.expr, names: Names) -> Any:
             if not isinstance(whole, dict) or key not in whole:
                 raise ValueError(f"{shorten(whole)} has no {key}")
             return whole[key]
-        case ast.Call(ast.Name(id=function), arguments, []) if function in _FUNCTIONS:
-            return _FUNCTIONS[function](*(_evaluate(argument, names) for argument in arguments))
+        case ast.Call(ast.Name(id=name), arguments, []):
+            function = _FUNCTIONS.get(name) or names.get(name)
+            if callable(function):
+                return function(*(_evaluate(argument, names) for argument in arguments))
+        case ast.List(parts):
+            return [_evaluate(part, names) for part in parts]
     raise ValueError(f"{type(node).__name__} is no arithmetic of numbers")
 
 

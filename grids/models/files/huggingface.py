@@ -1,46 +1,272 @@
 """Networks from Hugging Face's config.json: `--model ./config.json`.
 
-TYPES has a row for each `model_type` that is known: the family of the catalogue, and the keys that
-its settings stand under. What changes a network and is not modelled is refused: a key with another
-value than those of the row, keys of experts that the type does not have, a type without a row. Keys
-of tokenizers, of generation and of how weights were first drawn change no prediction, and are
-passed over.
+grids/catalogue/model_types.yaml has a row for each `model_type` that is known. What changes a
+network and is not modelled is refused: a key with another value than those of the row, keys of
+experts that the type does not have, a type without a row. Keys of tokenizers, of generation and of
+how weights were first drawn change no prediction, and are passed over.
 """
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from paradl.grids.models.files.template import MOST_TIMES
+from paradl.grids.models.files.expressions import fill_in
+from paradl.grids.models.files.model_types import (
+    EXPERTS,
+    PATTERNS,
+    WORDS,
+    ModelType,
+    list_types,
+)
+from paradl.grids.models.files.template import MOST_TIMES, load_family
 from paradl.grids.models.steps.settings import describe_heads
-from paradl.grids.reading.errors import InputError, add_place, format_count, shorten
+from paradl.grids.reading.errors import InputError, add_place, find_meant, format_count, shorten
 from paradl.grids.reading.yamlfile import load
 
 Config = Mapping[str, Any]  # what `load` gives
 MOST_SIZE = 2**31
-# Names of the number of experts: that of a type, and of others and other versions of Transformers.
-EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
-WINDOW = 4096  # of classes of Transformers that have one unless the file says otherwise
-FULL_BLOCKS = 28  # first blocks of Qwen 2 and 3 that read all positions, likewise
+# Where files have a list of the kinds of blocks, and of their MLPs.
+LAYERS = (
+    *("layer_types", "layers_block_type", "hybrid_override_pattern"),
+    *("attention_layers", "attn_type_list"),
+)
+MLPS = {"dense": "mlp", "sparse": "experts"}
+SLIDES = ("sliding_attention", "chunked_attention", "local")  # kinds that a window bounds
+# Where a network of several parts has the one of text.
+TEXT = ("text_config", "llm_config", "language_config", "thinker_config")
+SHARED = ("model_type", "tie_word_embeddings")  # of a part that does not state its own
+EPSILONS = ("rms_norm_eps", "layer_norm_epsilon", "layer_norm_eps", "norm_epsilon", "norm_eps")
 
 
-def find_key(config: Config, key: str) -> str:
-    """The key that a number stands under: that of experts has several names."""
-    names = (name for name in EXPERTS if key in EXPERTS and config.get(name) is not None)
-    return key if config.get(key) is not None else next(names, key)
+def read_config(path: Path) -> dict[str, object]:
+    """The definition of the network that a config.json describes, as a model file has it.
+
+    InputError: what is not known or not modelled.
+    """
+    where, whole = str(path), load(path).data
+    with add_place(where):
+        kind, config = _find_text(whole)
+        form = list_types()[kind]
+        is_whole = config is whole
+        reader = _Reader(kind, form, config, is_whole)
+        settings = reader.read_settings()
+        longest = reader.find_key("max_position_embeddings")
+        positions = None if config.get(longest) is None else read_size(config, longest)
+    source = f"config.json of Hugging Face, model_type {kind}"
+    if not is_whole:
+        source += f", the text part of {whole.get('model_type')} alone"
+    if left_out := config.get("num_nextn_predict_layers"):
+        source += f"; without {left_out} layer(s) that predict further tokens"
+    if stored := _name_quantised(config, whole):
+        source += f"; parameters stored in {stored}, counted in the precision of the question"
+    # All checkpoints have a config.json: the folder says of which model it is.
+    name = (path.resolve().parent.name if path.name == "config.json" else path.stem) or "config"
+    return {
+        "name": name,
+        "title": name,
+        "source": [source],
+        "rank": form.rank,
+        "customary": form.customary,
+        "longest": positions if form.rank == 1 else None,
+        "constants": _read_constants(config, kind),
+        "family": {"name": form.family, **settings},
+    }
 
 
-def read_count(config: Config, key: str, default: int = 0) -> int:
-    """A whole number, which may be 0 or null."""
-    return read_size(config, key) if config.get(key) else default * (key not in config)
+def _find_text(config: Config) -> tuple[str, Config]:
+    """Find the type and the keys of a network, or of its part for text.
+
+    InputError: a type without a row.
+    """
+    for key in TEXT:
+        if isinstance(part := config.get(key), dict):
+            usual = {key: config[key] for key in SHARED if config.get(key) is not None}
+            return _find_text(usual | {key: n for key, n in part.items() if n is not None})
+    name = config.get("model_type")
+    if name is None:
+        raise InputError("no config.json of Hugging Face: model_type is missing")
+    if not isinstance(name, str) or name not in list_types():
+        raise InputError(f"unknown model_type {shorten(name)}", advice=_ask_for_blocks(name))
+    return name, config
+
+
+def _ask_for_blocks(name: object) -> str:
+    """Ask whether blocks are as of a type that is known: close names are other networks."""
+    types = list_types()
+    nearest = find_meant(str(name), types) or "llama"
+    settings = load_family(types[nearest].family).settings | types[nearest].settings
+    words = [f"{settings.get('norm', 'layernorm')} {settings.get('norms', 'before')} parts"]
+    words.append("gated MLPs" if settings.get("gated") else "MLPs without gates")
+    words += [word for word in ("experts", "latent", "sinks", "gates") if settings.get(word)]
+    return (
+        f"{len(types)} are known (docs/your-model.md). Does it have the blocks of {nearest} "
+        f"({', '.join(words)}), or which? Write them as YAML: family decoder has settings for each"
+    )
+
+
+class _Reader(NamedTuple):
+    """A configuration, and what its type makes of it. is_whole: it is no part of another."""
+
+    kind: str
+    form: ModelType
+    config: Config
+    is_whole: bool
+
+    def read_settings(self) -> dict[str, Any]:
+        """The settings of the family. InputError: a key that is missing, wrong or not modelled."""
+        names = self.read_keys()
+        self.refuse_experts()
+        names |= PATTERNS
+        settings = {
+            setting: _fill(value, names)
+            for setting, value in self.form.settings.items()
+            if setting in load_family(self.form.family).settings
+        }
+        self.expect_shares(settings)
+        if "mixers" in load_family(self.form.family).settings:
+            settings |= self.read_layers(names, settings)
+        if "experts" in self.form.settings:
+            self.expect_experts(settings)
+        return settings
+
+    def read_keys(self) -> dict[str, Any]:
+        """All keys of the row by their usual names, those that a file leaves out by default."""
+        form, names = self.form, dict[str, Any]()
+        if self.config.get(self.find_key("num_hidden_layers")) is None:
+            listed = next((self.config[key] for key in LAYERS if key in self.config), None)
+            if isinstance(listed, str | list):
+                names["num_hidden_layers"] = len(listed)
+        for key, default in form.sizes.items():
+            name = self.find_key(key)
+            if key in names:
+                continue
+            if default is None and self.config.get(name) is None:
+                names[key] = None
+            elif not self.is_whole and name not in self.config:
+                names[key] = default
+            else:
+                names[key] = read_size(self.config, name)
+        names |= {key: self.read_key(key, default) for key, default in form.keys.items()}
+        for key, known in form.only.items():
+            values = WORDS[known] if isinstance(known, str) else known
+            if names[key] not in values or isinstance(names[key], bool) is not any(
+                isinstance(value, bool) for value in values
+            ):
+                raise InputError(
+                    f"{self.find_key(key)}: {shorten(names[key])} is not modelled",
+                    advice=f"known: {', '.join(map(json.dumps, values))}",
+                )
+        return names
+
+    def read_key(self, key: str, default: object) -> object:
+        """The value of a key, of its default's kind; numbers may be left out as null."""
+        name = self.find_key(key)
+        value = self.config.get(name, default)
+        if isinstance(default, list) and (value is None or isinstance(value, list)):
+            return value or []
+        if isinstance(value, list) and len({*map(str, value)}) == 1:
+            value = value[0]  # of each block, all alike
+        if isinstance(default, bool):
+            # A text such as "false" is true to Python; null is false.
+            if value is not None and not isinstance(value, bool):
+                raise InputError(f"{name}: expected true or false, got {shorten(value)}")
+            return bool(value)
+        if value is None or (type(value) is type(default) and value == default):
+            return value
+        if isinstance(default, str | float) and type(value) in (type(default), int):
+            return value
+        if isinstance(default, int) and value == 0 and value is not False:
+            return 0
+        return read_size({name: value}, name)
+
+    def find_key(self, key: str) -> str:
+        """The key that the file has: its type's own, the usual one, or that of other versions."""
+        names = self.form.list_names(key)
+        return next((name for name in names if self.config.get(name) is not None), names[0])
+
+    def read_layers(self, names: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The mixer, window and MLP of each block."""
+        blocks, form = min(names["num_hidden_layers"], MOST_TIMES), self.form
+        stated = next((key for key in LAYERS if self.config.get(key) is not None), None)
+        turns = _fill(form.layers, names) if stated is None else self.config[stated]
+        if not isinstance(turns, str | list) or not turns or (stated and len(turns) != blocks):
+            raise InputError(f"{stated}: expected a list of {format_count(blocks, 'kind')}")
+        window = None if form.window is None else _fill(form.window, names)
+        mixers, windows, mlps = list[str](), list[int | None](), list[str | None]()
+        for block in range(blocks):
+            word = str(turns[block % len(turns)])
+            if word not in form.kinds:
+                what = f"{stated}.{block}: {shorten(turns[block % len(turns)])} is not modelled"
+                raise InputError(what, advice=f"known: {', '.join(form.kinds)}")
+            if stated and word == "sliding_attention" and not window:
+                what = f"{stated}.{block}: 'sliding_attention' needs a sliding_window"
+                raise InputError(what)
+            mixer, mlp = form.kinds[word]
+            mixers.append(mixer)
+            windows.append(window or None if word in SLIDES else None)
+            mlps.append(mlp)
+        stated_mlps = self.config.get("mlp_layer_types")
+        if stated_mlps is not None:
+            if not isinstance(stated_mlps, list) or not {*map(str, stated_mlps)} <= {*MLPS}:
+                raise InputError(f"mlp_layer_types: expected a list of {', '.join(MLPS)}")
+            mlps = [MLPS[word] for word in stated_mlps]
+        return {
+            **({"mixers": _shorten_turns(mixers)} if {*mixers} != {"attention"} else {}),
+            **({"mlps": _shorten_turns(mlps)} if any(mlps) else {}),
+            **({"window": windows[0]} if len({*windows}) == 1 else {"windows": windows}),
+        }
+
+    def expect_shares(self, settings: Mapping[str, Any]) -> None:
+        """Raise InputError if heads do not divide features, or keys' heads those of queries."""
+        form, heads, features = self.form, settings["heads"], settings["features"]
+        divided = form.settings.get("head_features") or form.family in ("bert", "vit")
+        stated = self.config.get(self.find_key("head_dim")) or "latent" in settings
+        if divided and not stated and features % heads:
+            raise InputError(f"{form.find_key('heads')}: {describe_heads(features, heads)}")
+        if heads % settings.get("kv_heads", 1):
+            raise InputError(f"{form.find_key('kv_heads')}: expected a divisor of {heads}")
+
+    def expect_experts(self, settings: dict[str, Any]) -> None:
+        """Raise InputError if no block has experts, or a token is sent to more than there are."""
+        form, mlps = self.form, settings.get("mlps", ["experts"])
+        blocks, experts, active = (settings[name] for name in ("blocks", "experts", "active"))
+        if any(mlp for _, mlp in form.kinds.values()) and "experts" not in mlps:
+            experts = settings["experts"] = 0  # as the list of blocks says
+        elif not experts and settings["hidden"] and experts is not None:
+            settings["mlps"] = ["mlp" if mlp == "experts" else mlp for mlp in mlps]
+        elif not experts:
+            read_size({form.find_key("experts"): experts}, form.find_key("experts"))
+        elif settings.get("dense_blocks", 0) >= blocks or "experts" not in mlps[:blocks]:
+            key = form.find_key("dense_blocks" if "dense_blocks" in settings else "mlps")
+            what = f"{key}: {shorten(self.config.get(key))} leaves none of {blocks} blocks"
+            raise InputError(f"{what} with experts")
+        elif not active or active > experts:
+            what = f"expected at most {experts}, got {active}"
+            raise InputError(f"{form.find_key('active')}: {what}")
+
+    def refuse_experts(self) -> None:
+        """Raise InputError for a key of experts that the type does not have."""
+        read = {*self.form.sizes, *self.form.keys}
+        known = {self.find_key(key) for key in read} | read | {"mlp_layer_types"}
+        # The number may be there twice.
+        count = next((self.config.get(self.find_key(key)) for key in read & {*EXPERTS}), None)
+        known |= {key for key in EXPERTS if count is not None and self.config.get(key) == count}
+        for key, value in self.config.items():
+            # Texts and fractions are of how they are trained. A single expert is none, if not
+            # shared.
+            harmless = isinstance(value, str | float) or value in (None, 0, [])
+            harmless |= value == 1 and value is not True and "shared" not in key
+            if key not in known and re.search("expert|moe", key) and not harmless:
+                raise InputError(
+                    f"{key}: {shorten(value)} is not modelled for model_type {self.kind}",
+                    advice="write the network as YAML (docs/your-model.md)",
+                )
 
 
 def read_size(config: Config, key: str) -> int:
     """A whole number above 0."""
-    key = find_key(config, key)
     if key not in config:
         raise InputError(f"{key}: this key is missing")
     size = config[key]
@@ -52,329 +278,42 @@ def read_size(config: Config, key: str) -> int:
     return size
 
 
-def read_flag(config: Config, key: str, default: bool) -> bool:
-    """True or false; the default where the file leaves it out."""
-    flag = config.get(key, default)
-    # A text such as "false" is true to Python; null is false.
-    if flag is not None and not isinstance(flag, bool):
-        raise InputError(f"{key}: expected true or false, got {shorten(flag)}")
-    return bool(flag)
+def _fill(value: object, names: Mapping[str, Any]) -> Any:
+    """A value of a row with its expressions computed."""
+    if isinstance(value, dict):
+        return {key: _fill(part, names) for key, part in value.items()}
+    return fill_in(value, names) if isinstance(value, str) else value
 
 
-def list_windows(config: Config) -> list[int | None]:
-    """List the most positions that a query of each block reads; None: all."""
-    kind, blocks = config["model_type"], read_size(config, "num_hidden_layers")
-    is_qwen = kind.startswith("qwen")
-    # Mistral's files state the window alone, Qwen's also whether it is in use; by default not.
-    in_use = read_flag(config, "use_sliding_window", not is_qwen)
-    usual = WINDOW if is_qwen or kind == "mistral" else None
-    window = None
-    if in_use and config.get("sliding_window", usual) is not None:
-        window = read_size({"sliding_window": usual, **config}, "sliding_window")
-    if config.get("layer_types") is not None:
-        return _read_layer_types(config["layer_types"], blocks, window)
-    first = FULL_BLOCKS if kind in ("qwen2", "qwen3") else 0
-    full = read_count(config, "max_window_layers", first) if is_qwen else 0
-    return [None if block < full else window for block in range(min(blocks, MOST_TIMES))]
+def _shorten_turns(turns: list[Any]) -> list[Any]:
+    """The kinds of blocks in turn: one if all are alike."""
+    return turns[:1] if len({*turns}) == 1 else turns
 
 
-def _read_layer_types(types: object, blocks: int, window: int | None) -> list[int | None]:
-    """List the windows of blocks by the kind of attention that the file states for each."""
-    windows = {"full_attention": None, "sliding_attention": window}
-    if not isinstance(types, list) or len(types) != blocks:
-        raise InputError(f"layer_types: expected a list of {format_count(blocks, 'kind')}")
-    for number, name in enumerate(types):
-        if not isinstance(name, str) or name not in windows:
-            what = f"layer_types.{number}: {shorten(name)} is not modelled"
-            raise InputError(what, advice=f"known: {', '.join(windows)}")
-        if name == "sliding_attention" and window is None:
-            raise InputError(f"layer_types.{number}: 'sliding_attention' needs a sliding_window")
-    return [windows[name] for name in types]
-
-
-# Activations of Transformers whose backward pass reads their input. With a product in one kernel
-# any other costs as much: its inputs are what is kept.
-SMOOTH = (
-    *("silu", "swish", "mish", "hardswish", "quick_gelu", "gelu", "gelu_new", "gelu_fast"),
-    *("gelu_10", "gelu_accurate", "gelu_python", "gelu_python_tanh", "gelu_pytorch_tanh"),
-)
-GATES = (*SMOOTH, "relu", "relu2", "relu6", "leaky_relu", "sigmoid", "tanh")
-
-
-@dataclass(frozen=True)
-class ModelType:
-    """A `model_type`.
-
-    sizes: the keys of settings that are whole numbers, each required. optional: those that may be
-    left out or null; the family then has a default. fixed: settings that its code fixes. derive:
-    those that follow from several keys. values: what keys may say, if they are there; no other
-    value is modelled. derived: keys of experts that only `derive` reads.
-    """
-
-    family: str
-    sizes: Mapping[str, str]
-    optional: Mapping[str, str] = field(default_factory=dict)
-    derive: Callable[[Config], dict[str, object]] = lambda config: {}
-    values: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
-    fixed: Mapping[str, object] = field(default_factory=dict)
-    derived: Collection[str] = ()
-    # Of positions and of norms, where a file leaves them out.
-    rotary_base: float = 1e4
-    epsilon: float = 1e-6
-
-
-def _read_llama(config: Config) -> dict[str, object]:
-    bias = read_flag(config, "attention_bias", False)
-    return {"bias": bias, "output_bias": bias, **_read_attention(config)}
-
-
-def _read_attention(config: Config) -> dict[str, object]:
-    """The windows of blocks, and whether the table of words is the last matrix, too."""
-    tied, windows = read_flag(config, "tie_word_embeddings", False), list_windows(config)
-    # Most networks have one for all blocks.
-    if len({*windows}) == 1:
-        return {"window": windows[0], "tied": tied}
-    return {"windows": windows, "tied": tied}
-
-
-def _read_deepseek(config: Config) -> dict[str, object]:
-    ranks = {
-        "rank": "kv_lora_rank",
-        "content": "qk_nope_head_dim",
-        "rotary": "qk_rope_head_dim",
-        "value": "v_head_dim",
-    }
-    latent = {setting: read_size(config, key) for setting, key in ranks.items()}
-    query = None if config.get("q_lora_rank") is None else read_size(config, "q_lora_rank")
-    shared = read_count(config, "n_shared_experts")
-    return {
-        **_read_attention(config),
-        "latent": {**latent, "query_rank": query},
-        "shared_hidden": shared * read_size(config, "moe_intermediate_size"),
-        # Without an auxiliary loss, a bias per expert balances their loads.
-        "corrects": config.get("topk_method") == "noaux_tc",
-        "dense_blocks": read_count(config, "first_k_dense_replace"),
-    }
-
-
-def _read_t5(config: Config) -> dict[str, object]:
-    # A file leaves out what its class has by default: tied tables here and in gpt2, not in llama.
-    activation = str(config.get("feed_forward_proj", "relu"))
-    tied = read_flag(config, "tie_word_embeddings", True)
-    return {"gated": activation.startswith("gated"), "tied": tied}
-
-
-DECODER = {
-    "blocks": "num_hidden_layers",
-    "features": "hidden_size",
-    "heads": "num_attention_heads",
-    "vocabulary": "vocab_size",
-}
-KEYS_AND_VALUES = {"kv_heads": "num_key_value_heads", "head_features": "head_dim"}
-DENSE = {"hidden": "intermediate_size"}
-GATED: dict[str, tuple[object, ...]] = {"hidden_act": GATES}
-
-
-def _with_experts(count: str, hidden: str) -> dict[str, str]:
-    """The keys of a decoder with experts: their number, and the features inside one."""
-    experts = {"experts": count, "active": "num_experts_per_tok", "expert_hidden": hidden}
-    return DECODER | experts
-
-
-TYPES = {
-    "gpt2": ModelType(
-        "gpt",
-        sizes={
-            "blocks": "n_layer",
-            "features": "n_embd",
-            "heads": "n_head",
-            "vocabulary": "vocab_size",
-            "positions": "n_positions",
-        },
-        optional={"hidden": "n_inner"},
-        derive=lambda config: {"tied": read_flag(config, "tie_word_embeddings", True)},
-        values={"activation_function": SMOOTH, "add_cross_attention": (False,)},
-        epsilon=1e-5,
-    ),
-    "llama": ModelType(
-        "llama", DECODER | DENSE, KEYS_AND_VALUES, _read_llama, GATED | {"mlp_bias": (False,)}
-    ),
-    "mistral": ModelType("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_llama, GATED),
-    # Its config.json has no key for biases.
-    "qwen2": ModelType(
-        *("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_attention, GATED),
-        fixed={"bias": True, "output_bias": False},
-    ),
-    "qwen3": ModelType(
-        *("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_llama, GATED),
-        fixed={"normalise_heads": True},
-    ),
-    "mixtral": ModelType(
-        "moe",
-        _with_experts("num_local_experts", "intermediate_size"),
-        KEYS_AND_VALUES,
-        _read_attention,
-        GATED,
-        rotary_base=1e6,
-        epsilon=1e-5,
-    ),
-    "qwen3_moe": ModelType(
-        "moe",
-        DENSE | _with_experts("num_experts", "moe_intermediate_size"),
-        KEYS_AND_VALUES | {"every": "decoder_sparse_step"},
-        _read_attention,
-        GATED | {"mlp_only_layers": ([], None), "attention_bias": (False,)},
-        fixed={"normalise_heads": True},
-    ),
-    "deepseek_v3": ModelType(
-        "moe",
-        DENSE | _with_experts("n_routed_experts", "moe_intermediate_size"),
-        derive=_read_deepseek,
-        values=GATED | {"moe_layer_freq": (1,), "attention_bias": (False,)},
-        derived=("n_shared_experts",),
-    ),
-    "t5": ModelType(
-        "t5",
-        sizes={
-            "blocks": "num_layers",
-            "features": "d_model",
-            "heads": "num_heads",
-            "head_features": "d_kv",
-            "hidden": "d_ff",
-            "vocabulary": "vocab_size",
-        },
-        optional={"distances": "relative_attention_num_buckets"},
-        derive=_read_t5,
-        values={"feed_forward_proj": ("relu", *(f"gated-{name}" for name in GATES))},
-    ),
-}
-
-
-def read_config(path: Path) -> dict[str, object]:
-    """The definition of the network that a config.json describes, as a model file has it.
-
-    InputError: what is not known or not modelled.
-    """
-    where, config = str(path), load(path).data
-    form, key = _find_type(config, where), "max_position_embeddings"
-    with add_place(where):
-        settings = _read_settings(config, form)
-        longest = None if config.get(key) is None else read_size(config, key)
-    source = f"config.json of Hugging Face, model_type {config['model_type']}"
-    if left_out := config.get("num_nextn_predict_layers"):
-        source += f"; without {left_out} layer(s) that predict further tokens"
-    if config.get("quantization_config"):
-        source += "; parameters stored in fp8, counted in the precision of the question"
-    # All checkpoints have a config.json: the folder says of which model it is.
-    name = (path.resolve().parent.name if path.name == "config.json" else path.stem) or "config"
-    return {
-        "name": name,
-        "title": name,
-        "source": [source],
-        "rank": 1,
-        "customary": "pile",
-        "longest": longest,
-        "constants": _read_constants(config, form),
-        "family": {"name": form.family, **settings},
-    }
-
-
-def _read_constants(config: Config, form: ModelType) -> dict[str, object]:
+def _read_constants(config: Config, kind: str) -> dict[str, object]:
     """The numbers that change no prediction, which the file states or its class has."""
-    # Transformers 5 has them all under one key.
+    # Transformers 5 has them all under one key, and of several kinds of blocks in turn.
     stated = config.get("rope_parameters") or config.get("rope_scaling")
-    rope: Config = stated if isinstance(stated, dict) else {}
-    kind = rope.get("rope_type", rope.get("type"))
+    stated = stated if isinstance(stated, dict) else {}
+    rope: Config = stated.get("full_attention", stated)
+    rope = rope if isinstance(rope, dict) else {}
+    scaling = rope.get("rope_type", rope.get("type"))
     # Of Llama 3: Megatron-LM has no other than these.
     usual = {"low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 8192}
-    if kind == "llama3" and any(rope.get(key, n) != n for key, n in usual.items()):
-        kind = "llama3 of other frequencies"
-    epsilon = config.get("rms_norm_eps") or config.get("layer_norm_epsilon")
+    if scaling == "llama3" and any(rope.get(key, n) != n for key, n in usual.items()):
+        scaling = "llama3 of other frequencies"
+    base, epsilon = (1e6, 1e-5) if kind == "mixtral" else (1e4, 1e-5 if kind == "gpt2" else 1e-6)
+    epsilon = next((config[key] for key in EPSILONS if config.get(key)), epsilon)
+    scaled = {"rope_scaling": scaling, "rope_factor": rope.get("factor")}
     return {
-        "rotary_base": config.get("rope_theta") or rope.get("rope_theta") or form.rotary_base,
-        **({"rope_scaling": kind, "rope_factor": rope.get("factor")} if kind != "default" else {}),
-        "norm_epsilon": epsilon or form.epsilon,
+        "rotary_base": config.get("rope_theta") or rope.get("rope_theta") or base,
+        **(scaled if scaling not in ("default", None) else {}),
+        "norm_epsilon": epsilon,
     }
 
 
-def _find_type(config: Config, where: str) -> ModelType:
-    name = config.get("model_type")
-    if name is None:
-        raise InputError("no config.json of Hugging Face: model_type is missing", where=where)
-    if not isinstance(name, str) or name not in TYPES:
-        # Without a hint: close names are other networks, as llama4 is no llama.
-        advice = f"known: {', '.join(sorted(TYPES))}; write others as YAML (docs/your-model.md)"
-        raise InputError(f"unknown model_type {shorten(name)}", where=where, advice=advice)
-    return TYPES[name]
-
-
-def _read_settings(config: Config, form: ModelType) -> dict[str, object]:
-    """The settings of the family. InputError: a key that is missing, wrong or not modelled."""
-    for key, values in form.values.items():
-        if key in config and config[key] not in values:
-            known = ", ".join(map(json.dumps, values))
-            raise InputError(
-                f"{key}: {shorten(config[key])} is not modelled", advice=f"known: {known}"
-            )
-    _refuse_experts(config, form)
-    _refuse_quantised(config)
-    sizes = {setting: read_size(config, key) for setting, key in form.sizes.items()}
-    for setting, key in form.optional.items():
-        if config.get(key) is not None:
-            sizes[setting] = read_size(config, key)
-    settings = {**sizes, **form.fixed, **form.derive(config)}
-    features, heads, blocks = sizes["features"], sizes["heads"], sizes["blocks"]
-    if not {"head_features", "latent"} & {*settings} and features % heads:
-        raise InputError(f"{form.sizes['heads']}: {describe_heads(features, heads)}")
-    if heads % sizes.get("kv_heads", 1):
-        raise InputError(f"{form.optional['kv_heads']}: expected a divisor of {heads}")
-    if "experts" in sizes:
-        _expect_experts(settings)
-    stacks = config.get("num_decoder_layers")
-    if stacks not in (None, blocks):
-        raise InputError(
-            f"num_decoder_layers: {shorten(stacks)} is not modelled, other than "
-            f"the {blocks} of the encoder"
-        )
-    return settings
-
-
-def _refuse_experts(config: Config, form: ModelType) -> None:
-    """Raise InputError for a key of experts that the type does not have."""
-    read = {*form.sizes.values(), *form.optional.values(), *form.values, *form.derived}
-    # The number may be there twice.
-    count = config.get(find_key(config, form.sizes.get("experts", "")))
-    known = {find_key(config, key) for key in read} | {
-        key for key in EXPERTS if count is not None and config.get(key) == count
-    }
-    for key, value in config.items():
-        # Texts and fractions are of how they are trained. A single expert is none, if not shared.
-        harmless = isinstance(value, str | float) or value in (None, 0, [])
-        harmless |= value == 1 and value is not True and "shared" not in key
-        if key not in known and re.search("expert|moe", key) and not harmless:
-            raise InputError(
-                f"{key}: {shorten(value)} is not modelled for model_type {config['model_type']}",
-                advice="write the network as YAML (docs/your-model.md)",
-            )
-
-
-def _expect_experts(settings: Mapping[str, Any]) -> None:
-    """Raise InputError if no block has experts, or a token is sent to more than there are."""
-    blocks, experts, active = (settings[name] for name in ("blocks", "experts", "active"))
-    dense, every = settings.get("dense_blocks", 0), settings.get("every", 1)
-    if dense + every > blocks:
-        key = "first_k_dense_replace" if dense else "decoder_sparse_step"
-        raise InputError(f"{key}: {dense or every} leaves none of {blocks} blocks with experts")
-    if active > experts:
-        raise InputError(f"num_experts_per_tok: expected at most {experts}, got {active}")
-
-
-def _refuse_quantised(config: Config) -> None:
-    """Raise InputError for weights that no training starts from; fp8 may be what it trained in."""
-    stated = config.get("quantization_config")
+def _name_quantised(*configs: Config) -> str:
+    """The format that a checkpoint stores its parameters in, if none of those of training."""
+    stated = next((config.get("quantization_config") for config in configs), None)
     method = stated.get("quant_method") if isinstance(stated, dict) else stated
-    if stated and method != "fp8":
-        raise InputError(
-            f"quantization_config: {shorten(method or stated)} is not modelled",
-            advice="remove this key to train all weights in the precision of the question",
-        )
+    return str(method or "")[:40]

@@ -18,7 +18,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
-from paradl.grids.entries.entry import Count, Name
+from paradl.grids.entries.entry import Count, Name, Record
 from paradl.grids.models.steps.settings import (
     BuildingSettings,
     Site,
@@ -28,6 +28,7 @@ from paradl.grids.models.steps.settings import (
     expect_sequence,
     keep_sizes,
     make_sequence,
+    multiply,
     project,
     split_heads,
     weigh,
@@ -77,11 +78,15 @@ class Attention(BuildingSettings):
     features: Count | None = None
     bias: bool = True
     output_bias: bool | None = None
+    key_bias: bool | None = None
     normalise: bool = False
     kv_heads: Count | None = None
     head_features: Count | None = None
     rotary: bool = False
     normalise_heads: bool = False
+    normalise_width: bool = False
+    sinks: bool = False
+    gates: bool = False
     distances: Count | None = None
     learns_distances: bool = True
     causal: bool = False
@@ -129,7 +134,8 @@ class Attention(BuildingSettings):
         role = Role("columns", "heads", self.heads)
         shared_role = Role("columns", "kv_heads", reading.kv_heads)
         query = project(site, f"{name}.query", x, width, role, bias=self.bias)
-        key = project(site, f"{name}.key", memory, shared, shared_role, bias=self.bias)
+        bias = self.bias if self.key_bias is None else self.key_bias
+        key = project(site, f"{name}.key", memory, shared, shared_role, bias=bias)
         value = project(site, f"{name}.value", memory, shared, shared_role, bias=self.bias)
         query, key = (
             self._rotate(site, stream_name, stream, depth)
@@ -139,15 +145,19 @@ class Attention(BuildingSettings):
         scores = compare(site, f"{name}.scores", query, key, reading)
         if self.distances is not None:
             scores = self._add_distances(site, name, scores)
-        weights = weigh(site, name, scores, reading)
+        weights = weigh(site, name, scores, reading, self.heads if self.sinks else 0)
         context = collect(site, f"{name}.context", weights, value, reading, depth)
+        if self.gates:
+            gate = project(site, f"{name}.gate", x, width, role, bias=self.bias)
+            context = multiply(site, f"{name}.gated", context, gate)
         bias = self.bias if self.output_bias is None else self.output_bias
         role = replace(role, divided="rows")
         return project(site, f"{name}.output", context, features, role, bias=bias)
 
     def _rotate(self, site: Site, name: str, x: LayerOutput, depth: int) -> LayerOutput:
-        if self.normalise_heads:  # all heads share its weights
-            passage = Passage(x.tensor, x.tensor, weights=depth, biases=0)
+        if self.normalise_heads or self.normalise_width:
+            width = x.tensor.channels if self.normalise_width else depth  # which all heads share
+            passage = Passage(x.tensor, x.tensor, weights=width, biases=0)
             x = site.add(f"{name}.norm", "rmsnorm", passage, x)
         return site.add(f"{name}.rotary", "rotary", keep_sizes(x), x) if self.rotary else x
 
@@ -189,10 +199,21 @@ class Attention(BuildingSettings):
 UP = Role(module="mla_up_proj")
 
 
+class Index(Record):
+    """Small heads that score all positions, of which attention reads the `most` best ones.
+
+    DeepSeek-V3.2 (arXiv 2512.02556, section 2.1). features: of a head.
+    """
+
+    heads: Count
+    features: Count
+    most: Count
+
+
 class LatentAttention(BuildingSettings):
     """Attention with latent keys and values; query_rank: rank of latent queries, if any.
 
-    causal, window: as of `attention`.
+    causal, window: as of `attention`. index: chooses the positions that it reads.
     """
 
     bare: ClassVar[str] = "heads"
@@ -205,11 +226,16 @@ class LatentAttention(BuildingSettings):
     query_rank: Count | None = None
     causal: bool = False
     window: Count | None = None
+    index: Index | None = None
 
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         positions, features = expect_sequence(name, x.tensor)
-        depth = self.content + self.rotary
-        query = self._build_queries(name, x, depth, site)
+        depth, window = self.content + self.rotary, self.window or 0
+        source = self._rank_queries(name, x, site)
+        if self.index is not None:
+            self._build_index(f"{name}.index", source, x, self.index, site)
+            window = min(window or self.index.most, self.index.most)
+        query = self._build_queries(name, source, depth, site)
         latent = project(site, f"{name}.latent", x, self.rank + self.rotary, bias=False)
         # Only latent features are normalised, not the rotary ones.
         ranked = make_sequence(positions, self.rank)
@@ -222,17 +248,33 @@ class LatentAttention(BuildingSettings):
         keys = make_sequence(positions, self.heads * depth)
         key = site.add(f"{name}.key_rotary", "rotary", Passage(keys, keys), written, latent)
         values = LayerOutput(make_sequence(positions, self.heads * self.value), written.maker)
-        reading = Reading(self.heads, self.heads, self.causal, self.window or 0)
+        reading = Reading(self.heads, self.heads, self.causal, window)
         scores = compare(site, f"{name}.scores", query, key, reading)
         weights = weigh(site, name, scores, reading)
         context = collect(site, f"{name}.context", weights, values, reading)
         role = Role("rows", "heads", self.heads)
         return project(site, f"{name}.output", context, features, role, bias=False)
 
+    def _rank_queries(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
+        """Return what queries are made of: latent features, or the input."""
+        if self.query_rank is None:
+            return x
+        x = project(site, f"{name}.query_latent", x, self.query_rank, bias=False)
+        return site.add(f"{name}.query_norm", "rmsnorm", replace(keep_sizes(x), role=UP), x)
+
+    def _build_index(
+        self, name: str, source: LayerOutput, x: LayerOutput, index: Index, site: Site
+    ) -> None:
+        """Build the scores of all positions, of which the best are chosen."""
+        reading = Reading(index.heads, 1, self.causal)
+        query = project(site, f"{name}.query", source, index.heads * index.features, bias=False)
+        key = project(site, f"{name}.key", x, index.features, bias=False)
+        key = site.add(f"{name}.norm", "norm", keep_sizes(key), key)
+        weights = project(site, f"{name}.weights", x, index.heads, bias=False)
+        scores = compare(site, f"{name}.scores", query, key, reading)
+        site.add(f"{name}.sum", "scale", keep_sizes(scores), scores, weights)
+
     def _build_queries(self, name: str, x: LayerOutput, depth: int, site: Site) -> LayerOutput:
-        if self.query_rank is not None:
-            x = project(site, f"{name}.query_latent", x, self.query_rank, bias=False)
-            x = site.add(f"{name}.query_norm", "rmsnorm", replace(keep_sizes(x), role=UP), x)
         role = Role("columns", "heads", self.heads, UP.module)
         query = project(site, f"{name}.query", x, self.heads * depth, role, bias=False)
         return site.add(f"{name}.query_rotary", "rotary", keep_sizes(query), query)

@@ -17,6 +17,7 @@ from paradl.grids.models.steps.settings import (
     count_outputs,
     expect_sequence,
     make_sequence,
+    multiply,
     project,
 )
 from paradl.grids.models.tensors import NO_ROLE, LayerOutput, Passage, Role, Shape
@@ -52,15 +53,39 @@ class ClassToken(LayerSettings):
         return Passage(x, make_sequence(positions + 1, features), weights=features)
 
 
+class LayerNorm(LayerSettings):
+    """Features of each position less their mean, over their deviation; then scaled and shifted."""
+
+    weights: bool = True
+    bias: bool = True
+
+    def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
+        weights = None if self.weights else 0
+        return Passage(x, x, weights=weights, bias=self.bias and self.weights)
+
+
+class ScaleSettings(LayerSettings):
+    """Multiplication by constants, or by a few `weights` that are learned."""
+
+    weights: Annotated[int, BeforeValidator(refuse_bool), Field(ge=0)] = 0
+
+    def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
+        return Passage(x, x, weights=self.weights)
+
+
 class Positions(LayerSettings):
-    """Addition of a learned vector to each position; length: the number of vectors, if larger."""
+    """Addition of a learned vector to each position; length: the number of vectors, if larger.
+
+    shared: of vectors that positions of a kind have in common, such as those of a segment.
+    """
 
     length: Count | None = None
+    shared: bool = False
 
     def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         positions, features = expect_sequence(layer, x)
         length = self.length or positions
-        if positions > length:
+        if positions > length and not self.shared:
             raise ShapeError(
                 f"{layer}: has vectors for {length:,} positions, got a sequence of {positions:,}"
             )
@@ -76,11 +101,13 @@ class ToSequence(BuildingSettings):
 
 
 class FirstToken(BuildingSettings):
-    """The first position alone. A view: no layer."""
+    """The first position alone, or the first `count`. A view: no layer."""
+
+    count: Count = 1
 
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
-        _, features = expect_sequence(name, x.tensor)
-        return LayerOutput(make_sequence(1, features), x.maker)
+        positions, features = expect_sequence(name, x.tensor)
+        return LayerOutput(make_sequence(min(self.count, positions), features), x.maker)
 
 
 class Gated(BuildingSettings):
@@ -100,8 +127,7 @@ class Gated(BuildingSettings):
         columns = Role("columns", "ffn", self.hidden, "mlp")
         gate = project(site, f"{name}.gate", x, self.hidden, columns, bias=self.bias)
         up = project(site, f"{name}.up", x, self.hidden, columns, bias=self.bias)
-        passage = Passage(up.tensor, up.tensor, inputs=2)
-        product = site.add(f"{name}.product", "gated_product", passage, gate, up)
+        product = multiply(site, f"{name}.product", gate, up)
         rows = replace(columns, divided="rows")
         return project(site, f"{name}.down", product, features, rows, bias=self.bias)
 

@@ -161,11 +161,20 @@ def project(
 
 
 def weigh(
-    site: Site, name: str, scores: LayerOutput, reading: Reading | None = None
+    site: Site, name: str, scores: LayerOutput, reading: Reading | None = None, sinks: int = 0
 ) -> LayerOutput:
-    """Add the softmax of scores; with queries, keys and values it is Megatron's core attention."""
-    passage = replace(keep_sizes(scores), role=Role(module="core_attn", reading=reading))
+    """Add the softmax of scores; with queries, keys and values it is Megatron's core attention.
+
+    sinks: learned scores beside them, which take a share of the sum.
+    """
+    role = Role(module="core_attn", reading=reading)
+    passage = replace(keep_sizes(scores), role=role, weights=sinks or None)
     return site.add(f"{name}.softmax", "softmax", passage, scores)
+
+
+def multiply(site: Site, name: str, x: LayerOutput, gate: LayerOutput) -> LayerOutput:
+    """Add the product of a tensor and the activation of its gate, one kernel."""
+    return site.add(name, "gated_product", replace(keep_sizes(x), inputs=2), x, gate)
 
 
 def keep_sizes(x: LayerOutput) -> Passage:

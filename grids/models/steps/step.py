@@ -43,9 +43,11 @@ from paradl.grids.models.steps.sequences import (
     ClassToken,
     FirstToken,
     Gated,
+    LayerNorm,
     LinearSettings,
     Lstm,
     Positions,
+    ScaleSettings,
     ToSequence,
 )
 from paradl.grids.models.steps.settings import (
@@ -61,6 +63,7 @@ from paradl.grids.models.steps.settings import (
     expect_sequence,
     make_sequence,
 )
+from paradl.grids.models.steps.state_spaces import LinearAttention, ShortConv, StateSpace
 from paradl.grids.models.steps.vocabularies import EmbeddingSettings, Logits, SampledSoftmaxSettings
 from paradl.grids.models.steps.windows import AdaptivePool, Conv, Pool, TransposedConv
 from paradl.grids.models.tensors import LayerOutput, Passage, Role, Shape
@@ -314,6 +317,9 @@ class Step(Record):
     matmul: MatMul | None = None
     attention: Attention | None = None
     latent_attention: LatentAttention | None = None
+    state_space: StateSpace | None = None
+    linear_attention: LinearAttention | None = None
+    short_conv: ShortConv | None = None
     gated: Gated | None = None
     experts: Experts | None = None
     logits: Logits | None = None
@@ -323,6 +329,8 @@ class Step(Record):
     to_sequence: ToSequence | None = None
     class_token: ClassToken | None = None
     positions: Positions | None = None
+    layernorm: LayerNorm | None = None
+    scale: ScaleSettings | None = None
     first_token: FirstToken | None = None
 
     @classmethod

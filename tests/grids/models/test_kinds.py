@@ -16,12 +16,12 @@ CONVOLUTIONS = {"conv", "transposed_conv"}
 
 
 def test_how_groups_split_a_kind() -> None:
-    products = {"linear", "matmul", "recurrent", "sampled_softmax"}
+    products = {"linear", "matmul", "recurrent", "sampled_softmax", "scan"}
     multiplying = {name for name, kind in KINDS.items() if kind.multiplies}
     assert multiplying == {*CONVOLUTIONS, "fc", "free", *products}
     divided = {name for name, kind in KINDS.items() if kind.divides}
     assert divided == {*CONVOLUTIONS, "linear"}
-    together = {"matmul", "softmax", "embedding", "sampled_softmax", "recurrent", "gates"}
+    together = {"matmul", "softmax", "embedding", "sampled_softmax", "recurrent", "gates", "scan"}
     assert {name for name, kind in KINDS.items() if kind.whole} == together
     windowed = {name for name, kind in KINDS.items() if kind.windowed}
     assert windowed == {*CONVOLUTIONS, "maxpool", "avgpool"}
@@ -32,7 +32,7 @@ def test_how_groups_split_a_kind() -> None:
 def test_what_the_backward_pass_reads_of_a_kind() -> None:
     of_images = {*CONVOLUTIONS, "fc", "free", "norm", "multiply", *BY_ARGUMENT}
     of_sequences = {"linear", "matmul", "embedding", "sampled_softmax", "gates"}
-    of_sequences |= {"rmsnorm", "gated_product", "combine"}
+    of_sequences |= {"rmsnorm", "gated_product", "combine", "scan", "short_conv"}
     keep_input = {name for name, kind in KINDS.items() if kind.keeps_input}
     assert keep_input == of_images | of_sequences
     keep_output = {name for name, kind in KINDS.items() if kind.keeps_output}
@@ -45,6 +45,7 @@ def test_what_the_backward_pass_reads_of_a_kind() -> None:
 NO_LAYER = {"flatten", "read", "repeat", "to_sequence", "first_token"}
 SEVERAL_LAYERS = {"residual", "multiply", "concat", "side", "attention", "lstm"}
 SEVERAL_LAYERS |= {"latent_attention", "gated", "experts", "logits"}
+SEVERAL_LAYERS |= {"state_space", "linear_attention", "short_conv"}
 
 
 def test_every_word_of_a_kind_is_a_step() -> None:

@@ -73,7 +73,7 @@ def test_activations_of_a_block():
     """
     h, a, s = 12288, 96, 2048
     layers = count("gpt3_175b")
-    of_block = [name.startswith("h1.") for name in layers.names]
+    of_block = [name.startswith("layers1.") for name in layers.names]
     kept = 2 * (layers.kept_items * of_block).sum()
     # The first norm's input is the block before it, the last addition the block behind it.
     assert kept == 32 * s * h + 2 * a * s**2
