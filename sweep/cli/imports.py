@@ -125,7 +125,7 @@ def import_machine_logs(
     files: Annotated[
         list[Path],
         Argument(
-            metavar="LOG...", help="Of nccl-tests, OSU, perftest; NCCL's XML; nvidia-smi's CSV."
+            metavar="LOG...", help="Of nccl-tests, OSU, perftest; NCCL's XML; nvidia-smi's output."
         ),
     ],
     output: options.YamlOutput,

@@ -1,11 +1,14 @@
-"""GPUs of a node: by the names that tools print, and in NCCL's topology (`NCCL_TOPO_DUMP_FILE`).
+"""GPUs of a node: by the names that tools print, and in topologies: NCCL's, nvidia-smi's matrix.
+
+NCCL's (`NCCL_TOPO_DUMP_FILE`) is XML:
 
     <system version="1"><cpu numaid="0" ...><pci busid="0000:0f:00.0" ...>
       <gpu dev="0" sm="90" rank="0" gdr="1"><nvlink target="..." count="18" tclass="..."/></gpu>
       <nic><net name="mlx5_0" dev="0" speed="400000" port="1" .../></nic></pci></cpu></system>
 
-Peaks and memory are those of the catalogue's machines. Speeds of adapters are in Mbit/s. The format
-is that of NCCL's src/graph/xml.cc.
+Speeds of adapters are in Mbit/s; the format is that of NCCL's src/graph/xml.cc. In the matrix of
+`nvidia-smi topo -m`, NV12 are twelve NVLinks, direct or through switches; SYS, PHB ... are PCIe.
+Peaks and memory are those of the catalogue's machines.
 """
 
 import re
@@ -26,6 +29,7 @@ from paradl.grids.reading.csvfile import read_rows
 from paradl.grids.reading.errors import InputError, format_count, shorten
 from paradl.grids.reading.textfile import read_text
 from paradl.grids.reading.units import format_quantity
+from paradl.sweep.importing.machines.measurements import read_lines, report_cut
 
 # Patterns in a name, and the catalogue's machine with this PE; the first that fits counts. None:
 # peaks, memory or links differ from those of the modules below.
@@ -50,6 +54,7 @@ MACHINES: tuple[tuple[tuple[str, ...], str | None], ...] = (
     (("p100", "sxm"), "dgx1-p100"),
     (("l40s",), "l40s"),
     (("nvidiaa10$",), "a10"),
+    (("rtx3090$",), "rtx3090"),
     (("rtx4090$",), "rtx4090"),
     (("mi355x",), "mi355x"),
     (("mi350x",), "mi350x"),
@@ -162,7 +167,9 @@ def _find_stated(name: str) -> float | None:
 # P100, V100 (and A100, H100), B200.
 NVLINKS = {60: 20e9, 70: 25e9, 100: 50e9}
 PCIE = 64e9  # [B/s] of the fastest in use: version 5.0, 16 lanes, one direction
+MATRIX_NAME, MATRIX_LINKS = re.compile(r"GPU\d{1,4}"), re.compile(r"NV(\d{1,2})")
 POWER = "0x068001"  # class of IBM's CPUs, which have NVLinks, too
+MOST_NVLINKS = 18  # of one GPU: H100, B200
 # Larger counts and speeds [Mbit/s] are no hardware's.
 MOST_LINKS, MOST_CAPABILITY, MOST_SPEED = 1024, 1000, 1e8
 
@@ -171,7 +178,8 @@ MOST_LINKS, MOST_CAPABILITY, MOST_SPEED = 1024, 1000, 1e8
 class Topology:
     """A node. nvlinks: of one GPU. adapters: their bandwidths [B/s] by name.
 
-    groups: GPUs that NVLinks join, directly, through others or through switches.
+    groups: GPUs that NVLinks join, directly, through others or through switches. shows_links:
+    whether the file states links. capability: 0 where it is not stated.
     """
 
     path: Path
@@ -180,6 +188,7 @@ class Topology:
     capability: int = 0
     adapters: dict[str, float] = field(default_factory=dict)
     groups: list[list[int]] = field(default_factory=list)
+    shows_links: bool = False
 
     @property
     def links(self) -> list[float]:
@@ -189,16 +198,24 @@ class Topology:
 
     @property
     def nvlink_bandwidth(self) -> float:
-        """[B/s] that a GPU's NVLinks carry in one direction by the data sheet; 0 without them."""
-        known = [speed for capability, speed in NVLINKS.items() if capability <= self.capability]
+        """[B/s] that a GPU's NVLinks carry in one direction by the data sheet; 0 without them.
+
+        Of an unknown GPU, those of the fastest.
+        """
+        capability = self.capability or max(NVLINKS)
+        known = [speed for first, speed in NVLINKS.items() if first <= capability]
         return self.nvlinks * known[-1] if known else 0.0
 
     @property
-    def most_bandwidth(self) -> float:
-        """[B/s] that a ring of all GPUs cannot exceed; infinite if the file does not tell."""
-        # Of AMD's GPUs it states no compute capability.
-        joined = self.nvlink_bandwidth if len(self.groups) == 1 else 0.0
-        return max(joined, PCIE) if self.capability else np.inf
+    def joined_size(self) -> int:
+        """GPUs in each group that NVLinks join, if there are several groups of one size; else 0."""
+        sizes = {len(group) for group in self.groups}
+        return max(sizes) if len(sizes) == 1 < len(self.groups) and max(sizes) > 1 else 0
+
+    def find_most(self, pes: int) -> float:
+        """Return [B/s] that a ring of `pes` GPUs cannot exceed; infinite if no file tells."""
+        is_joined = len(self.groups) == 1 or pes == self.joined_size
+        return max(self.nvlink_bandwidth * is_joined, PCIE) if self.shows_links else np.inf
 
     @property
     def joined(self) -> str:
@@ -209,14 +226,15 @@ class Topology:
     @property
     def described(self) -> str:
         """The node in words."""
-        links = format_quantity(self.nvlink_bandwidth, "B/s", 3)
+        rate = f", {format_quantity(self.nvlink_bandwidth, 'B/s', 3)} one way"
+        links = f", with {format_count(self.nvlinks, 'NVLink')} each"
         adapters = [format_quantity(speed, "B/s", 3) for speed in self.links]
+        count = format_count(len(adapters), "adapter")
         slower = format_count(len(self.adapters) - len(adapters), "slower one")
         return (
-            f"{self.path}: {format_count(self.gpus, 'GPU')}, with "
-            f"{format_count(self.nvlinks, 'NVLink')} each, {links} one way; "
-            f"{f'{self.joined}; ' if self.joined else ''}"
-            f"{format_count(len(adapters), 'adapter')}{f' of {adapters[0]}' if adapters else ''}"
+            f"{self.path}: {format_count(self.gpus, 'GPU')}{links if self.shows_links else ''}"
+            f"{rate if self.capability else ''}{f'; {self.joined}' if self.joined else ''}"
+            f"{f'; {count} of {adapters[0]}' if adapters else ''}"
             f"{f'; {slower}, not counted' if len(self.adapters) > len(adapters) else ''}"
         )
 
@@ -251,11 +269,34 @@ def read_topology(path: Path) -> Topology:
         if speed := _read_number(net, "speed", MOST_SPEED, path, "0"):
             topology.adapters[f"{net.get('name')}:{net.get('port', '')}"] = speed * 1e6 / 8
     topology.gpus, topology.groups = len(busids), _group(busids, links)
+    topology.shows_links = topology.capability > 0  # not of AMD's GPUs
     if not topology.gpus:
         raise InputError(
             "expected NCCL's topology, got no GPU", where=str(path), advice="is it the right file?"
         )
     return topology
+
+
+def read_matrix(path: Path) -> Topology:
+    """Return the topology in what `nvidia-smi topo -m` prints. InputError: a row is cut off."""
+    names: list[str] = []
+    rows: dict[str, list[int]] = {}
+    for where, line in read_lines(path):
+        words = line.split()
+        if not names:
+            names = [word for word in words if MATRIX_NAME.fullmatch(word)]
+        elif words and words[0] in names:
+            if len(words) <= len(names):
+                raise report_cut(1 + len(names), len(words), where)
+            cells = [MATRIX_LINKS.fullmatch(word) for word in words[1 : 1 + len(names)]]
+            rows[words[0]] = [int(cell[1]) if cell else 0 for cell in cells]
+    if len(rows) != len(names):
+        what = f"expected a row for each of {len(names)} GPUs, got {len(rows)}"
+        raise InputError(what, where=str(path), advice="is it cut off?")
+    links = [(a, b) for a in names for b, n in zip(names, rows[a], strict=True) if n]
+    # Through switches, the same links lead to all GPUs.
+    counts = [sum(row) if sum(row) <= MOST_NVLINKS else max(row) for row in rows.values()]
+    return Topology(path, len(names), max(counts), groups=_group(names, links), shows_links=True)
 
 
 def _read_number(

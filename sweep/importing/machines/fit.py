@@ -153,8 +153,8 @@ class LineFitter:
                 f"{100 * np.expm1(median):.0f} % in the median, and by "
                 f"{100 * np.expm1(errors.max()):.0f} % at {sizes[np.argmax(errors)]:,.0f} B",
                 where=", ".join(run.where for run in self.runs),
-                advice="were other programs running, or are the logs of several machines? Measure "
-                "again, or leave out the rows that are wrong",
+                advice="were other programs running, or are the logs of several machines or "
+                "NCCL_PROTO? Measure again, or leave out the rows that are wrong",
             )
 
     def _fit_most(self, key: str | None, path: Connection | None) -> Fitted:

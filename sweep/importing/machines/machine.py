@@ -7,6 +7,7 @@ option), `data sheet` (a machine of the catalogue with the same GPU), or `assume
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +37,8 @@ from paradl.sweep.importing.machines.measurements import STEPS, Measurement
 # Whose lines stand for messages from PE to PE, the first that there is. An all-reduce comes last:
 # switches that reduce carry more than a link.
 AS_MESSAGES = ("all_gather", "reduce_scatter", "all_to_all", "all_reduce")
+# Keys of a machine that no file of these tools states.
+COPIED = ("software", "switches", "channels", "input_rate", "staging", "contention")
 # Stands in for a level until it is fitted.
 BLANK = Connection(latency=1e-6, bandwidth=1e9)
 # [B] Shorter messages do not fill a link, however many are under way; ib_write_bw's usual size.
@@ -125,6 +128,8 @@ class _Builder:
         if self.given.like is not None and not beyond and not self.given.size:
             size = like.most_pes if like.pes_per_node == pes else pes
         self.tags["size"] = "stated" if self.given.size else "assumed: the largest run; see --size"
+        if size not in (largest, self.given.size):
+            self.tags["size"] = f"assumed: as {like.name}; see --size"
         spans = [("node", pes), ("network", size)][: 1 + (size > pes)]
         return System(
             name=self.given.name,
@@ -132,14 +137,25 @@ class _Builder:
             source=tuple(f"measured: {run.described} ({run.where})" for run in self.evidence.runs),
             pe=self.find_pe(like),
             precision=like.precision,
+            **self.copy_values(pes),
             pes_per_node=pes,
             links_per_node=links,
             size=size,
             levels=tuple(
-                Level(name=name, pes=span, **self.find_plain(level, pes, like).model_dump())
+                Level(**self.find_plain(level, pes, like) | {"name": name, "pes": span})
                 for level, (name, span) in enumerate(spans)
             ),
         )
+
+    def copy_values(self, pes: int) -> dict[str, Any]:
+        """Return what the machine that the user names states, and logs do not show."""
+        like = self.given.like
+        if like is None:
+            return {}
+        keys = {*COPIED, "mesh"} if like.pes_per_node == pes else {*COPIED}
+        values = like.model_dump(include=keys, exclude_defaults=True)
+        self.tags |= dict.fromkeys(values, f"assumed: as {like.name}")
+        return values
 
     def find_like(self) -> System | None:
         """Return the catalogue's machine with the same GPU, or the one that the user names."""
@@ -201,6 +217,9 @@ class _Builder:
         ]
         # Topologies and nvidia-smi show what a program may use, so an option may state more.
         has = [(stated, "--pes-per-node")] if stated else nodes
+        # GPUs that NVLinks join in groups may be a node each, of which runs use several.
+        if any(stated == t.joined_size for t in self.evidence.topologies):
+            used = []
         # Runs may leave PEs of a node idle, and never use more than it has.
         counts = sorted([*has, *used])
         if has and (counts[-1][0] > has[0][0] or {count for count, _ in has} != {has[0][0]}):
@@ -213,39 +232,44 @@ class _Builder:
             )
         return counts[-1] if counts else None
 
-    def find_plain(self, level: int, pes: int, like: System) -> Connection:
-        """Return the path between two PEs at a level; BLANK: it follows from collectives, later."""
+    def find_plain(self, level: int, pes: int, like: System) -> dict[str, Any]:
+        """Return the path between two PEs at a level, with all else of the level that it is as.
+
+        BLANK: it follows from collectives, later.
+        """
         key, at_level = f"levels.{level}", self.list_runs(level, pes)
         runs = [run for run in at_level if _is_lone(run, pes)]
         if runs:
             descriptions = sorted({run.described for run in runs})
             apart = "" if all(run.tool == "nccl-tests" for run in runs) else "; assumed: two nodes"
             self.tags[key] = f"measured: {', '.join(descriptions)}{apart}"
-            return _measure_plain(runs)
+            return _measure_plain(runs).model_dump()
         if any(_is_fitted(run, pes) for run in at_level):
-            return BLANK
+            return BLANK.model_dump()
         if len(like.levels) > level and self.given.like is not None:
             if level == 0:
-                self.expect_links(like)
+                self.expect_links(like, pes)
             self.tags[key] = f"assumed: as {like.name}"
-            return Connection(**like.levels[level].model_dump(include={"latency", "bandwidth"}))
+            return like.levels[level].model_dump()
         where = "inside a node" if level == 0 else "between nodes"
         raise InputError(
             f"the logs leave open latency and bandwidth {where}",
             advice="add a log of all_reduce_perf there, or --like SYSTEM",
         )
 
-    def expect_links(self, like: System) -> None:
+    def expect_links(self, like: System, pes: int) -> None:
         """Raise InputError if a topology has not the links of the node that stands in for it."""
         for node in self.evidence.topologies:
             # As close as marketing rounds bandwidths.
-            if like.levels[0].bandwidth > 1.1 * node.most_bandwidth:
+            if like.levels[0].bandwidth > 1.1 * node.find_most(pes):
+                size = node.joined_size
                 raise InputError(
                     f"{node.joined or 'its GPUs have other links'}: a ring of all "
                     f"{node.gpus} does not reach the "
                     f"{format_quantity(like.levels[0].bandwidth, 'B/s', 3)} of {like.name}",
                     where=str(node.path),
-                    advice="add a log of all_reduce_perf of all its GPUs, or another --like SYSTEM",
+                    advice="add a log of all_reduce_perf of all its GPUs, or another --like SYSTEM"
+                    + (f", or let each group be a node: --pes-per-node {size}" if size else ""),
                 )
 
     def list_runs(self, level: int, pes: int) -> list[Measurement]:
@@ -265,10 +289,11 @@ class _Builder:
                 path = None if like is None or len(like.levels) <= level else like.levels[level]
                 found = LineFitter(system, level, name, runs).fit(path)
                 if found.assumed == "bandwidth" and level == 0 and like is not None:
-                    self.expect_links(like)
+                    self.expect_links(like, pes)
                 system = with_lines(system, level, name, found.lines)
                 self.fitted += runs
                 self.tags[f"levels.{level}.{name}"] = _tag(found, like)
+                self.notes += note_few(runs, found)
             if stated.bandwidth == BLANK.bandwidth and stated.latency == BLANK.latency:
                 system = self.fill_plain(system, level)
         self.notes += [topology.described for topology in self.evidence.topologies]
@@ -299,6 +324,15 @@ class _Builder:
         words = f"fitted: {name}; from PE to PE assumed as its ring's step"
         self.tags[f"levels.{level}"] = f"{words}{tag and '; '}{tag.strip(': ')}"
         return system.model_copy(update={"levels": tuple(levels)})
+
+
+def note_few(runs: Sequence[Measurement], found: Fitted) -> list[str]:
+    """Return a note if lines have as many figures as the rows have sizes: they always fit."""
+    sizes = {(run.pes, row.size) for run in runs for row in run.samples}
+    if len(sizes) > len(found.lines) * (1 if found.assumed else 2):
+        return []
+    count = format_count(len(sizes), "size")
+    return [f"{runs[0].where}: {count} of {runs[0].collective}: too few to judge the fit"]
 
 
 def _tag(found: Fitted, like: System | None) -> str:

@@ -119,11 +119,13 @@ MOST_LINE = 2**16
 BLOCK = 2**18  # [B] read at once
 # Rows that are read of all logs together: nccl-tests writes 31 from 8 B to 8 GiB.
 MOST_ROWS = 100_000
-# Prefixes of launchers and collectors: `[1,0]<stdout>:` (mpirun --tag-output),
-# `0: ` (srun --label), `node7: ` (pdsh), `[rank0]:` (torchrun), `worker-0  | ` (compose), times.
+# Prefixes of launchers and collectors: `[1,0]<stdout>:` (mpirun --tag-output), `0: ` (srun
+# --label), `node7: ` (pdsh), `[rank0]:` (torchrun), `[pod/a/b] ` (kubectl), `worker-0  | `
+# (compose), times.
 PREFIX = re.compile(
-    r"(?:\[[\d,]+\]<std\w+>:|\s*\d+: |[\w.-]+: |\[\w*rank ?\d+\]:?\s?|[\w.-]+ *\| "
-    r"|\[?\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\]?\s)+"
+    r"(?:\[[^\]\s]+\](?:<std\w+>)?:?\s?|\s*\d+: |[\w.-]+: |[\w.-]+ *\| "
+    r"|\[?\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\]?\s"
+    r"|\w{3} \w{3} [\d ]\d [\d:]+ \d{4}(?:<std\w+>:)?)+"
 )
 DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)+(?:\.\d+)?")
 

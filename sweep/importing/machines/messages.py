@@ -23,7 +23,9 @@ from paradl.sweep.importing.machines.measurements import (
     report_cut,
 )
 
-OSU_TITLE = re.compile(r"#\s*OSU (.*?)\s+(?:Test\s+)?v[\d.]+")
+# Logs that were pasted elsewhere lose the # of their comments.
+OSU_TITLE = re.compile(r"#?\s*OSU (.*?)\s+(?:Test\s+)?v[\d.]+")
+OSU_HEADER = re.compile(r"#?\s*size\s+.*(?:(?:latency|bandwidth)\s*\(|mb/s)")
 OSU_UNITS = {"us": 1e-6, "mb/s": 1e6}
 PERFTEST_UNITS = {"usec": 1e-6, "mb/sec": 2.0**20, "mib/sec": 2.0**20, "gb/sec": 0.125e9}
 # A column: `#bytes`, `BW average[MB/sec]`, `Avg Latency(us)`, `MB/s`; its unit stands in brackets.
@@ -78,7 +80,7 @@ def read_messages(path: Path, pes: int | None) -> Iterator[Measurement]:
 
 def _start_run(line: str, where: str, title: str) -> _Run | None:
     folded = line.lower().strip()
-    is_osu = folded.startswith("#") and folded.lstrip("# ").startswith("size")
+    is_osu = OSU_HEADER.match(folded) is not None
     if not is_osu and not folded.startswith("#bytes"):
         return None
     columns = [*COLUMN.finditer(line.strip())]

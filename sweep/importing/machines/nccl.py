@@ -2,9 +2,10 @@
 
 The format is that of nccl-tests' src/common.cu: lines of `# Rank`, a header of three lines with
 names and units, and rows of size, count, type, redop, root, and time, algbw, busbw, #wrong out of
-place and in place. Before 2.11 an all-reduce has no root, and other collectives no redop either.
-Logs that were pasted elsewhere lose the `#` of their comments. A new header begins a new run; rows
-without one have as many columns as a version has, which their own figures confirm.
+place and in place. Before 2.11 an all-reduce has no root, and other collectives no redop either;
+before 2.0 the columns are bytes, N, type, op, and times are in ms. Logs that were pasted elsewhere
+lose the `#` of their comments. A new header begins a new run; rows without one have as many columns
+as a version has, which their own figures confirm.
 """
 
 import re
@@ -27,16 +28,19 @@ from paradl.sweep.importing.machines.measurements import (
     report_cut,
 )
 
-HOST = re.compile(r"#?\s*Rank\s+\d+ .*\bon\s+(\S+)\s+device\s+\d+\s*(?:\[[^\]]*\])?\s*(.*)")
+HOST = re.compile(r"\bRank\s+\d+ .*\bon\s+(\S+)\s+device\s+\d+\s*(?:\[[^\]]*\])?\s*(.*)")
 # The program, as it names itself, or in a command that a shell echoes.
 PROGRAM = re.compile(r"#\s*Collective test starting:\s*(\S+)|^[^#]*\b(\w+)_perf\b")
+# Columns, behind the prefix of any launcher.
+HEADER = re.compile(r"\b(?:size|bytes)\s.*\b(?:cpu)?time\s.*\bbusbw\b.*")
+OLD_NAMES = {"bytes": "size", "op": "redop"}
 TYPES = ("float", "half", "bfloat16", "double", "u?int", "char", "f8", "fp8")
 ROW = re.compile(rf"(?:^|\s)\d+\s+\d+\s+(?:{'|'.join(TYPES)})\w*\s.*")
 # Bytes that lines of the benchmark have, and few others; each takes a second of CPU for 2 GB.
-# The last three are of comments without their #.
+# The last four are of comments without their #.
 WANTED = (
-    *(b"#", b"_perf", b"float", b"half", b"double", b"int8", b"int32", b"int64", b"8e"),
-    *(b"Rank", b"bus", b"B/s"),
+    *(b"#", b"_perf", b"float", b"half", b"double", b"int8", b"int32", b"int64", b"e4m3", b"e5m2"),
+    *(b"Rank", b"bus", b"B/s", b"OSU"),
 )
 # A comment, at the start of a line or behind what another program left there; no `#wrong`.
 COMMENT = re.compile(r"#(?:\s.*)?$")
@@ -48,20 +52,25 @@ LAYOUTS = (
     ["size", "count", "type", *BEFORE, *BEFORE],
 )
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "gb/s": 1e9, "mb/s": 1e6, "b": 1.0}
+USUAL, OLD = (1e-6, 1e9), (1e-3, 1e9)  # where none are stated: of rows, of the header before 2.0
 # [B/s] nccl-tests rounds algbw and busbw to 0.01 GB/s: by half of that, and a bit for float64.
 DIGIT = 0.0051e9
 
 
 @dataclass
 class LoggedRun:
-    """A run as far as it is read. hosts: of its ranks. factors: bus bandwidth over algbw."""
+    """A run as far as it is read.
+
+    hosts: of its ranks. units: of times [s] and bandwidths [B/s]; empty: not read yet. factors: bus
+    bandwidth over algbw.
+    """
 
     where: str
     collective: str = ""
     hosts: list[str] = field(default_factory=list)
     device: str = ""
     columns: list[str] = field(default_factory=list)
-    units: dict[int, float] = field(default_factory=dict)
+    units: tuple[float, ...] = ()
     samples: list[Sample] = field(default_factory=list)
     factors: list[float] = field(default_factory=list)
     redops: set[str] = field(default_factory=set)
@@ -87,7 +96,7 @@ def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[LoggedRun]:
     for where, text in lines:
         line = match[0] if (match := COMMENT.search(text)) else text
         words = line.strip("# ").split()
-        if host := HOST.match(line):
+        if host := HOST.search(line):
             if run.samples:
                 yield run
                 run = LoggedRun(where)
@@ -98,14 +107,19 @@ def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[LoggedRun]:
                 yield run
                 run = LoggedRun(where)
             run.collective = find_collective(program[1] or program[2]) or run.collective
-        elif words[:1] == ["size"] and "algbw" in words:
+        elif header := HEADER.search(line):
             if run.samples:  # of the same ranks
                 yield run
                 run = replace(run, samples=[], factors=[], redops=set(), wrong=0, ended=False)
-            run.where, run.columns, run.units = where, words, {}
-        elif run.columns and not run.units and (line.startswith("#") or words[:1] == ["(B)"]):
-            run.units = _read_units(run, line, where)
-        elif words[:3] == ["Avg", "bus", "bandwidth"]:
+            names = header[0].split()
+            if "cputime" in names:
+                what, advice = "expected times of devices, got cputime", "run it without -C 1"
+                raise InputError(what, where=where, advice=advice)
+            run.where, run.columns = where, [OLD_NAMES.get(name, name) for name in names]
+            run.units = OLD if names[0] == "bytes" else ()
+        elif run.columns and not run.units and (line.startswith("#") or "(B)" in words):
+            run.units = _read_units(line, where)
+        elif "Avg bus bandwidth" in " ".join(words):
             run.ended = True
         elif row := ROW.search(line):
             words = row[0].split()
@@ -114,26 +128,20 @@ def _split_text(lines: Iterator[tuple[str, str]]) -> Iterator[LoggedRun]:
                 less = (0, 2, -len(FIGURES))
                 fits = (names for names in LAYOUTS if len(words) - len(names) in less)
                 run.where, run.columns = where, next(fits, LAYOUTS[0])
-                figures = _find_figures(run.columns)
-                run.units = {n: 1e-6 if run.columns[n] == "time" else 1e9 for n in figures}
-            if run.units:
-                _read_row(run, words, where)
+            run.units = run.units or USUAL
+            _read_row(run, words, where)
     yield run
 
 
-def _find_figures(columns: list[str]) -> list[int]:
-    return [n for n, name in enumerate(columns) if name in ("time", "algbw", "busbw")]
-
-
-def _read_units(run: LoggedRun, line: str, where: str) -> dict[int, float]:
-    """Return factors of the columns that have units, by position."""
-    units = re.findall(r"\(([^)]*)\)", line)
-    figures = _find_figures(run.columns)
-    factors = [UNITS.get(unit.lower()) for unit in units if unit not in ("B", "elements")]
-    if len(factors) != len(figures) or None in factors:
-        what = f"expected the units of {len(figures)} columns, got {shorten(line.strip())}"
+def _read_units(line: str, where: str) -> tuple[float, float]:
+    """Return the units of times and of bandwidths, of which all columns have the same."""
+    units = {unit.lower() for unit in re.findall(r"\(([^)]*)\)", line)} & UNITS.keys() - {"b"}
+    rates = [unit for unit in units if unit.endswith("/s")]
+    if len(units) != 2 or len(rates) != 1:
+        what = f"expected one unit of times and one of bandwidths, got {shorten(line.strip())}"
         raise InputError(what, where=where)
-    return {n: factor for n, factor in zip(figures, factors, strict=True) if factor is not None}
+    (time,) = units.difference(rates)
+    return UNITS[time], UNITS[rates[0]]
 
 
 def _read_row(run: LoggedRun, words: list[str], where: str) -> None:
@@ -147,14 +155,19 @@ def _read_row(run: LoggedRun, words: list[str], where: str) -> None:
     size = parse_figure(words[0], where)
     if "redop" in columns:
         run.redops.add(words[columns.index("redop")])
-    for n in times[: 1 if short else None]:
+    time, rate = run.units
+    checks = [n for n, name in enumerate(columns) if name == "#wrong"]
+    # By names: some versions have more figures, such as the least and the most of the times.
+    rates = ([n for n, name in enumerate(columns) if name == key] for key in FIGURES[1:3])
+    for places in [*zip(times, *rates, strict=False)][: 1 if short else None]:
+        figures = [words[n] for n in places]
         # Not run in place.
-        if "N/A" in words[n : n + 3]:
+        if "N/A" in figures:
             continue
-        figures = [parse_figure(words[n + k], where) * run.units[n + k] for k in range(3)]
-        add_sample(run, size, figures, where)
-        wrong = words[n + 3 : n + 4]
-        run.wrong += columns[n + 3 : n + 4] == ["#wrong"] and wrong not in (["0"], ["N/A"])
+        seconds, *bandwidths = (parse_figure(text, where) for text in figures)
+        add_sample(run, size, [seconds * time, *(each * rate for each in bandwidths)], where)
+        wrong = next((words[n] for n in checks if n > places[-1]), "0")
+        run.wrong += wrong not in ("0", "N/A")
 
 
 def add_sample(run: LoggedRun, size: float, figures: list[float], where: str) -> None:

@@ -116,6 +116,7 @@ CARDS = [
     ("Tesla P100-SXM2-16GB", 16280, "dgx1-p100"),
     ("NVIDIA L40S", 46068, "l40s"),
     ("NVIDIA A10", 23028, "a10"),
+    ("NVIDIA GeForce RTX 3090", 24576, "rtx3090"),
     ("NVIDIA GeForce RTX 4090", 24564, "rtx4090"),
     ("AMD Instinct MI300X", 196592, "mi300x"),
     ("AMD Instinct MI355X", 294896, "mi355x"),

@@ -108,6 +108,21 @@ def test_a_node_is_not_taken_to_have_links_that_it_has_not(gpus, like, reason, i
     assert machine.levels[0].bandwidth == pytest.approx(12e9, rel=0.02)
 
 
+def test_a_pair_may_be_a_node(import_files):
+    """Its NVLinks inside it, and the measured ring of all four as the network."""
+    files = {
+        "topology.xml": write_topology(PAIRS, sm=80),
+        "log.txt": write_log(pes=4, bandwidth=12e9, device=A100),
+    }
+    options = ("--like", "dgx-a100", "--pes-per-node", 2, "--links-per-node", 1)
+    code, err, machine = import_files(files, *options)
+    assert code == 0, err
+    node, network = machine.levels
+    assert (node.pes, node.bandwidth) == (2, 300e9)
+    assert (network.pes, network.bandwidth) == (4, pytest.approx(12e9, rel=0.02))
+    assert "assumed: as dgx-a100" in err
+
+
 TOPOLOGY = write_topology(8 * [[SWITCH]])
 DISAGREE: dict[str, tuple[dict[str, str], list[Any], str]] = {
     "nvidia-smi and a log": ({"smi": write_smi(H100), "log": write_log(device=A100)}, [], "A100"),
@@ -219,6 +234,44 @@ def test_what_the_sizes_leave_open_is_assumed_or_refused(sizes, open_key, import
         assert (f"assumed: {key} as dgx-h100" in err) == (key == open_key)
 
 
+@pytest.mark.parametrize("sizes", [BIG[:1], MIDDLE, [*SMALL, *MIDDLE, *BIG]])
+def test_a_fit_of_few_sizes_is_noted(sizes, import_files):
+    _, err, machine = import_files({"log.txt": write_log(sizes=sizes)}, "--like", "dgx-h100")
+    assert machine is not None, err
+    assert ("too few" in err) == (len(sizes) < 3)
+
+
+@pytest.mark.parametrize(
+    ("like", "keys"),
+    [
+        ("dgx-h100:software=fsdp,overlap_gradients=off", ["software", "switches"]),
+        ("abci:channels=last", ["software", "channels", "staging", "contention"]),
+    ],
+)
+def test_what_no_log_states_is_as_the_machine_named(like, keys, import_files):
+    model = find("system", like, Path())
+    log = write_log(pes=4, device="")
+    _, err, machine = import_files({"log.txt": log}, "--like", like)
+    assert machine is not None, err
+    for key in keys:
+        assert getattr(machine, key) == getattr(model, key)
+        assert f"{key}: assumed: as {like}" in err
+
+
+@pytest.mark.parametrize(
+    ("like", "name", "memory"),
+    [
+        ("rtx3090", "NVIDIA GeForce RTX 3090", "24576 MiB"),
+        ("dgx1-v100", "Tesla V100-SXM2-16GB", "16160 MiB"),
+    ],
+)
+def test_a_node_that_no_run_shows_is_the_one_named(like, name, memory, import_files):
+    _, err, machine = import_files({"smi.csv": write_smi(name, memory=memory)}, "--like", like)
+    assert machine is not None, err
+    model = find("system", like, Path())
+    assert (machine.levels[0], machine.mesh) == (model.levels[0], model.mesh)
+
+
 OSU = "# OSU MPI-CUDA {} Test v7.4\n# Size  {}\n{} {}\n"
 LATENCY, LARGE_LATENCY = (
     OSU.format("Latency", "Latency (us)", *row) for row in ((8, 3.58), (1 << 22, 170.0))
@@ -284,6 +337,8 @@ HOSTILE: dict[str, tuple[str, str]] = {
     "digits of links": ("a.xml", write_topology([[(0, "9" * 4000)]])),
     "more digits of links": ("a.xml", write_topology([[(0, "9" * 9000)]])),
     "links below 0": ("a.xml", write_topology([[(0, -18)]])),
+    "half of a matrix": ("topo.txt", "\tGPU0\tGPU1\nGPU0\t X \tNV18\n"),
+    "a row of a matrix": ("topo.txt", "\tGPU0\tGPU1\nGPU0\t X \n"),
     "no number of links": ("a.xml", write_topology([[(0, "nan")]])),
     "an endless speed": ("a.xml", write_topology(2 * [[SWITCH]], speed="inf")),
     "a speed below 0": ("a.xml", write_topology(2 * [[SWITCH]], speed="-1e5")),
