@@ -2,6 +2,8 @@
 
 import sys
 from pathlib import Path
+from shutil import copyfile
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 from reference_pages import write_reference
@@ -21,7 +23,19 @@ html_theme_options = {
 }
 html_show_copyright = False
 html_static_path = ["_static"]
+html_extra_path = ["llms.txt"]
 html_css_files = ["site.css"]
 html_sidebars = {"index": [], "tutorial": [], "gallery": []}  # they have nothing to list
 
 write_reference(Path(__file__).parent / "reference")
+
+
+def setup(app: Any) -> None:
+    """Serve the source of each page beside it, where `llms.txt` links to."""
+    app.connect("build-finished", copy_sources)
+
+
+def copy_sources(app: Any, error: Exception | None) -> None:
+    """Copy the pages' sources into the site."""
+    for name in app.env.found_docs if error is None else ():
+        copyfile(Path(app.srcdir, f"{name}.md"), Path(app.outdir, f"{name}.md"))

@@ -13,6 +13,7 @@ import typer
 
 import paradl
 from paradl.sweep.accessor import QUESTIONS, Accessor
+from paradl.sweep.cli.catalogue import FORMS
 from paradl.sweep.cli.main import app
 
 
@@ -23,6 +24,7 @@ def write_reference(folder: Path) -> None:
         "commands": ("The command line", describe_commands()),
         "spec": ("The spec", describe_schema("spec")),
         "model": ("Model files", describe_schema("model")),
+        "files": ("Other files", describe_files()),
         "parameters": ("Parameters", describe_parameters()),
         "answers": ("Answers", describe_answers()),
         "functions": ("Python functions", describe_functions()),
@@ -65,6 +67,13 @@ def describe_schema(of: str) -> Iterator[str]:
         # Others are choices among kinds, which the page about model files describes.
         if "properties" in part:
             yield from ("", f"## {name}", "", part.get("description", ""), *describe_keys(part))
+
+
+def describe_files() -> Iterator[str]:
+    """Tabulate the keys, or columns, of the other files that users write."""
+    for name in FORMS:
+        if name not in ("spec", "model"):
+            yield from describe_schema(name)
 
 
 def describe_keys(schema: dict[str, Any]) -> Iterator[str]:

@@ -21,7 +21,7 @@ STATED_ERROR = 0.1
 
 Pair = tuple[str, str]  # labels of a model and a data set
 
-Positive = Annotated[float, BeforeValidator(refuse_bool), Field(gt=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(refuse_bool)]
 Variance = Annotated[float, Field(ge=0, le=100.0)]  # of a logarithm
 
 

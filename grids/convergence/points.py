@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from paradl.grids.entries.entry import Name, Record
 from paradl.grids.reading.csvfile import read_records
@@ -33,20 +34,23 @@ MEASURED_AS = {
 }
 
 MOST_POINTS = 1000  # of a series; fitting them takes 0.2 s and 130 MB
-Number = BeforeValidator(partial(parse_quantity, unit="1", where="", example="32768"))
+Number = BeforeValidator(
+    partial(parse_quantity, unit="1", where="", example="32768"),
+    json_schema_input_type=float | str,
+)
 
 
 class MeasuredPoint(Record):
     """One row: epochs, steps or both until the target was reached; neither if it never was."""
 
-    where: str  # file and line
+    where: SkipJsonSchema[str]  # file and line
     model: Name
     dataset: Name
     target: Name
     # float64 is exact up to here; beyond the other bounds are slips.
-    global_batch: Annotated[int, Number, Field(ge=1, le=2**53)]
-    epochs: Annotated[float, Number, Field(ge=1e-9, le=1e9)] | None = None
-    steps: Annotated[float, Number, Field(ge=1e-15, le=1e15)] | None = None
+    global_batch: Annotated[int, Field(ge=1, le=2**53), Number]
+    epochs: Annotated[float, Field(ge=1e-9, le=1e9), Number] | None = None
+    steps: Annotated[float, Field(ge=1e-15, le=1e15), Number] | None = None
     source: str = ""
     optimizer: str = ""
     note: str = ""

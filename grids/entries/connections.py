@@ -27,7 +27,9 @@ def _serialise_with(scale: Scale) -> PlainSerializer:
 
 
 Positive = Field(gt=0.0)
-Number = BeforeValidator(partial(parse_quantity, unit="1", where=""))
+Number = BeforeValidator(
+    partial(parse_quantity, unit="1", where=""), json_schema_input_type=float | str
+)
 # Annotated with the scale, from which grids/entries/yamltext.py takes the unit.
 Seconds = Annotated[
     float, LATENCY, BeforeValidator(LATENCY.read), _serialise_with(LATENCY), Field(ge=0.0)
@@ -70,7 +72,7 @@ class Collectives(Record):
     all_to_all: Lines | None = Field(default=None, description="of experts")
 
 
-Links = Annotated[int, BeforeValidator(refuse_bool), Field(ge=0, le=1024)]
+Links = Annotated[int, Field(ge=0, le=1024), BeforeValidator(refuse_bool)]
 
 
 class Mesh(Record):

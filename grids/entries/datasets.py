@@ -8,7 +8,7 @@ target's. A text is a number of tokens, cut into sequences: `pile:length=8192`.
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from paradl.grids.entries.entry import Count, Entry
 
@@ -20,6 +20,12 @@ COUNT = TypeAdapter(Count)
 class Dataset(Entry):
     """A data set: D samples of one shape, and the number of outputs to learn."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "required": ["name"],
+            "anyOf": [{"required": ["samples", "shape"]}, {"required": ["tokens"]}],
+        }
+    )
     SETTINGS: ClassVar = ("length",)  # keys that `NAME:key=value` may set
 
     samples: Count

@@ -51,6 +51,9 @@ class Scale:
             )
         return number
 
+    def __get_pydantic_json_schema__(self, _core: object, _handler: object) -> dict[str, object]:
+        return {"type": ["number", "string"], "unit": self.unit}
+
     def write(self, number: float) -> float | str:
         """Write a number so that `read` accepts it: with its unit if of unusual size."""
         usual = number <= 0 or self.low <= number <= self.high

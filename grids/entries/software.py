@@ -51,7 +51,7 @@ def _read_switch(value: object) -> object:
     return value == "on"
 
 
-OnOff = Annotated[bool, BeforeValidator(_read_switch)]
+OnOff = Annotated[bool, BeforeValidator(_read_switch, json_schema_input_type=bool | str)]
 
 
 def _switch(meaning: str) -> Any:

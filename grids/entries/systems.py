@@ -46,7 +46,7 @@ MOST_LEVELS = 16
 
 
 # Below 1, sharing a link would make it faster.
-Contended = Annotated[float, Number, Field(ge=1.0)]
+Contended = Annotated[float, Field(ge=1.0), Number]
 
 
 class TensorPeaks(Record):
@@ -79,7 +79,7 @@ class ProcessingElement(Record):
         "without sparsity.",
         examples=["{tf32: 156 TFLOP/s, amp: 312 TFLOP/s, bf16: 312 TFLOP/s}"],
     )
-    efficiency: Annotated[float, Number, Field(gt=0.0, le=1.0)] = Field(
+    efficiency: Annotated[float, Field(gt=0.0, le=1.0), Number] = Field(
         description="Share of the peak that layers reach, above 0 and at most 1, for oracle: "
         "paper. From: training on one PE, FLOPs divided by time."
     )
@@ -190,7 +190,7 @@ class System(Entry):
         description="PEs of the whole machine; by default those of the last level.",
         examples=["1024"],
     )
-    input_rate: Annotated[float, Number, Positive] | None = Field(
+    input_rate: Annotated[float, Positive, Number] | None = Field(
         default=None,
         description="Samples that the hosts of one node read, decode and feed [samples/s]; by "
         "default unlimited. From: the data loader alone, without training.",

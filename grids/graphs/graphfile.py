@@ -27,9 +27,13 @@ from paradl.grids.reading.yamlfile import Document, load, validate
 GRAPHS = CATALOGUE / "graphs"
 # 25 without a unit is taken for milliseconds, and refused.
 TIME = Scale("time of an operator", "s", 0, 1, "ms")
-Seconds = Annotated[float, BeforeValidator(TIME.read), Field(ge=0.0)]
+Seconds = Annotated[float, TIME, BeforeValidator(TIME.read), Field(ge=0.0)]
 Bytes = Annotated[
-    float, BeforeValidator(partial(parse_quantity, unit="B", where="")), Field(ge=0.0)
+    float,
+    Field(ge=0.0),
+    BeforeValidator(
+        partial(parse_quantity, unit="B", where=""), json_schema_input_type=float | str
+    ),
 ]
 
 
@@ -46,7 +50,11 @@ class PlainTensor(Record):
     """A tensor with its maker and takers."""
 
     maker: Name
-    takers: Annotated[tuple[Name, ...], Field(min_length=1), BeforeValidator(list_one)]
+    takers: Annotated[
+        tuple[Name, ...],
+        Field(min_length=1),
+        BeforeValidator(list_one, json_schema_input_type=Name | tuple[Name, ...]),
+    ]
     bytes: Bytes
 
 

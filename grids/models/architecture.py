@@ -22,11 +22,9 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    TypeAdapter,
     ValidationError,
     model_validator,
 )
-from pydantic.json_schema import JsonSchemaValue
 
 from paradl.grids.entries.datasets import Dataset
 from paradl.grids.entries.entry import Count, Entry, Name, Record, Sources
@@ -63,7 +61,7 @@ class Profile(Record):
 
     device: Name
     shape: tuple[Count, ...]
-    seconds: Annotated[float, BeforeValidator(SECONDS.read)]
+    seconds: Annotated[float, BeforeValidator(SECONDS.read, json_schema_input_type=float | str)]
     batch: Count | None = None
     precision: AnyPrecision | None = None
     source: Sources = ()
@@ -242,9 +240,7 @@ class TemplateFile(Architecture):
     layers: list[Any]  # type: ignore[assignment]  # not yet plain steps
 
 
-def describe_model_file() -> JsonSchemaValue:
-    """Return the JSON schema of a model file."""
-    return TypeAdapter(Architecture | TemplateFile).json_schema()
+ModelFile = Architecture | TemplateFile
 
 
 def read_architecture(data: Mapping[str, object], source: Source, base: Path) -> Architecture:

@@ -65,30 +65,46 @@ _add_listing(
 )
 
 
-FORMS = ("spec", "model")
+# Files that users write, in YAML or JSON; the last two are CSV, of which a row is described.
+FORMS = {
+    "spec": "grids.spec:Spec",
+    "model": "grids.models.architecture:ModelFile",
+    "system": "grids.entries.systems:System",
+    "dataset": "grids.entries.datasets:Dataset",
+    "calibration": "grids.entries.calibration:CalibrationFile",
+    "convergence": "grids.convergence.entry:Convergence",
+    "graph": "grids.graphs.graphfile:PlainGraph",
+    "mapping": "sweep.measured.run_folder:RunMapping",
+    "epochs": "grids.convergence.points:MeasuredPoint",
+    "runs": "sweep.answers.types.files:RunColumns",
+}
 
 
 @app.command()
 def schema(
     of: Annotated[
-        str | None, Argument(help="spec (default), model (a file of a network), or a command.")
+        list[str] | None,
+        Argument(help=f"A command, or a file: {', '.join(FORMS)}.  [default: spec]"),
     ] = None,
     answers: Annotated[bool, Option("--answers", help="Print those of all commands.")] = False,
 ) -> None:
-    """JSON schemas of specs, model files and answers."""
-    name = of or ("" if answers else "spec")
+    """JSON schemas of answers, and of files that you write."""
+    name = " ".join(of or ()) or ("" if answers else "spec")
     if answers and name in FORMS:
         raise InputError(f"{name} is not a verb", where="--answers", advice=f"paradl schema {name}")
+    from paradl.sweep.answers.types.schemas import build_schemas, describe_file
+
     if name in FORMS:
-        from paradl.grids.models.architecture import describe_model_file
-        from paradl.grids.spec import Spec
-
-        print_json(Spec.model_json_schema() if name == "spec" else describe_model_file())
+        print_json(describe_file(FORMS[name]))
         return
-    from paradl.sweep.answers.types.schemas import build_schemas
-
     schemas = build_schemas()
-    if name and name not in schemas:
-        advice = suggest_name(name, (*schemas, *FORMS))
+    # A group, or a command with several answers, has a schema for each.
+    chosen = {
+        verb: schema
+        for verb, schema in schemas.items()
+        if not name or f"{verb} ".startswith(f"{name} ")
+    }
+    if not chosen:
+        advice = suggest_name(name, {*FORMS, *(verb.partition(" --")[0] for verb in schemas)})
         raise InputError(f"no schema of {shorten(name)}", advice=advice)
-    print_json(schemas[name] if name else schemas)
+    print_json(chosen.get(name, chosen))

@@ -44,7 +44,7 @@ app = Typer(
     name="paradl",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
-    epilog="What messages mean: docs/errors.md",
+    epilog="What messages mean: docs/errors.md. For agents: docs/agents.md",
     cls=Commands,
     pretty_exceptions_enable=False,
     # Brackets in help texts are metavars, and no markup.

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, cast
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
 from paradl.sweep.answers.types.catalogue import LevelRow, SystemRow
+from paradl.sweep.answers.types.imports import RatedRun
 from paradl.sweep.text.columns import format_cell, format_percent
 from paradl.sweep.text.data import Format, Row
 from paradl.sweep.text.tables import print_table, show, show_one, show_sections
 from paradl.sweep.text.visible import tell
 
 if TYPE_CHECKING:
-    from paradl.sweep.importing.machines.fit import RatedRun
     from paradl.sweep.importing.machines.machine import ImportedMachine
     from paradl.sweep.importing.networks.graph import ImportedNetwork
 
@@ -94,7 +94,7 @@ def show_machine(imported: "ImportedMachine", form: Format) -> None:
                 tell(f"paradl: {key}: {tag}")
 
 
-def _describe(row: "RatedRun") -> dict[str, str | int]:
+def _describe(row: RatedRun) -> dict[str, str | int]:
     """Return a row as people read it."""
     return {
         "collective": row["collective"],

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from pydantic import TypeAdapter
 
 from paradl.grids.entries.names import CATALOGUE
-from paradl.grids.models.architecture import Architecture, describe_model_file
+from paradl.grids.models.architecture import Architecture, ModelFile
 from paradl.grids.models.kinds import KIND_OF_STEP
 from paradl.grids.reading.yamlfile import read_nodes
 
-SCHEMA: dict[str, Any] = describe_model_file()
+SCHEMA: dict[str, Any] = TypeAdapter(ModelFile).json_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
 FILES = sorted((CATALOGUE / "models").glob("*.yaml"))
 PAGE = (Path(__file__).parents[2] / "docs" / "your-model.md").read_text()

@@ -67,7 +67,7 @@ class LayerNorm(LayerSettings):
 class ScaleSettings(LayerSettings):
     """Multiplication by constants, or by a few `weights` that are learned."""
 
-    weights: Annotated[int, BeforeValidator(refuse_bool), Field(ge=0)] = 0
+    weights: Annotated[int, Field(ge=0), BeforeValidator(refuse_bool)] = 0
 
     def infer(self, layer: str, x: Shape, targets: int | None) -> Passage:
         return Passage(x, x, weights=self.weights)
@@ -156,7 +156,7 @@ class Lstm(BuildingSettings):
     projection: Count | None = None
     layers: Annotated[Count, Field(le=1000)] = 1
     bidirectional: bool = False
-    biases: Annotated[int, BeforeValidator(refuse_bool), Field(ge=0, le=2)] = 2
+    biases: Annotated[int, Field(ge=0, le=2), BeforeValidator(refuse_bool)] = 2
 
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         expect_sequence(name, x.tensor)

@@ -38,7 +38,7 @@ Sizes = Annotated[
     tuple[Count, ...], A_DIMENSION_EACH, BeforeValidator(list_one), _describe(least=1)
 ]
 Paddings = Annotated[
-    tuple[Annotated[int, BeforeValidator(refuse_bool), Field(ge=0, le=2**53)], ...],
+    tuple[Annotated[int, Field(ge=0, le=2**53), BeforeValidator(refuse_bool)], ...],
     A_DIMENSION_EACH,
     BeforeValidator(list_one),
     _describe(least=0),

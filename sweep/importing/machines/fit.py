@@ -9,7 +9,6 @@ assumed or refused, and so are lines that do not fit.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TypedDict
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -28,6 +27,7 @@ from paradl.kernels.machine.library_collectives import (
 )
 from paradl.kernels.machine.network import Ring
 from paradl.kernels.names.arrays import Floats
+from paradl.sweep.answers.types.imports import RatedRun
 from paradl.sweep.importing.machines.measurements import STEPS, Measurement
 
 MOST_LINES = 3
@@ -266,24 +266,6 @@ def _fit_line(x: Floats, y: Floats) -> tuple[float, float]:
     if beta <= 0:  # nor small ones a bandwidth
         alpha, beta = float(np.median(y)), float(np.min(y / x)) * 1e-3
     return float(alpha), float(beta)
-
-
-class RatedRun(TypedDict):
-    """How well a machine predicts a run's rows; sizes [B], measured and predicted [s] by row."""
-
-    log: str
-    collective: str
-    pes: int
-    rows: int
-    lines: int
-    step_latency: float
-    bus_bandwidth: float
-    median_error: float
-    median_error_above_1MB: float | None
-    worst_error: float
-    sizes: list[float]
-    measured: list[float]
-    predicted: list[float]
 
 
 def rate_run(system: System, run: Measurement) -> RatedRun:

@@ -5,14 +5,18 @@ import json
 from pathlib import Path
 
 import pytest
+import typer
 from jsonschema import Draft202012Validator
 
 import paradl
 from paradl.grids.library import find
 from paradl.sweep.answers.types.facts import holds_numbers
 from paradl.sweep.answers.types.schemas import ROWS, build_schemas
+from paradl.sweep.cli.main import app
+from paradl.sweep.importing.machines import device_times
 
 SCHEMAS = build_schemas()
+ROOT = Path(__file__).parents[3]
 LABELS = ("--model", "alexnet", "--dataset", "imagenet", "--system", "abci")
 SPACE = (*LABELS, "--strategy", "serial,data,pipeline:segments=best", "--pe", "1,4", "--batch", 32)
 # Measured epochs of alexnet.
@@ -235,6 +239,61 @@ def test_a_calibration():
     answer = json.loads(json.dumps(find("calibration", "abci", Path()).definition()))
     validator = Draft202012Validator(SCHEMAS["calibrate"])
     assert not [error.message for error in validator.iter_errors(answer)]
+
+
+def test_every_command_that_prints_json_has_a_schema():
+    def list_commands(command, words):
+        for name, inner in getattr(command, "commands", {}).items():
+            yield from list_commands(inner, [*words, name])
+        if any("--format" in parameter.opts for parameter in command.params):
+            yield " ".join(words)
+
+    verbs = [*list_commands(typer.main.get_group(app), [])]
+    assert {*verbs} == {verb.partition(" --")[0] for verb in SCHEMAS}
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    for name, value in (("PATIENCE", 0.0), ("SIZES", (32,)), ("CHANNELS", (16,))):
+        monkeypatch.setattr(device_times, name, value)
+
+
+def test_a_probe(quick, tmp_path, cli):
+    _, errors = ask(cli, "probe machine")
+    assert not errors
+    path = tmp_path / "net.yaml"
+    path.write_text("name: net\nrank: 2\nlayers: [{fc: targets}]\n")
+    options = ("--dataset", "cifar10", "--device", "h100", "-o", tmp_path / "timed.yaml")
+    rows, errors = ask(cli, "probe model", path, *options)
+    assert len(rows) == 1
+    assert not errors
+
+
+def test_an_imported_machine(tmp_path, cli):
+    logs = sorted((ROOT / "docs" / "files" / "your-machine").glob("*.txt"))
+    options = ("--like", "dgx-h100", "-o", tmp_path / "mine.yaml")
+    answer, errors = ask(cli, "import machine", *logs, *options)
+    assert answer["rows"]
+    assert not errors
+
+
+def test_an_imported_network(tmp_path, cli):
+    onnx_files = pytest.importorskip("onnx_files")
+    path = tmp_path / "net.onnx"
+    path.write_bytes(onnx_files.make_onnx("plain").SerializeToString())
+    answer, errors = ask(cli, "import model", path, "-o", tmp_path / "net.yaml")
+    assert answer["parameters"]
+    assert not errors
+
+
+def test_a_checkpoint(tmp_path, cli):
+    ((model, *_), _) = ask(cli, "list models", "alexnet")
+    header = json.dumps({"all": {"shape": [model["parameters"]]}}).encode()
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    checked, errors = ask(cli, "import check", "alexnet", path)
+    assert checked["checkpoint"] == model["parameters"]
+    assert not errors
 
 
 def test_a_key_that_no_schema_has_is_found(mixed_url, cli):
