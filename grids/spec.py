@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from paradl.grids.axes import Axis, Range, describe_axis
-from paradl.grids.entries.entry import Name, Record, list_one
+from paradl.grids.entries.entry import Name, Record, Texts, list_one
 from paradl.grids.entries.names import refuse_config
 from paradl.grids.entries.parameters import PARAMETERS, read_parameters
 from paradl.grids.entries.strategies import parse_strategy
@@ -235,11 +235,7 @@ class Spec(Choices, _Space):
     target: Name | None = None
     # Placed groups from an earlier search, to avoid a new one (docs/placement.md).
     placements: tuple[Placements, ...] = ()
-    outputs: Annotated[
-        tuple[str, ...],
-        BeforeValidator(list_one, json_schema_input_type=str | tuple[str, ...]),
-        AfterValidator(check_outputs),
-    ] = MAIN_OUTPUTS
+    outputs: Annotated[Texts, AfterValidator(check_outputs)] = MAIN_OUTPUTS
 
     @field_validator("outputs")
     @classmethod

@@ -7,17 +7,15 @@ A row is a global batch and the epochs, or optimizer steps, until the target was
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from paradl.grids.entries.entry import Name, Record
+from paradl.grids.entries.entry import Name, Record, take_quantity
 from paradl.grids.reading.csvfile import read_records
 from paradl.grids.reading.errors import InputError, shorten
-from paradl.grids.reading.units import parse_quantity
 from paradl.grids.reading.yamlfile import validate
 
 REQUIRED = ("model", "dataset", "target", "global_batch")
@@ -34,10 +32,7 @@ MEASURED_AS = {
 }
 
 MOST_POINTS = 1000  # of a series; fitting them takes 0.2 s and 130 MB
-Number = BeforeValidator(
-    partial(parse_quantity, unit="1", where="", example="32768"),
-    json_schema_input_type=float | str,
-)
+Number = take_quantity("1", "32768")
 
 
 class MeasuredPoint(Record):

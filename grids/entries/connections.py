@@ -7,15 +7,13 @@ switches that reduce carry more than a ring's links (NVLS, SHARP). So a measured
 list of lines, each a latency and a bandwidth, of which the fastest counts.
 """
 
-from functools import partial
 from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from paradl.grids.entries.entry import Record, refuse_bool
+from paradl.grids.entries.entry import Record, refuse_bool, take_quantity
 from paradl.grids.entries.quantity import BANDWIDTH, CAPACITY, LATENCY, POWER, SPEED, Scale
 from paradl.grids.reading.errors import format_count
-from paradl.grids.reading.units import parse_quantity
 
 # More than the protocols of any library; each one multiplies the lines of the node.
 MOST_LINES = 8
@@ -27,9 +25,7 @@ def _serialise_with(scale: Scale) -> PlainSerializer:
 
 
 Positive = Field(gt=0.0)
-Number = BeforeValidator(
-    partial(parse_quantity, unit="1", where=""), json_schema_input_type=float | str
-)
+Number = take_quantity("1")
 # Annotated with the scale, from which grids/entries/yamltext.py takes the unit.
 Seconds = Annotated[
     float, LATENCY, BeforeValidator(LATENCY.read), _serialise_with(LATENCY), Field(ge=0.0)

@@ -8,24 +8,20 @@ target's. A text is a number of tokens, cut into sequences: `pile:length=8192`.
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
 from paradl.grids.entries.entry import Count, Entry
 
 LENGTH = 2048  # as for GPT-3 (Brown et al. 2020, table 2.1)
 FROM_TOKENS = {"samples", "shape"}
 COUNT = TypeAdapter(Count)
+EITHER: list[JsonValue] = [{"required": ["samples", "shape"]}, {"required": ["tokens"]}]
 
 
 class Dataset(Entry):
     """A data set: D samples of one shape, and the number of outputs to learn."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "required": ["name"],
-            "anyOf": [{"required": ["samples", "shape"]}, {"required": ["tokens"]}],
-        }
-    )
+    model_config = ConfigDict(json_schema_extra={"required": ["name"], "anyOf": EITHER})
     SETTINGS: ClassVar = ("length",)  # keys that `NAME:key=value` may set
 
     samples: Count

@@ -5,12 +5,14 @@ without the user's files.
 """
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Annotated, Any, Self
 
 import pydantic
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from paradl.grids.reading.errors import InputError, shorten
+from paradl.grids.reading.units import parse_quantity
 
 MOST_NAME = 200  # characters; names are labels of the cube and part of messages
 
@@ -27,6 +29,12 @@ def refuse_bool(value: object) -> object:
     if isinstance(value, bool):
         raise ValueError(f"expected a number, got {shorten(value)}")
     return value
+
+
+def take_quantity(unit: str, example: str = "") -> BeforeValidator:
+    """Return a validator for a number, or a text with its unit."""
+    read = partial(parse_quantity, unit=unit, where="", example=example)
+    return BeforeValidator(read, json_schema_input_type=float | str)
 
 
 def expect_one_of(kind: str, names: Collection[str]) -> BeforeValidator:
@@ -55,11 +63,10 @@ def _expect_one_line(name: str) -> str:
 # out of JSON schemas.
 Count = Annotated[int, Field(gt=0, le=2**53), BeforeValidator(refuse_bool)]
 Name = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_expect_one_line)]
-Sources = Annotated[
-    tuple[str, ...],
-    BeforeValidator(list_one),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+Texts = Annotated[
+    tuple[str, ...], BeforeValidator(list_one, json_schema_input_type=str | tuple[str, ...])
 ]
+Sources = Texts
 
 
 class Entry(Record):

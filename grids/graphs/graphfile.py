@@ -11,30 +11,23 @@ a toy by hand.
 """
 
 import os
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from paradl.grids.entries.entry import Count, Entry, Name, Record, list_one
+from paradl.grids.entries.entry import Count, Entry, Name, Record, Texts, take_quantity
 from paradl.grids.entries.names import CATALOGUE
 from paradl.grids.entries.quantity import Scale
 from paradl.grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
-from paradl.grids.reading.units import parse_quantity
 from paradl.grids.reading.yamlfile import Document, load, validate
 
 GRAPHS = CATALOGUE / "graphs"
 # 25 without a unit is taken for milliseconds, and refused.
 TIME = Scale("time of an operator", "s", 0, 1, "ms")
 Seconds = Annotated[float, TIME, BeforeValidator(TIME.read), Field(ge=0.0)]
-Bytes = Annotated[
-    float,
-    Field(ge=0.0),
-    BeforeValidator(
-        partial(parse_quantity, unit="B", where=""), json_schema_input_type=float | str
-    ),
-]
+Bytes = Annotated[float, Field(ge=0.0), take_quantity("B")]
 
 
 class PlainOperator(Record):
@@ -50,11 +43,7 @@ class PlainTensor(Record):
     """A tensor with its maker and takers."""
 
     maker: Name
-    takers: Annotated[
-        tuple[Name, ...],
-        Field(min_length=1),
-        BeforeValidator(list_one, json_schema_input_type=Name | tuple[Name, ...]),
-    ]
+    takers: Annotated[Texts, Field(min_length=1)]
     bytes: Bytes
 
 

@@ -52,7 +52,8 @@ def find_fits(
     case = grid.build(build_nearest_case, index, values, strategy)
     assert case is not None  # its samples fit
     shape = tuple(values.size for values in axes.values())
-    flags, memory = (_spread(array, shape, len(case.choices)) for array in find_fit(case))
+    found = np.broadcast_arrays(*find_fit(case))  # memory may depend on fewer choices than limits
+    flags, memory = (_spread(array, shape, len(case.choices)) for array in found)
     limit = flags.astype(np.int64)
     # The choice [1, cells] with the fewest reasons, then the least memory.
     reasons = count_reasons(limit)

@@ -1,5 +1,6 @@
 """Commands that list the catalogue, and print schemas."""
 
+from pkgutil import resolve_name
 from typing import Annotated
 
 from typer import Argument, Option, Typer
@@ -76,7 +77,7 @@ FORMS = {
     "graph": "grids.graphs.graphfile:PlainGraph",
     "mapping": "sweep.measured.run_folder:RunMapping",
     "epochs": "grids.convergence.points:MeasuredPoint",
-    "runs": "sweep.answers.types.files:RunColumns",
+    "runs": "sweep.answers.types.runs:RunColumns",
 }
 
 
@@ -90,20 +91,17 @@ def schema(
 ) -> None:
     """JSON schemas of answers, and of files that you write."""
     name = " ".join(of or ()) or ("" if answers else "spec")
-    if answers and name in FORMS:
-        raise InputError(f"{name} is not a verb", where="--answers", advice=f"paradl schema {name}")
-    from paradl.sweep.answers.types.schemas import build_schemas, describe_file
-
     if name in FORMS:
-        print_json(describe_file(FORMS[name]))
+        from pydantic import TypeAdapter
+
+        print_json(TypeAdapter(resolve_name(f"paradl.{FORMS[name]}")).json_schema())
         return
+    from paradl.sweep.answers.types.schemas import build_schemas
+
     schemas = build_schemas()
     # A group, or a command with several answers, has a schema for each.
-    chosen = {
-        verb: schema
-        for verb, schema in schemas.items()
-        if not name or f"{verb} ".startswith(f"{name} ")
-    }
+    head = f"{name} " if name else ""
+    chosen = {verb: schemas[verb] for verb in schemas if f"{verb} ".startswith(head)}
     if not chosen:
         advice = suggest_name(name, {*FORMS, *(verb.partition(" --")[0] for verb in schemas)})
         raise InputError(f"no schema of {shorten(name)}", advice=advice)

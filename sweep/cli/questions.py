@@ -209,11 +209,14 @@ def _show_worst_cases(given: PagedOptions, over: str, objective: str) -> None:
         end("no strategy is feasible throughout", NOTHING_FEASIBLE)
 
 
-def _end_without_cells(subject: Subject) -> None:
-    """Exit with the limits that forbid all cells of a slice."""
+def _end_without_cells(subject: Subject, form: options.Form) -> None:
+    """Exit with the limits that forbid all cells of a slice; for programs with no rows, too."""
     from paradl.sweep.questions.best.question import rank_strategies
     from paradl.sweep.text.ranking import describe_losers
+    from paradl.sweep.text.tables import show
 
+    if form != "table":
+        show([], form)
     rows = rank_strategies(
         subject.source,
         subject.selection,
@@ -249,7 +252,7 @@ def pareto(
     goals = {"against": against, "objective": goal, "price": parse_price(price)}
     rows = subject.ask(question, given.form, bounded=False, layouts=layouts, **goals)
     if not rows:
-        _end_without_cells(subject)
+        _end_without_cells(subject, given.form)
     asked = ask_pareto(rows, goal, against)
     write_page_of(subject, given.page, objective, price, asked)
     show_front(rows, given.form, given.every, asked.describe)
@@ -278,10 +281,9 @@ def sensitivity(context: Context) -> None:
     from paradl.sweep.text.planning import show_sensitivities
 
     rows = subject.ask(list_sensitivities, given.form)
-    if rows or given.form != "table":
-        show_sensitivities(rows, given.form, given.every)
     if not rows:
-        _end_without_cells(subject)
+        _end_without_cells(subject, given.form)
+    show_sensitivities(rows, given.form, given.every)
 
 
 @app.command(cls=PagedCommand)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from paradl.grids.reading.errors import format_count
 from paradl.grids.reading.units import format_quantity
-from paradl.sweep.answers.types.catalogue import LevelRow, SystemRow
-from paradl.sweep.answers.types.imports import RatedRun
+from paradl.sweep.answers.types.catalogue import LevelRow, RatedRun, SystemRow
 from paradl.sweep.text.columns import format_cell, format_percent
 from paradl.sweep.text.data import Format, Row
 from paradl.sweep.text.tables import print_table, show, show_one, show_sections
@@ -75,17 +74,11 @@ def _describe_level(level: LevelRow) -> Iterator[str]:
 
 def show_machine(imported: "ImportedMachine", form: Format) -> None:
     """Print the collectives of an imported machine; notes on stderr."""
-    rows = imported.rows
-    answer = {
-        "system": imported.system.name,
-        "rows": rows,
-        "tags": imported.tags,
-        "notes": imported.notes,
-    }
+    answer = vars(imported) | {"system": imported.system.name}
     # For the picture: hundreds of numbers have no room in a cell.
     series = ("sizes", "measured", "predicted")
-    plain = [{k: value for k, value in row.items() if k not in series} for row in rows]
-    show_sections(answer, plain, form, lambda: print_table([*map(_describe, rows)]))
+    plain = [{k: value for k, value in row.items() if k not in series} for row in imported.rows]
+    show_sections(answer, plain, form, lambda: print_table([*map(_describe, imported.rows)]))
     if form == "table":
         for note in imported.notes:
             tell(f"paradl: {note}")

@@ -10,7 +10,6 @@ from pydantic import (
     Field,
     GetJsonSchemaHandler,
     Tag,
-    WithJsonSchema,
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
@@ -24,25 +23,13 @@ if TYPE_CHECKING:
     from paradl.grids.models.steps.step import Steps
 
 
-def _describe(least: int) -> WithJsonSchema:
-    """Return the JSON schema of one size or a list, which pydantic cannot infer from validators."""
-    one = {"type": "integer", "minimum": least}
-    return WithJsonSchema(
-        {"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "maxItems": 3}]}
-    )
-
-
 # Whether the number of sizes fits is checked with a sample (`tensors.size_dimensions`).
 A_DIMENSION_EACH = Field(min_length=1, max_length=3)
-Sizes = Annotated[
-    tuple[Count, ...], A_DIMENSION_EACH, BeforeValidator(list_one), _describe(least=1)
-]
-Paddings = Annotated[
-    tuple[Annotated[int, Field(ge=0, le=2**53), BeforeValidator(refuse_bool)], ...],
-    A_DIMENSION_EACH,
-    BeforeValidator(list_one),
-    _describe(least=0),
-]
+Listed = Annotated[tuple[Count, ...], A_DIMENSION_EACH]
+Sizes = Annotated[Listed, BeforeValidator(list_one, json_schema_input_type=Count | Listed)]
+Padding = Annotated[int, Field(ge=0, le=2**53), BeforeValidator(refuse_bool)]
+Padded = Annotated[tuple[Padding, ...], A_DIMENSION_EACH]
+Paddings = Annotated[Padded, BeforeValidator(list_one, json_schema_input_type=Padding | Padded)]
 
 
 def _name_form(value: object) -> str:

@@ -2,7 +2,10 @@
 
 from typing import Annotated, NotRequired, TypedDict
 
+from pydantic import Field
+
 from paradl.grids.entries.calibration import CalibrationFile
+from paradl.grids.entries.entry import Count, Name, Record
 from paradl.sweep.answers.types import words
 from paradl.sweep.answers.types.facts import AnswerType, Fact, Seconds
 
@@ -176,6 +179,23 @@ class CalibrationRecord(TypedDict):
     series: Annotated[list[SeriesRow], state_field("series")]
     layers: Annotated[list[str], state_field("layers")]
     accuracy: Annotated[dict[str, dict[str, float]], state_field("accuracy")]
+
+
+class RunColumns(Record, extra="allow"):
+    """Row of a CSV file of measured runs (docs/your-runs.md)."""
+
+    model: Name
+    dataset: Name
+    strategy: Name
+    p: Count = Field(description="PEs")
+    samples_per_replica: Count = Field(description="of a PE (data) or group (hybrids), else of all")
+    total_s: float = Field(description="time of an iteration [s]")
+    comp_s: float | None = Field(default=None, description="its time computing [s]")
+    comm_s: float | None = Field(default=None, description="its time communicating [s]")
+    memory: str | float | None = Field(default=None, description="of a PE, such as 5.3 GB [B]")
+    system: str = Field(default="", description="the machine; by default that of --system")
+    source: str = Field(default="", description="where the run was measured")
+    note: str = ""
 
 
 ANSWERS = {

@@ -2,10 +2,6 @@
 
 from importlib import import_module
 from pathlib import Path
-from pkgutil import resolve_name
-from typing import is_typeddict
-
-from pydantic import TypeAdapter
 
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.sweep.answers.types.facts import (
@@ -67,15 +63,3 @@ def _build_schema(verb: str, answer: AnswerType) -> Schema:
     if answer.axes != "none":
         row["additionalProperties"] = ROWS
     return head | (row if answer.record else {"type": "array", "items": row})
-
-
-def describe_file(form: str) -> Schema:
-    """Return the JSON schema of a form of files, or of a row of CSV; form: MODULE:NAME in paradl.
-
-    >>> describe_file("grids.entries.datasets:Dataset")["anyOf"]
-    [{'required': ['samples', 'shape']}, {'required': ['tokens']}]
-    """
-    kind, head = resolve_name(f"paradl.{form}"), {"$schema": DRAFT}
-    if is_typeddict(kind):
-        return head | describe_fields(list_fields(kind)) | {"additionalProperties": True}
-    return head | TypeAdapter(kind).json_schema()

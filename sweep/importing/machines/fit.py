@@ -27,7 +27,7 @@ from paradl.kernels.machine.library_collectives import (
 )
 from paradl.kernels.machine.network import Ring
 from paradl.kernels.names.arrays import Floats
-from paradl.sweep.answers.types.imports import RatedRun
+from paradl.sweep.answers.types.catalogue import RatedRun
 from paradl.sweep.importing.machines.measurements import STEPS, Measurement
 
 MOST_LINES = 3

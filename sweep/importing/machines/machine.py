@@ -17,7 +17,7 @@ from paradl.grids.entries.yamltext import format_entry
 from paradl.grids.reading.errors import InputError, format_count
 from paradl.grids.reading.textfile import write_text
 from paradl.grids.reading.units import format_quantity
-from paradl.sweep.answers.types.imports import RatedRun
+from paradl.sweep.answers.types.catalogue import RatedRun
 from paradl.sweep.importing.machines.devices import (
     Device,
     Topology,

@@ -4,22 +4,27 @@ import csv
 import json
 import re
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from pydantic import TypeAdapter
 
 from paradl.grids.convergence.points import read_points
 from paradl.grids.entries.names import CATALOGUE
 from paradl.grids.library import find
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.yamlfile import load
-from paradl.sweep.answers.types.schemas import build_schemas, describe_file
+from paradl.sweep.answers.types.schemas import build_schemas
 from paradl.sweep.cli.catalogue import FORMS
 from paradl.sweep.measured.runs import REQUIRED, read_runs
 
 ROOT = Path(__file__).parents[3]
-SCHEMAS = {form: describe_file(place) for form, place in FORMS.items()}
+SCHEMAS = {
+    form: TypeAdapter(resolve_name(f"paradl.{place}")).json_schema()
+    for form, place in FORMS.items()
+}
 PLACES = {
     "spec": "examples/*.yaml",
     "mapping": "docs/files/your-runs/runs/mapping.yaml",
@@ -83,7 +88,7 @@ def write_csv(path: Path, row: dict[str, str]) -> Path:
 def test_columns_of_runs_are_those_that_are_read(tmp_path):
     assert tuple(SCHEMAS["runs"]["required"]) == REQUIRED
     columns = SCHEMAS["runs"]["properties"]
-    row = {key: "2" if "unit" in columns[key] else "abci" for key in columns}
+    row = {key: "abci" if columns[key].get("type") == "string" else "2" for key in columns}
     (run,) = read_runs(write_csv(tmp_path / "runs.csv", row | {"memory": "2 GB"}))
     assert (run.measured.comp, run.measured.comm, run.memory) == (2, 2, 2e9)
     assert run.system == run.source == run.note == "abci"

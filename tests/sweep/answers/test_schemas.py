@@ -211,6 +211,13 @@ def test_placements(options, cli):
     assert not errors
 
 
+@pytest.mark.parametrize("verb", ["best", "limits", "pareto", "bottleneck", "sensitivity"])
+def test_nothing_feasible_is_an_answer_too(verb, cli):
+    answer, errors = ask(cli, verb, *LABELS, "--strategy", "serial", "--pe", 4, "--batch", 32)
+    assert not answer or verb in ("best", "limits")
+    assert not errors
+
+
 LAYOUT = ("--model", "llama2_7b", "--pe", 8, "--system", "dgx-h100", "--global-batch", 64)
 WORDS = ("--strategy", "tp2 pp2 dp2 mb1")
 

@@ -5,6 +5,7 @@ from open_answers import list_needs, list_provisions
 
 import paradl
 from paradl.grids.design_space import SpaceValues, make_grid, make_product
+from paradl.grids.grid import Grid
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.units import parse_duration
 
@@ -92,6 +93,20 @@ def test_the_largest_batch_has_no_bound_but_memory():
     room = {"memory_capacity": "20 TB"}
     (batch,) = list_needs(read_grid(pe=8, batch=32, strategy="data", parameters=room), "batch")
     assert batch["needed"] == predict("data", 8, 32, None, **room)["largest_batch"] > 2**20
+
+
+def test_the_largest_batch_where_memory_depends_on_fewer_choices_than_limits():
+    """Of Table III's pipelines in replicas, segments are no matter of memory."""
+
+    def make(batch: int | None) -> Grid:
+        options = SpaceValues(
+            *("gnmt", 4, batch, "wmt16-en-de", "abci"), strategy="data+pipeline", settings=PAPER
+        )
+        return make_grid(options)
+
+    (row,) = list_needs(make(None), "batch")
+    batches = (row["needed"], row["needed"] + 1)
+    assert [paradl.best(make(batch)).feasible.item() for batch in batches] == [True, False]
 
 
 def test_the_data_set_bounds_the_batch_of_a_layout_that_memory_does_not():
