@@ -16,6 +16,9 @@ from paradl.kernels.names.terms import SECONDS, TERMS, Term
 LAYOUT_FORMULAS = 5
 
 
+# Kinds of collectives and messages of which bytes are counted.
+VOLUMES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send")
+
 LAYOUT_TERMS: dict[str, Term] = {
     "products": Term(
         *("compute", "iteration", "work"),

@@ -12,14 +12,14 @@ from dataclasses import replace
 import numpy as np
 
 from paradl.kernels.arrays import use_numpy
-from paradl.kernels.columns import Column, add, keep_largest, sum_kinds
+from paradl.kernels.columns import Column, add, find_most, keep_largest, sum_kinds
 from paradl.kernels.machine.rates import BACKWARD, Rate, Rates
 from paradl.kernels.machine.speeds import Fabric
-from paradl.kernels.names.layout_terms import LAYOUT_TERMS
+from paradl.kernels.names.layout_terms import LAYOUT_TERMS, VOLUMES
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.parallelism.divided_blocks import Computing, DividedBlocks
 from paradl.kernels.parallelism.layout import OF_BLOCKS
-from paradl.kernels.parallelism.transfers import Transfers
+from paradl.kernels.parallelism.transfers import Transfers, Volumes
 from paradl.kernels.work.block_memory import count_updated, hold_parameters, measure_tensor
 from paradl.kernels.work.compute import wait_for_launches
 from paradl.kernels.work.layouts import Layouts
@@ -80,6 +80,24 @@ def time_exchanges(
         )
         kept = dict(zip(totals[0], keep_largest(answers), strict=True))
     return {name: np.broadcast_to(seconds, layouts.shape) for name, seconds in kept.items()}
+
+
+def count_bytes(
+    net: Transformer, layouts: Layouts, training: Training, rates: Rates, fabric: Fabric
+) -> Terms:
+    """Bytes of a PE's collectives per iteration by kind [layouts], of the stage with most.
+
+    Of an all-gather and a reduce-scatter: of the whole tensor. Sends of stages are not counted.
+    """
+    stages, sent = list_stages(net, layouts, training), Terms()
+    with use_numpy():
+        for kind in VOLUMES[:-1] if np.any(layouts.pipeline > 1) else VOLUMES:
+            transfers = Volumes(fabric, layouts.pes, kind=kind)
+            times = IterationTimes(DividedBlocks(net, layouts, training, rates, transfers), stages)
+            totals = map(times.total_exchanges, stages)
+            sizes = (add(v for k, v in total.items() if k != "stage_exchange") for total in totals)
+            sent[kind] = find_most(sizes)
+    return sent
 
 
 class IterationTimes:

@@ -80,6 +80,8 @@ def _make_row(run: PredictedRun, anomaly: Anomaly | None) -> Row:
         "measured_memory": row.memory,
         "predicted_memory": run.answer["memory"],
         "accuracy_memory": rate_prediction(run.answer["memory"], row.memory),
+        "measured_bytes": dict(row.sent) or None,
+        "predicted_bytes": (row.sent and run.predict_bytes()) or None,
         "fits": run.answer["fits"],
         **_name_columns("authors", row.authors),
         **_rate_predictions("authors_accuracy", row.authors, row.measured),

@@ -103,6 +103,19 @@ class PredictedRun:
             return None  # files count runs of layouts
         return calibrated.was_fitted(strategy, self.row.p, self.row.samples_per_replica)
 
+    def predict_bytes(self) -> dict[str, float]:
+        """Return bytes of a PE's collectives per iteration by kind; empty without a layout."""
+        from paradl.kernels.oracle.block_times import count_bytes  # late: they import JAX
+        from paradl.sweep.configurations.layout_cells import find_cell
+        from paradl.sweep.questions.predict import choose_case
+
+        case = choose_case(self.grid)
+        if case is None or not case.of_blocks or self.predicted.total is None:
+            return {}
+        cell = find_cell(self.grid, case, ONLY)
+        sent = count_bytes(cell.net, cell.layout, cell.training, *cell.speeds)
+        return {kind: float(size[0]) for kind, size in sent.items()}
+
     def compare(self, part: str) -> Deviation | None:
         """Return a part as measured and predicted; None if either is unknown."""
         measured, predicted = getattr(self.row.measured, part), getattr(self.predicted, part)

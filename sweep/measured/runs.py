@@ -4,7 +4,8 @@ grids/catalogue/measured/README.md lists the columns: p PEs; samples_per_replica
 of a PE (data), of a group (hybrids) or of the whole mini-batch (group strategies).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from paradl.grids.entries.parameters import PARAMETERS
@@ -13,6 +14,7 @@ from paradl.grids.reading.csvfile import Record, read_records
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.units import parse_quantity
 from paradl.sweep.measured.run_folder import read_folder
+from paradl.sweep.measured.run_logs import BYTES
 
 REQUIRED = ("model", "dataset", "strategy", "p", "samples_per_replica", "total_s")
 PARTS = ("total", "comp", "comm")
@@ -33,7 +35,8 @@ class RunTimes:
 class MeasuredRun:
     """One row of the file. where: file and line. system: None if the row names none.
 
-    memory [B per PE]: None if it was not measured.
+    memory [B per PE]: None if it was not measured. sent [B per iteration of a PE]: by kind of
+    collective, of traces.
     """
 
     where: str
@@ -48,6 +51,7 @@ class MeasuredRun:
     source: str
     note: str
     memory: float | None = None
+    sent: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     @property
     def series(self) -> tuple[str | int | None, ...]:
@@ -81,6 +85,11 @@ def _parse_run(where: str, record: Record) -> MeasuredRun:
         source=record.get("source", ""),
         note=record.get("note", ""),
         memory=PARAMETERS["memory_capacity"].read(memory, f"{where}: memory") if memory else None,
+        sent={
+            kind: parse_quantity(record[name], "B", f"{where}: {name}")
+            for kind, name in BYTES.items()
+            if record.get(name)
+        },
     )
 
 
