@@ -100,7 +100,8 @@ def _ask_for_blocks(name: object) -> str:
     types = list_types()
     nearest = find_meant(str(name), types) or "llama"
     settings = load_family(types[nearest].family).settings | types[nearest].settings
-    words = [f"{settings.get('norm', 'layernorm')} {settings.get('norms', 'before')} parts"]
+    place = "before" if "$" in settings.get("norms", "$") else settings["norms"]
+    words = [f"{settings.get('norm', 'layernorm')} {place} parts"]
     words.append("gated MLPs" if settings.get("gated") else "MLPs without gates")
     words += [word for word in ("experts", "latent", "sinks", "gates") if settings.get(word)]
     return (
