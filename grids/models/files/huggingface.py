@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from paradl.grids.models.files.expressions import fill_in
 from paradl.grids.models.files.model_types import (
-    EXPERTS,
     PATTERNS,
     WORDS,
     ModelType,
@@ -181,7 +180,8 @@ class _Reader(NamedTuple):
             return value
         if isinstance(default, str | float) and type(value) in (type(default), int):
             return value
-        if type(value) is int and value == 0 and default is not None and (default == 0 or NONE.search(key)):
+        may_be_0 = default is not None and (default == 0 or NONE.search(key))
+        if type(value) is int and value == 0 and may_be_0:
             return 0
         return read_size({name: value}, name)
 
