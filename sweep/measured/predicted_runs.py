@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from paradl.grids.design_space import ONLY, Configuration
@@ -24,17 +24,18 @@ AS_MEASURED = {"allreduce": "hierarchical", "conventions": "authors"}
 
 @dataclass(frozen=True)
 class Conditions:
-    """Settings for all runs; `system` is for runs that name none."""
+    """Settings for all runs; `system` is for runs that name none, models: by names in rows."""
 
     system: str | None
     calibration: str
     settings: Mapping[str, object]
+    models: Mapping[str, dict[str, object]] = field(default_factory=dict)
 
     def make_case(self, row: MeasuredRun) -> Configuration:
         """Return the configuration of a run."""
         as_measured = AS_MEASURED if self.settings.get("oracle") == "paper" else {}
         return Configuration(
-            row.model,
+            self.models.get(row.model, row.model),
             row.strategy,
             row.p,
             row.samples_per_replica,

@@ -5,7 +5,7 @@ them; MLflow's long form has `key` and `value`), traces (.json, .json.gz) or log
 of Hugging Face's Trainer. Steps of one configuration make one run, of the median of their times.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Annotated
@@ -42,7 +42,7 @@ EVERY = "*"
 MOST_FILES = 1000
 
 Value = str | int | float
-Values = dict[str, Value]
+Values = Mapping[str, Value]
 
 
 class RunMapping(Record):
@@ -51,15 +51,20 @@ class RunMapping(Record):
     files: str = EVERY
     columns: dict[str, str] = Field(default_factory=dict)
     units: dict[str, str] = Field(default_factory=dict)
-    values: Values = Field(default_factory=dict)
-    per_file: dict[str, Values] = Field(default_factory=dict)
+    values: dict[str, Value] = Field(default_factory=dict)
+    per_file: dict[str, dict[str, Value]] = Field(default_factory=dict)
     skip: Annotated[int, Field(ge=0)] = 0
     tokens_per_pe: Value | None = None
 
 
-def read_folder(folder: Path) -> Iterator[tuple[str, Row]]:
-    """Yield a row for each configuration in the folder's files, with its place (file:line)."""
-    mapping = _read_mapping(folder / NAME)
+def read_folder(folder: Path, values: Values) -> Iterator[tuple[str, Row]]:
+    """Yield a row for each configuration in the folder's files, with its place (file:line).
+
+    values: what the mapping file, which is then not needed, does not state.
+    """
+    is_there = (folder / NAME).is_file() or not values
+    mapping = _read_mapping(folder / NAME) if is_there else RunMapping()
+    mapping = mapping.model_copy(update={"values": {**values, **mapping.values}})
     paths = _find_files(folder, mapping.files)
     if not paths or len(paths) > MOST_FILES:
         what = f"expected 1 to {MOST_FILES} files {shorten(mapping.files)}, got {len(paths)}"

@@ -99,7 +99,8 @@ def _ask_for_blocks(name: object) -> str:
     types = list_types()
     nearest = find_meant(str(name), types) or "llama"
     settings = load_family(types[nearest].family).settings | types[nearest].settings
-    place = "before" if "$" in settings.get("norms", "$") else settings["norms"]
+    place = str(settings.get("norms", "$"))
+    place = "before" if "$" in place else place
     words = [f"{settings.get('norm', 'layernorm')} {place} parts"]
     words.append("gated MLPs" if settings.get("gated") else "MLPs without gates")
     words += [word for word in ("experts", "latent", "sinks", "gates") if settings.get(word)]
