@@ -11,28 +11,24 @@ from typing import Any
 from paradl.grids.entries.names import list_names
 from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture, Constants
+from paradl.grids.models.files.template import fill_settings, load_family
 from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.yamlfile import join_keys
 from paradl.sweep.launching.facts import Facts, load_table
 
 MOST_EVERY = 16  # blocks between two with experts
+DECODERS = ("llama", "gpt", "moe")
 MINOR = re.compile(r"^llama3[13](?=\d+b)")  # Llama 3.1 and 3.3 have the sizes of Llama 3
 
 
 def describe_network(model: Architecture) -> Facts:
-    """Describe a network of a known family by facts. InputError: it has another one, or none."""
-    family, table = model.family, load_table("networks")
-    settings: Mapping[str, Any] = (family.__pydantic_extra__ or {}) if family else {}
-    if family is None or family.name not in table["forms"]:
-        advice = f"write it as a family: {', '.join(table['forms'])} (docs/your-model.md)"
-        raise InputError(f"{model.name} has no flags", where="launch", advice=advice)
-    form = table["forms"][family.name]
+    """Describe a network of a known family by facts. InputError: what it has is no parameter."""
+    table = load_table("networks")
+    settings: Mapping[str, Any] = (model.family.__pydantic_extra__ or {}) if model.family else {}
+    form = table["forms"][_find_form(model, settings)]
     facts, renamed = Facts(form["traits"]), form.get("renamed", {})
     for fact in (*form["needed"], *form["others"]):
         facts[fact] = settings.get(renamed.get(fact, fact))
-    for setting, usual in table["silent"].items():
-        if settings.get(setting, usual) != usual:
-            what = f"{setting} of {model.name} has no flag"
-            raise InputError(what, where="launch", advice="take another network")
     latent = settings.get("latent") or {}
     facts |= {fact: latent.get(setting) for fact, setting in table["latent"].items()}
     facts["latent"] = bool(latent)
@@ -40,6 +36,29 @@ def describe_network(model: Architecture) -> Facts:
         facts["pattern"] = [int(is_routed(block, facts)) for block in range(facts["blocks"])]
     constants = model.constants or Constants()
     return facts | constants.model_dump() | {"name": model.name}
+
+
+def _find_form(model: Architecture, settings: Mapping[str, Any]) -> str:
+    """Find the family of launch lines that a network is one of. InputError: it is of none."""
+    forms: Mapping[str, Any] = load_table("networks")["forms"]
+    name = model.family.name if model.family else ""
+    names = DECODERS if name == "decoder" else (name,) if name in forms else ()
+    odd: list[list[str]] = []
+    for form in names:
+        known = {*forms[form]["needed"], *forms[form]["others"], "latent"}
+        known = {forms[form].get("renamed", {}).get(fact, fact) for fact in known}
+        stated = {key: value for key, value in settings.items() if key in known}
+        # All others have to be as the family has them unless they are stated.
+        usual = fill_settings(load_family(form).settings, stated, {}, join_keys)
+        odd.append([k for k, n in usual.items() if k not in known and settings.get(k, n) != n])
+        if not odd[-1]:
+            return form
+    others = f"with {', '.join(min(odd, key=len))} " if odd else ""
+    raise InputError(
+        f"no parameters are known of networks {others}like {model.name}",
+        where="launch",
+        advice=f"take one of the families {', '.join(forms)} (docs/your-model.md)",
+    )
 
 
 def is_routed(block: int, facts: Facts) -> bool:
@@ -69,14 +88,14 @@ def make_network(facts: Facts, length: int, title: str) -> dict[str, object]:
     """
     table, kind = load_table("networks"), facts.get("kind") or "decoder"
     has_experts = bool(facts.get("experts") or facts.get("latent"))
-    decoders = ["moe"] if has_experts else ["llama", "gpt"]
+    decoders = ("moe",) if has_experts else DECODERS[:2]
     differences = {
         name: [
             f"{trait} {facts[trait]}"
             for trait, value in table["forms"][name]["traits"].items()
             if facts.get(trait) not in (None, value)
         ]
-        for name in (decoders if kind == "decoder" else [kind])
+        for name in (decoders if kind == "decoder" else (kind,))
     }
     name = min(differences, key=lambda name: len(differences[name]))
     if differences[name]:

@@ -220,7 +220,11 @@ class _Reader(NamedTuple):
                 what = f"expected {blocks} of {', '.join(MLPS)}"
                 raise InputError(f"mlp_layer_types: {what}")
             mlps = [MLPS[word] for word in stated_mlps]
+        dense = mlps.index("experts") if "experts" in mlps else 0
+        if stated_mlps and mlps == ["mlp"] * dense + ["experts"] * (blocks - dense):
+            mlps = []
         return {
+            **({"dense_blocks": dense} if stated_mlps and not mlps else {}),
             **({"mixers": _shorten_turns(mixers)} if {*mixers} != {"attention"} else {}),
             **({"mlps": _shorten_turns(mlps)} if any(mlps) else {}),
             **({"window": windows[0]} if len({*windows}) == 1 else {"windows": windows}),
@@ -238,7 +242,7 @@ class _Reader(NamedTuple):
 
     def expect_experts(self, settings: dict[str, Any]) -> None:
         """Raise InputError if no block has experts, or a token is sent to more than there are."""
-        form, mlps = self.form, settings.get("mlps", ["experts"])
+        form, mlps = self.form, settings.get("mlps") or ["experts"]
         blocks, experts, active = (settings[name] for name in ("blocks", "experts", "active"))
         if any(mlp for _, mlp in form.kinds.values()) and "experts" not in mlps:
             experts = settings["experts"] = 0  # as the list of blocks says
@@ -246,8 +250,12 @@ class _Reader(NamedTuple):
             settings["mlps"] = ["mlp" if mlp == "experts" else mlp for mlp in mlps]
         elif not experts:
             read_size({form.find_key("experts"): experts}, form.find_key("experts"))
-        elif settings.get("dense_blocks", 0) >= blocks or "experts" not in mlps[:blocks]:
-            key = form.find_key("dense_blocks" if "dense_blocks" in settings else "mlps")
+        elif (
+            settings.get("dense_blocks", 0) + settings.get("every", 1) > blocks
+            or "experts" not in mlps[:blocks]
+        ):
+            places = ("dense_blocks", "mlps" if settings.get("mlps") else "every")
+            key = form.find_key(next(name for name in (*places, "mlps") if settings.get(name)))
             what = f"{key}: {shorten(self.config.get(key))} leaves none of {blocks} blocks"
             raise InputError(f"{what} with experts")
         elif not active or active > experts:
