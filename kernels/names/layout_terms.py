@@ -110,6 +110,12 @@ LAYOUT_TERMS: dict[str, Term] = {
         "each rank updates its part of the states, however few samples it has",
         "W/N (g + 2 states + a) / BW, N = 1 without ZeRO",
     ),
+    "host_transfer": Term(
+        *("communication", "iteration", "limitation"),
+        "time of moving states and activations to hosts and back that no pass hides",
+        "what hosts keep crosses their link to the PE",
+        "max(0, g W/N/offload_rate - hidden) + A S 2 max(0, m/offload_rate - hidden)",
+    ),
     "waiting": Term(
         *("communication", "iteration", "limitation"),
         "time of waiting for the host and for the slowest PE",

@@ -14,6 +14,7 @@ from typer import Argument, Option
 from paradl.grids.entries.names import check_name, list_names, split_labels
 from paradl.grids.entries.strategy_words import TABLE_III
 from paradl.grids.reading.errors import InputError, add_place, shorten
+from paradl.kernels.options import KeptStates, Offload
 from paradl.sweep.cli.values import take_count, take_number, take_output, take_picture, take_share
 from paradl.sweep.cube.object_store import locate_store
 from paradl.sweep.launching.names import FRAMEWORKS
@@ -185,7 +186,7 @@ Seed = Annotated[int, Option(help="Random seed; the same seed gives the same ans
 SETTINGS = (
     *("oracle", "conventions", "optimizer", "recompute", "calibration"),
     *("convergence", "target", "collectives", "allreduce", "iterations", "times"),
-    *("attention", "context", "loss", "states"),
+    *("attention", "context", "loss", "states", "offload"),
 )
 
 
@@ -236,8 +237,12 @@ class SettingOptions:
         Option(help="Logits that blocks' loss keeps: all (whole, plain), an eighth, none."),
     ] = None
     states: Annotated[
-        Literal["usual", "fp8_weights", "bf16_moments", "narrow"] | None,
-        Option(help="States of blocks in fewer bytes: weights, the optimizer's moments, or both."),
+        KeptStates | None,
+        Option(help="States of blocks in fewer bytes: weights, moments, both; or the optimizer's."),
+    ] = None
+    offload: Annotated[
+        Offload | None,
+        Option(help="What of blocks hosts keep: the optimizer's states, activations, or both."),
     ] = None
     calibration: Calibration = None
     convergence: Convergence = None

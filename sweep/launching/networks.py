@@ -53,7 +53,8 @@ def _find_form(model: Architecture, settings: Mapping[str, Any]) -> str:
         odd.append([k for k, n in usual.items() if k not in known and settings.get(k, n) != n])
         if not odd[-1]:
             return form
-    others = f"with {', '.join(min(odd, key=len))} " if odd else ""
+    fewest: list[str] = min(odd, key=len, default=[])
+    others = f"with {', '.join(fewest)} " if fewest else ""
     raise InputError(
         f"no parameters are known of networks {others}like {model.name}",
         where="launch",

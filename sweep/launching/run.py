@@ -138,5 +138,9 @@ def refuse(name: str, *rules: Refusal) -> None:
 
 def refuse_run(name: str, stack: str, run: LayoutRun, *more: Refusal) -> None:
     """Raise InputError for the first rule of STACKS[stack], or of `more`, that a run breaks."""
-    rules, words = STACKS[stack](run.net, run.layout, run.training), _describe_refusals(run)
+    training = run.training
+    keeps = training.keeps_states and training.keeps_activations and not training.document
+    what, advice = "frozen weights, documents or offload", "launch it without, and add them by hand"
+    refuse("a launch line", (run.net.is_tuned or not keeps, what, advice))
+    rules, words = STACKS[stack](run.net, run.layout, training), _describe_refusals(run)
     refuse(name, *((bool(mask.any()), *words[reason]) for reason, mask in rules.items()), *more)
