@@ -68,7 +68,7 @@ ALONE = "data:chunks=1,micro=best,recompute=none,sequence=off,zero=0,shard=0,exp
 # Options that are keys of a spec.
 AS_IN_SPEC = (
     *("allreduce", "iterations", "optimizer", "recompute", "conventions"),
-    *("attention", "context", "loss", "states"),
+    *("attention", "context", "loss", "states", "offload"),
 )
 
 Built = TypeVar("Built")
@@ -112,7 +112,7 @@ class Grid:
             chosen = read_strategies(spec)
             if not is_stored:  # older versions swept such strategies
                 refuse_idle_settings(chosen, spec)
-            expect_blocks(chosen, models, datasets)
+            expect_blocks(chosen, models, datasets, spec.oracle)
         with add_place(where(("calibration",))):
             calibrations = look_up_calibrations(spec.calibration, spec.oracle, systems, base)
         names = tuple(model.name for model in models)

@@ -3,7 +3,8 @@
 A reference with a slash or a file's ending (.yaml, .yml, .json) is a path; a mapping is an entry
 written out, as `definition()` returns it. A system may be followed by settings,
 `dgx-h100:precision=tf32` or `./mine.yaml:memory=32 GB`, and a text by a length,
-`pile:length=8192`. A model in JSON is a config.json of Hugging Face.
+`pile:length=8192`, and a model by what of it is trained, `llama3_8b:lora=16`. A model in JSON is a
+config.json of Hugging Face.
 """
 
 import os
@@ -55,7 +56,11 @@ ENTRIES: dict[Kind, type[Entry]] = {
     "calibration": CalibrationFile,
     "convergence": Convergence,
 }
-SETTINGS_EXAMPLES = {"system": "dgx-h100:precision=tf32", "dataset": "pile:length=8192"}
+SETTINGS_EXAMPLES = {
+    "system": "dgx-h100:precision=tf32",
+    "dataset": "pile:length=8192",
+    "model": "llama3_8b:lora=16",
+}
 
 
 # The type of the entry follows from the kind.
@@ -135,10 +140,10 @@ def _validate(kind: Kind, data: dict[str, object], source: Source, base: Path) -
 
 
 def _set_up(kind: Kind, name: str, settings: str, reference: str, base: Path) -> Entry:
-    """Return a system or data set with settings; InputError begins with the reference."""
+    """Return an entry with settings; InputError begins with the reference."""
     where = format_text(reference)
     entry = find(kind, name, base)
-    assert isinstance(entry, System | Dataset)  # SET_UP
+    assert isinstance(entry, System | Dataset | Architecture)  # SET_UP
     read = split_settings(settings, where, SETTINGS_EXAMPLES[kind])
     for key in read:
         if key not in entry.SETTINGS:

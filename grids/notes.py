@@ -98,15 +98,15 @@ def _list_unused_choices(grid: Grid) -> Iterator[str]:
             any(one.takes_zero and "zero" not in one.stated for one in strategies),
             "run of replicas",
         ),
+        "offload_rate": (spec.offload != "none", "run with 'offload'"),
     }
     given = (*spec.parameters, *spec.axes.swept)
     for name, (is_used, kind) in takers.items():
         if name in given and not is_used:
             yield f"{name} has no effect: no strategy here is a {kind} that leaves it open"
     switched = [name for one in grid.systems for name in list_switched(one.switches)]
-    named = [
-        name for name in ("attention", "context", "loss", "states") if name in spec.model_fields_set
-    ]
+    of_blocks = ("attention", "context", "loss", "states", "offload")
+    named = [name for name in of_blocks if name in spec.model_fields_set]
     for name in () if grid.layouts else dict.fromkeys([*named, *switched]):
         yield f"{name} has no effect: no strategy here is a layout of a transformer"
     # Beside layouts, other strategies would use these keys.

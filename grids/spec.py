@@ -37,6 +37,7 @@ from paradl.kernels.options import (
     ContextExchange,
     KeptStates,
     LossLogits,
+    Offload,
     Optimizer,
     OracleName,
 )
@@ -166,8 +167,11 @@ class Choices(Record):
     context: ContextExchange = "ring"
     loss: LossLogits = "auto"
     # What blocks keep in fewer bytes than the precision's recipe: weights in fp8 (where products
-    # are narrow), the optimizer's moments in bf16, or both (narrow).
+    # are narrow), the optimizer's moments in bf16, or both (narrow); or another optimizer's.
     states: KeptStates = "usual"
+    # What hosts keep: the optimizer's states, which they update; what blocks keep until the
+    # backward pass.
+    offload: Offload = "none"
 
 
 # Why one oracle does not have a parameter of the other, and what to write instead.

@@ -29,6 +29,7 @@ from paradl.grids.reading.yamlfile import Where
 from paradl.grids.rows import Rows, read_file
 from paradl.grids.spec import REFUSED, Spec
 from paradl.kernels.names.parallelisms import DATA, LAYOUT_DEGREES, NEEDS, TRANSFORMERS, WRITTEN
+from paradl.kernels.options import OracleName
 
 AXIS_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 # Names that arrays of a cube, and keys of answers, have beside outputs and parameters.
@@ -225,11 +226,20 @@ def expect_rates(
 
 
 def expect_blocks(
-    strategies: Iterable[Strategy], models: Iterable[Architecture], datasets: Iterable[Dataset]
+    strategies: Sequence[Strategy],
+    models: Sequence[Architecture],
+    datasets: Sequence[Dataset],
+    oracle: OracleName,
 ) -> None:
-    """Raise InputError if a strategy is a layout, and a network has no blocks."""
+    """Raise InputError if a strategy is a layout, as fine-tuning needs it, without blocks."""
+    names = [one.name for one in models if one.tuning] + [d.name for d in datasets if d.packed]
+    if names and (oracle == "paper" or any(one.divides_layers for one in strategies)):
+        raise InputError(
+            f"{shorten(names[0])}: only layouts of transformers have frozen weights or documents",
+            advice="write 'oracle: machine', and strategies of data, tensor, pipeline, ...",
+        )
     layout = next((strategy for strategy in strategies if strategy.needs_blocks), None)
-    if layout is None:
+    if layout is None and not names:
         return
     from paradl.grids.models.transformers import find_blocks  # late: few specs have layouts
 
@@ -237,7 +247,7 @@ def expect_blocks(
         if model.rank != len(dataset.shape) - 1:
             continue  # a pair that does not fit
         # Samples that do not fit are told by a warning, or marked.
-        with suppress(ShapeError), add_place(shorten(layout.label)):
+        with suppress(ShapeError), add_place(shorten(layout.label) if layout else names[0]):
             find_blocks(model, dataset)
 
 

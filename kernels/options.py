@@ -24,7 +24,10 @@ Schedule = Literal["gpipe", "1f1b", "zb1p", "zbv"]
 Attention = Literal["fused", "unfused"]
 ContextExchange = Literal["ring", "all_gather", "all_to_all"]
 LossLogits = Literal["auto", "whole", "plain", "chunked", "fused"]
-KeptStates = Literal["usual", "fp8_weights", "bf16_moments", "narrow"]
+KeptStates = Literal[
+    "usual", "fp8_weights", "bf16_moments", "narrow", "adam_8bit", "adafactor", "one_moment"
+]
+Offload = Literal["none", "states", "activations", "both"]
 Rounding = Literal["exact", "ceil"]
 
 
@@ -39,7 +42,7 @@ class Options:
     waits_for_input: whether hosts may be too slow. conventions: of Table III only
     (docs/oracle.md). zero: replicas divide 1: optimizer states, 2: also gradients, 3: also weights.
     schedule: of pipelines. chunks: of layers in each of their stages, which are interleaved.
-    attention, context, loss, states: of blocks, as keys of a spec.
+    attention, context, loss, states, offload: of blocks, as keys of a spec.
     """
 
     oracle: OracleName = "paper"
@@ -57,6 +60,7 @@ class Options:
     context: ContextExchange = "ring"
     loss: LossLogits = "auto"
     states: KeptStates = "usual"
+    offload: Offload = "none"
 
     @property
     def verbatim(self) -> bool:

@@ -88,6 +88,7 @@ FLOORS = (
     "sweep.configurations",
     "sweep.uncertainty",
     "sweep.boundaries",
+    "sweep.launching",
     "sweep.explanation",
     "sweep.questions",
     "sweep.exports",

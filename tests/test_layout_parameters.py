@@ -24,9 +24,9 @@ NETWORK, STRATEGY, PE, BATCH = (
     8,
 )
 STEP = 1e-3
-# Of unfused attention, of experts, of exchanges that this software does not hide, and of flows that
-# rings never limit.
-IDLE = {"score_passes", "expert_wait", "overlap", "flow", "reserved"}
+# Of unfused attention, of experts, of exchanges that this software does not hide, of flows that
+# rings never limit, and of what hosts keep.
+IDLE = {"score_passes", "expert_wait", "overlap", "flow", "reserved", "offload_rate"}
 
 
 @cache

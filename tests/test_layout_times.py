@@ -20,11 +20,11 @@ from paradl.kernels.machine.software import Software
 from paradl.kernels.machine.speeds import Fabric
 from paradl.kernels.oracle.block_times import time_exchanges, time_iteration
 from tests.test_layouts import (
+    ANY_NETWORK,
     build_layouts,
     build_network,
     build_training,
     candidates,
-    networks,
     trainings,
 )
 
@@ -81,6 +81,8 @@ def rates(draw):
         pause=draw(st.sampled_from([0.0, 0.1])),
         straggling=draw(st.sampled_from([0.0, 0.01])),
         sends_once=draw(st.booleans()),
+        host=draw(st.sampled_from([1e8, 1e10])),
+        hidden_host=draw(share),
     )
 
 
@@ -126,7 +128,7 @@ def time_layouts(net, layouts, speeds=PLAIN, machine=MACHINE, evaluate=time_iter
 
 @limit_examples(80)
 @given(
-    net=networks(),
+    net=ANY_NETWORK,
     case=CASES,
     speeds=rates(),
     machine=machines(),

@@ -22,7 +22,7 @@ class Dataset(Entry):
     """A data set: D samples of one shape, and the number of outputs to learn."""
 
     model_config = ConfigDict(json_schema_extra={"required": ["name"], "anyOf": EITHER})
-    SETTINGS: ClassVar = ("length",)  # keys that `NAME:key=value` may set
+    SETTINGS: ClassVar = ("length", "packed")  # keys that `NAME:key=value` may set
 
     samples: Count
     # C and a length, or C and two or three extents.
@@ -31,6 +31,8 @@ class Dataset(Entry):
     targets: Count | None = None
     tokens: Count | None = None
     length: Count | None = None  # tokens per sequence
+    # Tokens of a packed document, on average over tokens: squared lengths over lengths, summed.
+    packed: Count | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -50,6 +52,9 @@ class Dataset(Entry):
             raise ValueError("expected either 'targets' or 'tokens'")
         if self.length is not None and self.tokens is None:
             raise ValueError("length: expected a data set of tokens, such as 'pile'")
+        if self.packed is not None and self.packed > (self.length or 0):
+            most = f"documents of at most {self.length} tokens" if self.length else "a text"
+            raise ValueError(f"packed: expected {most}")
         return self
 
     def definition(self) -> dict[str, object]:
@@ -58,14 +63,16 @@ class Dataset(Entry):
         return {key: value for key, value in super().definition().items() if key not in left_out}
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """Return the text cut into sequences of another length, which its new name states.
+        """Return the text cut or packed into other sequences, which its new name states.
 
-        ValidationError: the setting is no length, or the data set is not a text.
+        ValidationError: a setting is no length, or the data set is not a text.
         """
         other = self.from_definition(self.definition() | dict(settings))
-        if other.shape == self.shape:
+        if (other.shape, other.packed) == (self.shape, self.packed):
             return self
-        return other.model_copy(update={"name": f"{self.name}:length={other.length}"})
+        name = f"{self.name.partition(':')[0]}:length={other.length}"
+        packed = f",packed={other.packed}" if other.packed else ""
+        return other.model_copy(update={"name": name + packed})
 
     @property
     def rank(self) -> int:

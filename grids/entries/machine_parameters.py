@@ -6,7 +6,7 @@ They are rows of the table in `grids.entries.parameters`. docs/machine.md descri
 from dataclasses import replace
 
 from paradl.grids.entries.precision import PRECISIONS
-from paradl.grids.entries.quantity import ABOVE_ZERO, CAPACITY, Owner, Parameter, Prior
+from paradl.grids.entries.quantity import ABOVE_ZERO, BANDWIDTH, CAPACITY, Owner, Parameter, Prior
 
 # Data behind the medians and spreads of a PE's parameters: `python -m benchmarks priors`.
 PUBLISHED = "fit to published images/s (grids/catalogue/measured, throughput.csv and grouped.csv)"
@@ -257,6 +257,14 @@ ROWS = (
         0,
         1,
         prior=_constant(1e-5, 0.7, "assumption: requests that one metadata server answers; ddp: 0"),
+    ),
+    Parameter(
+        "offload_rate",
+        "B/s",
+        "bandwidth from a PE to its host, each way, and of a PE's part of the host's memory",
+        ABOVE_ZERO,
+        scale=BANDWIDTH,
+        prior=_constant(5e10, 0.5, "assumption: 0.8 of PCIe 5.0 x16; hosts' memory as much"),
     ),
 )
 # Of blocks of layers, as transformers have them. Data behind them: `python -m benchmarks layouts`;

@@ -15,8 +15,8 @@ CATALOGUE = Path(__file__).parents[1] / "catalogue"
 
 Kind = Literal["model", "dataset", "system", "calibration", "convergence"]
 
-# Kinds whose names may be followed by settings: a precision, a sequence length.
-SET_UP = ("system", "dataset")
+# Kinds whose names may be followed by settings: a precision, a sequence length, adapters.
+SET_UP = ("system", "dataset", "model")
 
 # Guides to writing one's own entries.
 GUIDES: dict[Kind, str] = {"model": "docs/your-model.md", "system": "docs/your-machine.md"}

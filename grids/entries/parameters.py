@@ -34,6 +34,7 @@ KNOWN = (
     *("intra_bandwidth", "inter_bandwidth", "intra_latency", "inter_latency"),
     *("peak_flops", "memory_bandwidth", "reserved"),
     *("rail", "flow", "node_reduce", "node_collective", "startup", "layer_overhead", "overlap"),
+    "offload_rate",
     *(row.name for row in BLOCK_ROWS),
 )
 

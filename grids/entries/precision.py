@@ -113,15 +113,24 @@ RECIPES: Mapping[str, Recipe] = {
 }
 
 
+# Bytes of an optimizer's moments per weight, beside its fp32 copy. In bf16: DeepSeek-V3, 2024,
+# section 3.3.3. In 8 bits: Dettmers et al. 2022, a constant of 4 bytes for each 256 (bitsandbytes).
+# Adafactor (Shazeer and Stern 2018) without its sums of rows and columns. Muon, Lion, SGD: one.
+MOMENTS: Mapping[KeptStates, float] = {
+    **dict.fromkeys(("usual", "fp8_weights"), OPTIMIZER_BYTES["adam"]),
+    **dict.fromkeys(("bf16_moments", "narrow"), OPTIMIZER_BYTES["adam"] / 2),
+    "adam_8bit": 2 * (1 + 4 / 256),
+    "adafactor": 0,
+    "one_moment": 4,
+}
+
+
 def narrow_states(recipe: Recipe, states: KeptStates) -> Recipe:
-    """Return the recipe with fewer bytes of some states: weights as products read them, moments in
-    bf16 (DeepSeek-V3 technical report, 2024, section 3.3.3: both).
-    """
-    weights, less = recipe.weights, 0
+    """Return the recipe with fewer bytes of some states: weights as products read them, MOMENTS."""
+    weights = recipe.weights
     if states in ("fp8_weights", "narrow"):
         weights = min(weights, recipe.read)
-    if states in ("bf16_moments", "narrow"):
-        less = OPTIMIZER_BYTES["adam"] // 2
+    less = OPTIMIZER_BYTES["adam"] - MOMENTS[states]
     return recipe._replace(weights=weights, states=recipe.states - less)
 
 

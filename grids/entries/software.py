@@ -5,7 +5,7 @@ DistributedDataParallel (Li et al., VLDB 2020, arXiv 2006.15704), and about tran
 (`python -m benchmarks layouts`).
 
 To add one: its name in `SoftwareName` and a row of `SOFTWARE`; the setting of systems follows. The
-layouts that it runs: `kernels.search.stacks`, with words in `sweep.explanation.launch`.
+layouts that it runs: `kernels.search.stacks`, with words in `sweep.launching.run`.
 Test: tests/test_machine_network.py.
 """
 

@@ -64,6 +64,7 @@ FAMILIES: Mapping[Family, tuple[str, float]] = MappingProxyType(
         "dense": ("a dense network", 0.0),
         "experts": ("a mixture of experts", 0.17),
         "images": ("a network of images", 0.5),
+        "tuned": ("fine-tuning, no run of which is known", 0.25),
     }
 )
 FEW_SPREAD = 0.1

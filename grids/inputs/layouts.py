@@ -81,6 +81,9 @@ class LayoutSpace:
             *(0, length, recipe, strategy.schedule, options.context),
             fused_attention=options.attention == "fused",
             unsharded=facts.unsharded,
+            document=data.packed or 0,
+            keeps_states=options.offload not in ("states", "both"),
+            keeps_activations=options.offload not in ("activations", "both"),
         )
         loss = facts.loss if options.loss == "auto" else options.loss
         fitted = workload.layout_time

@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -35,6 +35,7 @@ from paradl.grids.models.files.template import Family, Form, Template, Word
 from paradl.grids.models.layers import LayerTable
 from paradl.grids.models.steps.inference import infer_layers
 from paradl.grids.models.steps.step import Steps
+from paradl.grids.models.tuning import Tuning
 from paradl.grids.reading.errors import InputError, ShapeError, format_count
 from paradl.grids.reading.yamlfile import (
     KeyLocation,
@@ -145,6 +146,8 @@ TEMPLATE_ADVICE = (
 class Architecture(Entry):
     """A network for any sample of its rank, the number of spatial dimensions; 1: sequences."""
 
+    SETTINGS: ClassVar = tuple(Tuning.model_fields)  # keys that `NAME:key=value` may set
+
     rank: Literal[1, 2, 3]
     layers: Annotated[Steps, Field(min_length=1)] | None = None
     family: Family | None = None
@@ -153,6 +156,7 @@ class Architecture(Entry):
     customary: str | None = None  # the data set for which its size is usually quoted
     longest: Count | None = None  # tokens of the longest sequence it was trained for
     constants: Constants | None = None
+    tuning: Tuning | None = None  # what of it is trained; None: all
     # Number of first layers that spatial groups divide, before parts are gathered. None: all.
     spatial_layers: Count | None = None
 
@@ -181,10 +185,18 @@ class Architecture(Entry):
     @property
     def fingerprint(self) -> str:
         """16 digits of a hash of the network alone: title, source and profiles do not change it."""
-        network = self.model_dump(
-            mode="json", include={"rank", "layers", "family", "spatial_layers"}, exclude_none=True
-        )
+        keys = {"rank", "layers", "family", "spatial_layers", "tuning"}
+        network = self.model_dump(mode="json", include=keys, exclude_none=True)
         return sha256(json.dumps(network, sort_keys=True).encode()).hexdigest()[:16]
+
+    def with_settings(self, settings: Mapping[str, str]) -> Self:
+        """Return the network tuned so, as its new name says. ValidationError: it cannot be."""
+        given = self.tuning.model_dump(exclude_unset=True) if self.tuning else {}
+        given |= settings
+        stated = {key: given[key] for key in self.SETTINGS if key in given}
+        label = ",".join(f"{key}={value}" for key, value in stated.items())
+        changes = {"name": f"{self.name.partition(':')[0]}:{label}", "tuning": stated}
+        return self.from_definition(self.definition() | changes)
 
     def table(self, dataset: Dataset) -> LayerTable:
         """Return the layers for the data set's samples; ShapeError if they do not fit."""
@@ -224,7 +236,7 @@ class Architecture(Entry):
 
 @lru_cache(maxsize=256)  # every part of a sweep needs the layers again
 def _infer_once(model: Architecture, shape: tuple[int, ...], targets: int | None) -> LayerTable:
-    table = infer_layers(model.name, model.steps, shape, targets)
+    table = infer_layers(model.name, model.steps, shape, targets, model.tuning)
     return replace(table, spatial_layers=model.spatial_layers)
 
 

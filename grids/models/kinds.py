@@ -282,6 +282,7 @@ _ALL = (
     *(CurvedActivation(word, (word,)) for word in BY_ARGUMENT),
     Dropout("dropout", steps=("dropout",)),
     LayerKind("add"),  # the end of a residual step
+    Product("lora_sum"),  # of a matrix's and its adapter's outputs: both cross the memory
     LayerKind("scale", steps=("scale",)),  # by constants, such as a frozen normalisation
     Product("multiply"),  # the end of a multiply step
     Product("gated_product"),  # in a gated step: an activation of one tensor times the other

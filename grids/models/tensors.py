@@ -83,7 +83,7 @@ class Role:
     the units of which a PE gets whole ones; parts: number of these units. module: Megatron's name
     of the module whose recomputation covers its output. kept: share of its output that later layers
     read unchanged. experts: number of expert networks, if it is a layer of one. reading: of an
-    attention's scores.
+    attention's scores. rank: of an adapter's matrix.
     """
 
     divided: Literal["", "columns", "rows"] = ""
@@ -93,6 +93,7 @@ class Role:
     kept: float = 1.0
     experts: int = 0
     reading: Reading | None = None
+    rank: int = 0
 
 
 NO_ROLE = Role()

@@ -15,6 +15,7 @@ from math import inf
 
 from paradl.grids.entries.datasets import Dataset
 from paradl.grids.models.architecture import Architecture
+from paradl.grids.models.gradients import Gradients
 from paradl.grids.models.kinds import (
     KINDS,
     Activation,
@@ -25,6 +26,7 @@ from paradl.grids.models.kinds import (
 )
 from paradl.grids.models.layers import SAMPLE, LayerTable
 from paradl.grids.models.tensors import Reading
+from paradl.grids.models.tuning import STORED
 from paradl.grids.reading.errors import InputError, ShapeError
 from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.work.transformer import AttentionProducts, Block, Tensor, Transformer, Weights
@@ -45,7 +47,7 @@ def find_transformer(model: Architecture, datasets: tuple[Dataset, ...]) -> Tran
     for samples in datasets:
         with suppress(ShapeError):
             model.table(samples)  # kept, and needed by every question
-            with suppress(InputError):
+            with suppress(*() if model.tuning else (InputError,)):
                 return read_transformer(model, samples)
             return None
     return None
@@ -69,7 +71,7 @@ def find_longest(model: Architecture) -> float | None:
     """Return the longest sequence that a network of blocks can read; None if it reads no text."""
     if model.rank != 1:
         return None
-    with suppress(InputError):
+    with suppress(*() if model.tuning else (InputError,)):
         return read_transformer(model).longest or inf
     return None
 
@@ -122,7 +124,8 @@ class Share:
 
 def _passes_on(kind: LayerKind) -> bool:
     """True if a layer counts as part of the module before it."""
-    return isinstance(kind, Activation | CurvedActivation | Product) or kind.name == "rotary"
+    acts = isinstance(kind, Activation | CurvedActivation | Product) and kind.name != "lora_sum"
+    return acts or kind.name == "rotary"
 
 
 class _Network:
@@ -132,6 +135,7 @@ class _Network:
         self.model, self.table, self.roles = model, table, table.roles
         self.kinds: list[LayerKind] = [KINDS[kind] for kind in table.kinds]
         self.blocks = [*self._list_blocks()]
+        self.gradients = Gradients(table, self.blocks, model.tuning)
 
     @cached_property
     def transformer(self) -> Transformer:
@@ -143,9 +147,9 @@ class _Network:
         # The most positions that the network has vectors for; 0: any.
         rows = (row for row in range(first) if self.kinds[row].name == "positions")
         vectors = max((int(self.table.w[row]) // self.hidden for row in rows), default=0)
-        scored = [
-            w > 0
-            for w, role in zip(self.table.w, self.roles, strict=True)
+        scores = [
+            row
+            for row, role in enumerate(self.roles)
             if role.of == "vocabulary" and role.divided == "columns"
         ]
         return Transformer(
@@ -163,10 +167,12 @@ class _Network:
             expert_ffn=self.list_parts("ffn", of_experts=True),
             experts=tuple(sorted({role.experts for role in self.roles} - {0})),
             # A last matrix without weights of its own is the table of words.
-            ties=scored == [False],
+            ties=[self.table.w[row] > 0 for row in scores] == [False],
             longest=self.model.longest or vectors,
             length=self.positions if self.model.rank > 1 else 0,
             memory=next(map(self._make_tensor, self._memory), None),
+            is_tuned=self.model.tuning is not None,
+            scored=max(map(self.gradients.share_products, scores), default=1.0),
         )
 
     def list_parts(self, of: str, of_experts: bool = False) -> tuple[int, ...]:
@@ -228,7 +234,7 @@ class _Network:
     def _read_block(self, start: int, end: int, behind: int | None = None) -> Block:
         """Read the block of rows start to end, or rows outside of blocks, from start to behind."""
         rows = range(start, end if behind is None else behind)
-        kept = {maker for row in rows for maker in self.read.get(row, ())}
+        kept = {maker for row in rows for maker in self.gradients.read.get(row, ())}
         # What is made in front of a block's own layers is not computed again with them.
         residual = start
         if behind is None:
@@ -244,9 +250,13 @@ class _Network:
             attentions=tuple(self._list_attentions(rows)),
             looks_up=any(self.roles[row].of == "vocabulary" for row in rows),
             reads_memory=any(maker in self._memory for maker in kept),
+            trains_tables=any(
+                self.roles[row].of == "vocabulary" and self.gradients.train(row) for row in rows
+            ),
         )
 
     def _list_weights(self, rows: range) -> Iterator[Weights]:
+        narrow = STORED.get(self.model.tuning.weights or "", 0.0) if self.model.tuning else 0.0
         for row in rows:
             role, matrix, biases = self.roles[row], self.table.w[row], self.table.bias[row]
             # Tables of words are no part of a block: `Transformer.vocabulary` counts them.
@@ -256,10 +266,12 @@ class _Network:
                 # A token uses 2 FLOPs per weight, and of routed experts only the active ones.
                 multiplied = self.kinds[row].name == "linear"
                 used = self.table.flops[row] / self.positions / (2 * matrix) if multiplied else 0.0
-                again = self.modules[row] | BLOCKS
+                again = (self.modules[row] | BLOCKS) * self.gradients.reach(row)
                 yield Weights(
                     *(float(matrix), float(biases), parts, by_columns, role.experts),
-                    *(float(used), again),
+                    *(float(used), again, self.gradients.train(row)),
+                    *(self.gradients.share_products(row) if multiplied else 1.0, role.rank),
+                    narrow if multiplied and not self.gradients.train(row) else 0.0,
                 )
 
     def _list_attentions(self, rows: range) -> Iterator[AttentionProducts]:
@@ -272,7 +284,7 @@ class _Network:
             pairs = self.positions * reading.count_keys(self.positions)
             yield AttentionProducts(
                 *(float(flops) / pairs, reading.heads, reading.kv_heads),
-                *(reading.causal, reading.window),
+                *(reading.causal, reading.window, self.gradients.reach(products[start])),
             )
 
     def _list_masks(self, rows: range, is_end: bool) -> Iterator[Tensor]:
@@ -295,11 +307,13 @@ class _Network:
 
     def _make_tensor(self, maker: int, stays: bool = True) -> Tensor:
         """Items of a layer's output, or of the sample, that the backward pass reads."""
-        readers = self.readers[maker]
+        readers = self.gradients.readers[maker]
+        is_kept, moved = self.gradients.keep(maker)
         if maker == SAMPLE:
             numbers = self.kinds[readers[0]].name == "embedding"
             items = self.table.x[readers[0]] / self.positions
-            return Tensor(1 if numbers else float(items), "number" if numbers else "item", "whole")
+            number, size = (1, "number") if numbers else (float(items), "item")
+            return Tensor(number, size, "whole", kept=is_kept, moved=moved)
         role, share = self.roles[maker], self.shares[maker]
         items = self.table.y[maker] / self.positions * role.kept
         size = self.find_size(maker, readers)
@@ -307,8 +321,10 @@ class _Network:
         if size == "scores":  # one for each pair of positions
             reading = role.reading or ONE_HEAD
             items, window = items / reading.count_keys(self.positions), reading.window
-        modules = 0 if stays else self.modules[maker] | BLOCKS
-        return Tensor(float(items), size, share.divided, share.parts, modules, window)
+        passes = not stays and (is_kept or self.gradients.reach(maker))
+        modules = (self.modules[maker] | BLOCKS) * passes
+        shared = share.divided, share.parts
+        return Tensor(float(items), size, *shared, modules, window, is_kept, moved)
 
     @cached_property
     def shares(self) -> list[Share]:
@@ -360,27 +376,6 @@ class _Network:
             if any(role.experts for role in self.roles[start:end])
             for row in range(start, end)
         }
-
-    @cached_property
-    def readers(self) -> dict[int, list[int]]:
-        """The layers whose backward pass reads each output; key -1 is the sample."""
-        readers: dict[int, list[int]] = {}
-        for row, kind in enumerate(self.kinds):
-            if kind.keeps_input:
-                for maker in self.table.inputs[row]:
-                    readers.setdefault(maker, []).append(row)
-            if kind.keeps_output:
-                readers.setdefault(row, []).append(row)
-        return readers
-
-    @cached_property
-    def read(self) -> dict[int, list[int]]:
-        """The kept outputs that each layer reads: `readers`, the other way round."""
-        read: dict[int, list[int]] = {}
-        for maker, rows in self.readers.items():
-            for row in rows:
-                read.setdefault(row, []).append(maker)
-        return read
 
     def find_size(self, maker: int, readers: list[int]) -> str:
         """Return the bytes per item, as a name of SIZES."""

@@ -83,7 +83,9 @@ class Rates:
     launch, expert_launch [s]: host time to launch a layer, and the kernels of one expert (0: a
     grouped product serves all of a PE), forward and backward. checkpoint_wait [s]: of each block,
     which no device's work hides. pause [s]: per iteration. straggling: fraction by which each
-    doubling of the PEs slows an iteration. slowdown: calibration factor on all times. sends_once: a
+    doubling of the PEs slows an iteration. host: of a PE to its host, and of the host's memory
+    [B/s]. hidden_host: share of the passes that hides this. slowdown: calibration factor on all
+    times. sends_once: a
     token is sent once to a node of its experts. messages: in which gradients and weights leave.
     """
 
@@ -105,6 +107,8 @@ class Rates:
     checkpoint_wait: Rate = 0.0
     pause: Rate = 0.0
     straggling: Rate = 0.0
+    host: Rate = float("inf")
+    hidden_host: Rate = 0.0
     slowdown: Rate = 1.0
     sends_once: bool = False
     messages: Messages = "one"
@@ -135,6 +139,8 @@ def find_rates(pe: "PE", software: "Software", facts: StackFacts) -> Rates:
         "checkpoint_wait": software.checkpoint_wait * does.stops_at_blocks,
         "pause": software.host_pause,
         "straggling": software.straggling,
+        "host": software.offload_rate,
+        "hidden_host": software.overlap,
     }
     columns = {name: np.asarray(rate) for name, rate in rates.items()}
     return Rates(

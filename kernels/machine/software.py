@@ -42,3 +42,4 @@ class Software:
     straggling: Cells = 0.0
     expert_wait: Cells = 0.0
     checkpoint_wait: Cells = 0.0
+    offload_rate: Cells = float("inf")

@@ -16,6 +16,9 @@ from paradl.kernels.names.terms import SECONDS, TERMS, Term
 LAYOUT_FORMULAS = 5
 
 
+# Kinds of collectives and messages of which bytes are counted.
+VOLUMES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send")
+
 LAYOUT_TERMS: dict[str, Term] = {
     "products": Term(
         *("compute", "iteration", "work"),
@@ -106,6 +109,12 @@ LAYOUT_TERMS: dict[str, Term] = {
         "time of the optimizer",
         "each rank updates its part of the states, however few samples it has",
         "W/N (g + 2 states + a) / BW, N = 1 without ZeRO",
+    ),
+    "host_transfer": Term(
+        *("communication", "iteration", "limitation"),
+        "time of moving states and activations to hosts and back that no pass hides",
+        "what hosts keep crosses their link to the PE",
+        "max(0, g W/N/offload_rate - hidden) + A S 2 max(0, m/offload_rate - hidden)",
     ),
     "waiting": Term(
         *("communication", "iteration", "limitation"),

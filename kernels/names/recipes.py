@@ -11,7 +11,7 @@ class Recipe(NamedTuple):
 
     weights: float
     gradients: int
-    states: int
+    states: float
     item: int
     read: float
     peak: str = ""

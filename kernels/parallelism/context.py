@@ -73,11 +73,14 @@ def _exchange_keys(divided: DividedBlocks, attention: AttentionProducts, hidden:
         # before, start-ups behind nothing. Keys and values go forward and backward, and their
         # gradients.
         startups, sent = transfers.split_send(c, t, keys)
-        step: Column = 3 * startups + np.maximum(3 * sent - hidden / c, 0)
+        times = 3 if attention.returns else 1
+        step: Column = times * startups + np.maximum(times * sent - hidden / c, 0)
         return (c - 1) * step
     if training.context_by == "all_gather":
-        scattered = transfers.send("reduce_scatter", c, t, c * keys)
-        return 2 * transfers.send("all_gather", c, t, c * keys) + scattered
+        gathered = transfers.send("all_gather", c, t, c * keys)
+        if not attention.returns:
+            return gathered
+        return 2 * gathered + transfers.send("reduce_scatter", c, t, c * keys)
     # Queries, keys and values go from positions to heads, outputs back; likewise their
     # gradients (Jacobs et al. 2023).
-    return 2 * transfers.send_to_all(c, t, queries / t + keys, 2)
+    return (1 + attention.returns) * transfers.send_to_all(c, t, queries / t + keys, 2)

@@ -26,7 +26,7 @@ from paradl.kernels.parallelism.parallelism import Parallelism
 from paradl.kernels.parallelism.transfers import Transfers
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.schedules import Stage
-from paradl.kernels.work.transformer import Parameters, Training, Transformer, count_tensors
+from paradl.kernels.work.transformer import Held, Parameters, Training, Transformer, count_tensors
 
 # Least parameters of a bucket, and for each rank (Megatron-LM, distributed_data_parallel.py).
 BUCKET, RANK_BUCKET = 40e6, 1e6
@@ -104,7 +104,7 @@ class DataParallel(Parallelism):
         divided: DividedBlocks,
         costs: list[StateCosts],
         stage: Stage,
-        held: Parameters,
+        held: Held,
         passes: Column | None,
     ) -> Exchanged:
         """Compute exposed seconds of gradient and weight exchanges.
@@ -130,14 +130,15 @@ PARALLELISM = DataParallel()
 
 
 def _exchange_states(
-    divided: DividedBlocks, costs: list[StateCosts], stage: Stage, held: Parameters
+    divided: DividedBlocks, costs: list[StateCosts], stage: Stage, held: Held
 ) -> tuple[Column, Column]:
     """Compute seconds to reduce gradients, and to gather weights, exposed and hidden."""
     layouts, recipe, time = divided.layouts, divided.training.recipe, divided.transfers.time
-    messages = count_messages(divided, stage, held)
+    messages = count_messages(divided, stage, held.trained)
     # Dense parameters first, then experts, each over their own replicas.
     gradients, weights = np.zeros(1), np.zeros(1)
-    for number, count, cost in zip(held, messages, costs, strict=False):
+    parts = held.trained, held.stored, messages, costs
+    for number, stored, count, cost in zip(*parts, strict=False):
         # HSDP: each shard is also reduced across groups.
         beyond = recipe.gradients * number / cost.shards
         scattered = time(cost.scatter, recipe.gradients * number, count)
@@ -146,8 +147,10 @@ def _exchange_states(
         gradients = gradients + np.where(
             number > 0, np.where(layouts.zero > 0, scattered, reduced), 0
         )
-        gathered = time(cost.gather, recipe.weights * number, count)
-        weights = weights + np.where((number > 0) & (layouts.zero > 0), gathered, 0)
+        # ZeRO 3 gathers all weights, other stages those that ranks have updated.
+        sent = np.where(layouts.zero == 3, stored, number) if divided.net.is_tuned else number
+        gathered = time(cost.gather, recipe.weights * sent, count)
+        weights = weights + np.where((sent > 0) & (layouts.zero > 0), gathered, 0)
     # ZeRO 3 keeps neither whole gradients nor whole weights between passes.
     times = np.where(layouts.zero == 3, divided.training.count_passes(layouts), 1)
     return times * gradients, np.where(layouts.zero == 3, 2, 1) * times * weights
@@ -165,14 +168,14 @@ def count_window(divided: DividedBlocks) -> Column:
 
 
 def _count_held_tensors(divided: DividedBlocks, stage: Stage) -> tuple[Column, Column]:
-    """Count the matrices and vectors that a stage holds, and those of its experts [layouts]."""
-    counts = (count_tensors(block, divided.layouts) for block in divided.net.kinds)
+    """Count the matrices and vectors that a stage trains, and those of its experts [layouts]."""
+    counts = (count_tensors(block, divided.layouts) for block in divided.net.trained.kinds)
     dense, experts = (sum_kinds(stage.counts, of) for of in zip(*counts, strict=True))
     return dense + stage.first + stage.last, experts
 
 
 def count_messages(divided: DividedBlocks, stage: Stage, held: Parameters) -> Parameters:
-    """Count messages in which software sends what a stage holds [layouts], at least one."""
+    """Count messages in which software sends what a stage trains [layouts], at least one."""
     layouts = divided.layouts
     match divided.rates.messages:
         case "buckets":

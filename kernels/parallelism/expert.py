@@ -80,7 +80,8 @@ class ExpertParallel(Parallelism):
         sent = k * divided.activations / layouts.tensor
         alike = k if divided.rates.sends_once else 1.0
         dispatch = divided.transfers.send_to_all(layouts.expert, layouts.etp, sent, 1, alike)
-        seconds = 4 * dispatch
+        # Backward as forward, where there are gradients.
+        seconds = (4 if routed.share > 1 / 3 else 2) * dispatch
         if hiding is not None:
             # Beside the compute of the neighbouring micro-batch, which the last one lacks.
             m = divided.training.count_micro_batches(divided.layouts)

@@ -28,7 +28,7 @@ from paradl.kernels.work.layers import Layers, LayerTimes
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.memory import Holding, LayerShares, hold_whole
 from paradl.kernels.work.schedules import Stage
-from paradl.kernels.work.transformer import Block, Parameters, Training, Transformer
+from paradl.kernels.work.transformer import Block, Held, Training, Transformer
 
 # Sums values of the layers that one PE runs; of several stages the largest sum.
 Add: TypeAlias = Callable[[PerLayer], Cells]
@@ -187,7 +187,7 @@ class Parallelism:
         divided: DividedBlocks,
         costs: Any,
         stage: Stage,
-        held: Parameters,
+        held: Held,
         passes: Column | None,
     ) -> Exchanged:
         """Compute exposed communication [s per iteration] beyond that of blocks.

@@ -40,7 +40,7 @@ from paradl.kernels.work.schedules import (
     share_bubble,
 )
 from paradl.kernels.work.stages import join_chunks, largest, passed_on, stage_sums
-from paradl.kernels.work.transformer import Parameters, Training, Transformer
+from paradl.kernels.work.transformer import Held, Training, Transformer
 
 
 @pytree
@@ -202,7 +202,7 @@ class Pipeline(Parallelism):
         divided: DividedBlocks,
         costs: tuple[Column, Column],
         stage: Stage,
-        held: Parameters,
+        held: Held,
         passes: Column | None,
     ) -> Exchanged:
         """Compute exposed seconds of messages between stages of blocks.

@@ -85,16 +85,21 @@ class TensorParallel(Parallelism):
         Software that cuts these products into CHUNKS exchanges one while it computes the next:
         max(T/CHUNKS, T - share of the products' time) is exposed (Wang et al., ASPLOS 2023).
         """
-        rows = sum(
-            bool(w.used and w.parts) and not w.by_columns and not w.is_routed for w in block.weights
-        )
+        split = [w for w in block.weights if w.used and w.parts and not w.is_routed]
+        rows = [w for w in split if not w.by_columns and not w.rank]
         # Full recomputation repeats the forward ones: 6 instead of 4 (SC21, section 3.2).
         whole = (divided.layouts.recompute & (RECOMPUTE["blocks"] | RECOMPUTE["full"])) > 0
-        seconds = rows * (2 + whole) * costs
+        passes = any(w.share > 1 / 3 for w in rows)
+        seconds = len(rows) * ((2 + whole) if passes else 1) * costs
         if hiding is not None:
             # Only gathers and scatters are cut: sequence parallelism (Megatron-LM, arguments.py).
             hidden = divided.rates.hidden_tensor * (divided.layouts.sequence > 0) * hiding.products
             seconds = seconds - np.minimum((1 - 1 / CHUNKS) * seconds, hidden)
+        if ranks := [w.rank for w in split if w.rank]:
+            # Between the two matrices of an adapter, forward or backward (peft's tp_layer.py).
+            size = divided.activations * ranks[0] / divided.net.hidden
+            sent = divided.transfers.send("all_reduce", divided.layouts.tensor, 1, size)
+            seconds = seconds + len(ranks) * sent
         return {"tensor_exchange": seconds}
 
 

@@ -20,7 +20,7 @@ from paradl.kernels.machine.library_collectives import (
     time_all_to_all,
     time_fastest,
 )
-from paradl.kernels.machine.network import Network, Ring, find_path
+from paradl.kernels.machine.network import Cost, Network, Ring, find_path
 from paradl.kernels.machine.speeds import Fabric
 from paradl.kernels.parallelism.alignment import count_level_pes
 from paradl.kernels.work.layouts import Layouts
@@ -99,6 +99,27 @@ class Transfers:
             lambda part: np.broadcast_to(part, sizes[0].shape)[place], found
         )
         return whole
+
+
+@dataclass(frozen=True)
+class Volumes(Transfers):
+    """Transfers of one second per byte m, and of 0 s if they are of other kinds.
+
+    Exchanges that nothing hides are linear in seconds: their formulas then count bytes.
+    """
+
+    kind: str = ""
+
+    def cost(self, collective: Collective, degree: Column, stride: Column | int) -> Costs:
+        return (Cost(0.0, 1.0 * (np.asarray(degree) > 1) * (collective == self.kind)),)
+
+    def split_send(self, degree: Column, stride: Column, m: Column) -> tuple[Column, Column]:
+        return np.zeros(1), m * (degree > 1) * (self.kind == "send")
+
+    def send_to_all(
+        self, degree: Column, stride: Column, m: Column, messages: int, alike: float = 1.0
+    ) -> Column:
+        return np.asarray(m * (degree > 1) * (self.kind == "all_to_all"))
 
 
 def _resize_levels(network: Network, spans: Sequence[Column]) -> Network:

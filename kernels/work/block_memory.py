@@ -23,11 +23,13 @@ from paradl.kernels.names.parallelisms import RECOMPUTE
 from paradl.kernels.work.layouts import Layouts
 from paradl.kernels.work.schedules import SCHEDULES, Stage, count_in_flight, list_stages
 from paradl.kernels.work.transformer import (
+    Held,
     Parameters,
     Tensor,
     Training,
     Transformer,
     count_block,
+    count_blocks,
     count_keys,
     count_tables,
 )
@@ -41,7 +43,7 @@ PARTS = (
 class Blocks(NamedTuple):
     """Per kind of block: parameters on a PE; bytes kept and dropped per micro-batch [layouts]."""
 
-    parameters: list[Parameters]
+    parameters: list[Held]
     kept: list[Column]
     dropped: list[Column]
 
@@ -73,7 +75,7 @@ def measure_stages(
 
 def measure_blocks(net: Transformer, layouts: Layouts, training: Training) -> Blocks:
     """Parameters, kept and recomputed bytes of each kind of block."""
-    held = [count_block(block, layouts) for block in net.kinds]
+    held = count_blocks(net, layouts, training)
     sums = [sum_tensors(block.tensors, layouts, training) for block in net.kinds]
     return Blocks(held, *map(list, zip(*sums, strict=True)))
 
@@ -84,6 +86,8 @@ def sum_tensors(
     """Bytes per micro-batch that are kept, and that are recomputed [layouts]."""
     kept, dropped = np.zeros(1), np.zeros(1)
     for tensor in tensors:
+        if not tensor.kept:
+            continue
         again = (layouts.recompute & tensor.modules) > 0
         size = measure_tensor(tensor, layouts, training)
         kept = kept + np.where(again, 0, size)
@@ -96,7 +100,8 @@ def find_idle_modules(net: Transformer, training: Training) -> int:
     busy = 0
     for block in net.kinds:
         for tensor in block.tensors:
-            busy |= tensor.modules * (tensor.items * SIZES[tensor.size](training) > 0)
+            size = tensor.kept * tensor.items * SIZES[tensor.size](training)
+            busy |= tensor.modules * (size > 0)
     return sum(RECOMPUTE.values()) & ~busy
 
 
@@ -158,6 +163,8 @@ def measure_stage(
     scored = np.where(late, training.count_micro_batches(layouts), 1)
     front, back = ends
     kept, again = measure_activations(stage.counts, layouts, blocks, flying)
+    if not training.keeps_activations:  # of one block, and of another one on its way
+        kept = np.minimum(kept, 2 * find_largest(stage.counts, blocks.kept))
     if net.memory:  # one copy for all blocks that read it
         reads = find_blocks(stage.counts, [block.reads_memory for block in net.kinds])
         kept = kept + reads * flying * measure_tensor(net.memory, layouts, training)
@@ -171,9 +178,17 @@ def measure_stage(
 
 
 def hold_parameters(
+    net: Transformer, layouts: Layouts, blocks: Sequence[Held], stage: Stage
+) -> Held:
+    """Parameters on a PE of a stage [layouts], with embedding and output layer on its stages."""
+    stored, trained = zip(*blocks, strict=True)
+    whole = _hold_part(net, layouts, stored, stage)
+    return Held(whole, _hold_part(net.trained, layouts, trained, stage) if net.is_tuned else whole)
+
+
+def _hold_part(
     net: Transformer, layouts: Layouts, blocks: Sequence[Parameters], stage: Stage
 ) -> Parameters:
-    """Parameters on a PE of a stage [layouts], with embedding and output layer on its stages."""
     counts, first, last = stage.counts, stage.first, stage.last
     dense, experts = (sum_kinds(counts, numbers) for numbers in zip(*blocks, strict=True))
     front, back = (count_block(end, layouts).dense for end in (net.front, net.back))
@@ -184,12 +199,16 @@ def hold_parameters(
     return Parameters(dense + tables + first * front + last * back, experts)
 
 
-def share_states(held: Parameters, layouts: Layouts, training: Training) -> list[Column]:
+def share_states(held: Held, layouts: Layouts, training: Training) -> list[Column]:
     """Compute bytes of weights, gradients and states, sharded from ZeRO stage 3, 2 and 1 on."""
-    whole = held.dense + held.experts
-    shared = held.dense / layouts.shards + held.experts / np.maximum(layouts.expert_shards, 1)
-    sizes = zip((3, 2, 1), training.recipe[:3], strict=True)
-    return [size * np.where(layouts.zero >= least, shared, whole) for least, size in sizes]
+    (stored, trained), shards = held, (layouts.shards, np.maximum(layouts.expert_shards, 1))
+    weights, gradients, states, *_ = training.recipe
+    states = states * training.keeps_states
+    parts = ((3, weights, stored), (2, gradients, trained), (1, states, trained))
+    return [
+        size * np.where(layouts.zero >= least, add(map(np.divide, part, shards)), add(part))
+        for least, size, part in parts
+    ]
 
 
 def _list_divided(layouts: Layouts, blocks: Iterable[Parameters], least: int) -> Iterator[Column]:
@@ -202,11 +221,7 @@ def _list_divided(layouts: Layouts, blocks: Iterable[Parameters], least: int) ->
 
 
 def hold_unsharded(
-    held: Parameters,
-    layouts: Layouts,
-    training: Training,
-    blocks: Sequence[Parameters],
-    stage: Stage,
+    held: Held, layouts: Layouts, training: Training, blocks: Sequence[Held], stage: Stage
 ) -> Iterator[Column]:
     """Yield bytes of weights that ZeRO 3 gathers, and of gradients that ZeRO 2 and 3 reduce next.
 
@@ -214,13 +229,14 @@ def hold_unsharded(
     """
     unsharded, recipe = training.unsharded, training.recipe
     all_of_stage = unsharded.with_stages & (layouts.pipeline > 1)
+    stored, trained = zip(held, *blocks, strict=True)
     kinds = (
-        (3, 2, unsharded.weights, recipe.weights),
-        (2, 1, unsharded.gradients, recipe.gradients),
+        (3, 2, unsharded.weights, recipe.weights, stored),
+        (2, 1, unsharded.gradients, recipe.gradients, trained),
     )
-    for least, number, usual, size in kinds:
-        largest = find_largest(stage.counts, _list_divided(layouts, blocks, least))
-        (whole,) = _list_divided(layouts, [held], least)
+    for least, number, usual, size, parts in kinds:
+        whole, *of_blocks = _list_divided(layouts, parts, least)
+        largest = find_largest(stage.counts, of_blocks)
         more = np.minimum(whole, np.where(all_of_stage, np.inf, usual))
         yield size * np.maximum(number * unsharded.share * largest, more)
 

@@ -1,6 +1,7 @@
 """Layers of a network with blocks of attention, how it trains, and its parameters on a PE."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from paradl.kernels.columns import Column
 from paradl.kernels.names.recipes import Recipe
 from paradl.kernels.work.layouts import Layouts
 
-Family = Literal["dense", "experts", "images"]
+Family = Literal["dense", "experts", "images", "tuned"]
 
 
 class Weights(NamedTuple):
@@ -19,7 +20,9 @@ class Weights(NamedTuple):
     by_columns: the biases are divided as well. experts: number of routed experts, all of which the
     layer holds; 0: it is no layer of experts. used: fraction of the matrix that each token is
     multiplied with. modules: RECOMPUTE bits, any of which repeats this product in the backward
-    pass.
+    pass. trained: else frozen, without gradients and states. share: of three products, forward, for
+    the gradient of its weights, and for that of its input. rank: of an adapter's matrix, its side
+    that no PE divides. stored: bytes of a weight of the matrix, 0: as of others.
     """
 
     matrix: float
@@ -29,6 +32,10 @@ class Weights(NamedTuple):
     experts: int = 0
     used: float = 1.0
     modules: int = 0
+    trained: bool = True
+    share: float = 1.0
+    rank: int = 0
+    stored: float = 0.0
 
     @property
     def is_routed(self) -> bool:
@@ -42,7 +49,8 @@ class Tensor(NamedTuple):
     items: per token; for attention scores, per token and position. size: bytes per item, a key of
     SIZES, and divided: which PEs share it, a key of DIVISORS, in `kernels.work.block_memory`.
     parts: most parts over tensor. modules: RECOMPUTE bits, any of which recomputes it instead of
-    keeping it. window: of scores, the positions of a query; 0: all.
+    keeping it. window: of scores, the positions of a query; 0: all. kept: whether the backward pass
+    reads it; moved: share of five accesses that moves it and its gradient.
     """
 
     items: float
@@ -51,6 +59,8 @@ class Tensor(NamedTuple):
     parts: int = 0
     modules: int = 0
     window: int = 0
+    kept: bool = True
+    moved: float = 1.0
 
 
 def count_keys(length: int, window: int) -> int:
@@ -63,7 +73,7 @@ class AttentionProducts(NamedTuple):
 
     flops: of both products, forward, per token and position read. heads, kv_heads: of queries, and
     of keys and values. causal: no query reads a later position. window: most positions that a query
-    reads; 0: all.
+    reads; 0: all. returns: the backward pass has gradients of it.
     """
 
     flops: float
@@ -71,6 +81,7 @@ class AttentionProducts(NamedTuple):
     kv_heads: int
     causal: bool = False
     window: int = 0
+    returns: bool = True
 
     @property
     def width(self) -> float:
@@ -87,7 +98,8 @@ class AttentionProducts(NamedTuple):
 class Block(NamedTuple):
     """Layers between two possible pipeline cuts.
 
-    looks_up: has an embedding table; reads_memory: attends to the encoder's output.
+    looks_up: has an embedding table; reads_memory: attends to the encoder's output. trains_tables:
+    its tables are trained.
     """
 
     weights: tuple[Weights, ...]
@@ -95,6 +107,12 @@ class Block(NamedTuple):
     attentions: tuple[AttentionProducts, ...] = ()
     looks_up: bool = False
     reads_memory: bool = False
+    trains_tables: bool = True
+
+    def keep_trained(self) -> "Block":
+        """Return the block without frozen weights and tables."""
+        weights = tuple(part for part in self.weights if part.trained)
+        return self._replace(weights=weights, looks_up=self.looks_up and self.trains_tables)
 
 
 @dataclass(frozen=True)
@@ -106,6 +124,7 @@ class Transformer:
     without an embedding table; ties: the output layer shares that table. parameters: as published,
     without padding or copies. longest: positions it was trained for, 0 if unknown; length: fixed
     sequence length, 0 if free. memory: the encoder's output, kept once for all blocks that read it.
+    is_tuned: some of it is frozen. scored: as `share` of weights, of the output layer's.
     """
 
     hidden: int
@@ -124,11 +143,22 @@ class Transformer:
     longest: int = 0
     length: int = 0
     memory: Tensor | None = None
+    is_tuned: bool = False
+    scored: float = 1.0
+
+    @cached_property
+    def trained(self) -> "Transformer":
+        """The part that has gradients and states."""
+        if not self.is_tuned:
+            return self
+        front, back, *kinds = map(Block.keep_trained, (self.front, self.back, *self.kinds))
+        return replace(self, kinds=tuple(kinds), front=front, back=back)
 
     @property
     def family(self) -> Family:
         """The kind of network, whose predictions err alike."""
-        return "images" if self.length else "experts" if self.experts else "dense"
+        usual: Family = "images" if self.length else "experts" if self.experts else "dense"
+        return "tuned" if self.is_tuned else usual
 
     @property
     def blocks(self) -> int:
@@ -160,7 +190,8 @@ class Training:
     `kernels.work.schedules`. context_by: ring, all_gather or all_to_all. loss_parts: chunks in
     which logits are computed, one at a time. logit_bytes: per logit, 0 with a fused loss. reserved
     [B]: memory of a PE taken by driver, framework and communication buffers. unsharded: temporaries
-    of ZeRO.
+    of ZeRO. document: tokens of a packed document, 0: a sequence is one. keeps_states,
+    keeps_activations: whether PEs keep the optimizer's states, and what blocks do, or their hosts.
     """
 
     batch: int
@@ -174,6 +205,9 @@ class Training:
     dropout: bool = False
     reserved: float = 0.0
     unsharded: Unsharded = BLOCK_BY_BLOCK
+    document: int = 0
+    keeps_states: bool = True
+    keeps_activations: bool = True
 
     def find_batch(self, layouts: Layouts) -> Column | int:
         """Global batch B, [layouts] or one for all."""
@@ -213,21 +247,41 @@ class Parameters(NamedTuple):
     experts: Column
 
 
-def count_weights(weights: Weights, layouts: Layouts) -> Column:
-    """Parameters of a layer on a PE [layouts]; PEs beyond its parts hold copies."""
+class Held(NamedTuple):
+    """Parameters on a PE: all, those in few bytes as fewer of them; and those that are trained."""
+
+    stored: Parameters
+    trained: Parameters
+
+
+def count_weights(weights: Weights, layouts: Layouts, size: float = 0.0) -> Column:
+    """Parameters of a layer on a PE [layouts]; PEs beyond its parts hold copies.
+
+    size: bytes of a weight, of which a matrix in fewer bytes counts as fewer weights; 0: any.
+    """
     tensor = layouts.etp if weights.is_routed else layouts.tensor
     # Experts have few biases, and are divided over their width.
     parts = np.minimum(tensor, weights.parts) if weights.parts else np.ones_like(tensor)
     biases = weights.biases / (parts if weights.by_columns else 1)
-    held: Column = (weights.matrix / parts + biases) / (layouts.expert if weights.is_routed else 1)
+    share = weights.stored / size if weights.stored and size else 1.0
+    matrix = share * weights.matrix / parts
+    held: Column = (matrix + biases) / (layouts.expert if weights.is_routed else 1)
     return held
 
 
-def count_block(block: Block, layouts: Layouts) -> Parameters:
-    """Parameters of a block on a PE [layouts], without embedding tables."""
+def count_blocks(net: Transformer, layouts: Layouts, training: Training) -> list[Held]:
+    """Parameters of each kind of block on a PE [layouts], without embedding tables."""
+    stored = [count_block(kind, layouts, training.recipe.weights) for kind in net.kinds]
+    trained = [count_block(kind, layouts) for kind in net.trained.kinds] if net.is_tuned else stored
+    return [*map(Held, stored, trained)]
+
+
+def count_block(block: Block, layouts: Layouts, size: float = 0.0) -> Parameters:
+    """Parameters of a block on a PE [layouts], without embedding tables. size: `count_weights`."""
     held: dict[bool, Column] = {False: np.zeros(1), True: np.zeros(1)}
     for weights in block.weights:
-        held[weights.is_routed] = held[weights.is_routed] + count_weights(weights, layouts)
+        counted = count_weights(weights, layouts, size)
+        held[weights.is_routed] = held[weights.is_routed] + counted
     return Parameters(held[False], held[True])
 
 

@@ -1,7 +1,7 @@
 """Commands about one configuration."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Context, Option, Typer
 
@@ -9,6 +9,7 @@ from paradl.grids.reading.errors import InputError
 from paradl.sweep.cli import options
 from paradl.sweep.cli.commands import NOTHING_FEASIBLE, end, take_options
 from paradl.sweep.cli.values import parse_price
+from paradl.sweep.launching.names import FRAMEWORKS
 from paradl.sweep.text.visible import tell
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ app = Typer()
 class ConfigurationOptions(options.SettingOptions):
     """The options that describe one configuration."""
 
-    model: options.Model
-    strategy: options.Strategy
-    pe: options.PEs
+    model: options.ModelOrNone = None
+    strategy: options.Strategy = None
+    pe: options.PEs = None
     batch: options.Batch = None
     dataset: options.Dataset = None
     system: options.System = None
@@ -33,8 +34,18 @@ class ConfigurationOptions(options.SettingOptions):
     iterations: options.Iterations = None
     times: options.Times = None
 
-    def read_grid(self) -> "Grid":
-        """Build the grid of this single cell; its warnings go to stderr."""
+    def read_grid(self) -> "tuple[Grid, list[str]]":
+        """Build the grid of this single cell, and notes on its launch script; all go to stderr."""
+        given, notes = self.read_launch()
+        for note in notes:
+            tell(f"paradl: {note}")
+        return given._read_grid(), notes
+
+    def _read_grid(self) -> "Grid":
+        for name in ("model", "strategy", "pe"):
+            if getattr(self, name) is None:
+                advice = "or a launch script that states it, by --launch"
+                raise InputError("no value is given", where=f"--{name}", advice=advice)
         options.check_names(vars(self), several=False)
         from paradl.grids.design_space import Configuration
         from paradl.grids.notes import list_warnings
@@ -80,11 +91,12 @@ def predict(
     form: options.Form = "table",
 ) -> None:
     """Time, memory and limits of one configuration."""
-    grid: Grid = context.obj.read_grid()
+    grid, notes = context.obj.read_grid()
     from paradl.sweep.questions.predict import answer_grid
     from paradl.sweep.text.explanation import show_prediction
 
     answer = answer_grid(grid, parse_price(price))
+    answer["notes"] += notes
     show_prediction(answer, form, every)
     _end_if_forbidden(answer)
 
@@ -94,18 +106,17 @@ def explain(
     context: Context,
     every: options.All = False,
     form: options.Form = "table",
-    launch: Annotated[
-        Literal["megatron", "torchtitan", "deepspeed", "torchrun"] | None,
-        Option(help="Print what to type for this framework, of a layout of a transformer."),
-    ] = None,
     layers_table: Annotated[bool, Option("--layers-table", help="Print a row per layer.")] = False,
 ) -> None:
     """Formulas of one configuration in numbers; how to launch it."""
-    grid: Grid = context.obj.read_grid()
+    given: ConfigurationOptions = context.obj
+    stack = given.launch if given.launch in FRAMEWORKS else None
+    grid, notes = (replace(given, launch=None) if stack else given).read_grid()
     from paradl.sweep.questions.explain import explain_grid
     from paradl.sweep.text.explanation import show_explanation
 
-    answer = explain_grid(grid, launch)
+    answer = explain_grid(grid, stack)
+    answer["notes"] += notes
     show_explanation(answer, form, layers_table, every)
     _end_if_forbidden(answer)
 

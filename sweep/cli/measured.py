@@ -35,6 +35,7 @@ class RunOptions:
     calibration: options.Calibration = None
     system: SystemOfRows = None
     allreduce: options.AllReduce = None
+    launch: options.Launch = None
     quiet: options.Quiet = False
 
     def compare(self) -> "AnswerMapping[Comparison]":
@@ -45,7 +46,13 @@ class RunOptions:
         # Unless given, the all-reduce is that of the paper's runs.
         settings = options.list_given(self, "oracle", "allreduce")
         calibration = self.calibration or "auto"
-        return ask(self.measured, system=self.system, calibration=calibration, settings=settings)
+        return ask(
+            self.measured,
+            system=self.system,
+            calibration=calibration,
+            settings=settings,
+            launch=self.launch,
+        )
 
 
 RunCommand = take_options(RunOptions)

@@ -5,17 +5,19 @@ values of their own, so the help states the default. Typer ignores options insid
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from typer import Argument, Option
 
 from paradl.grids.entries.names import check_name, list_names, split_labels
 from paradl.grids.entries.strategy_words import TABLE_III
 from paradl.grids.reading.errors import InputError, add_place, shorten
+from paradl.kernels.options import KeptStates, Offload
 from paradl.sweep.cli.values import take_count, take_number, take_output, take_picture, take_share
 from paradl.sweep.cube.object_store import locate_store
+from paradl.sweep.launching.names import FRAMEWORKS
 
 if TYPE_CHECKING:
     from paradl.kernels.names.statistics import Objective
@@ -58,15 +60,17 @@ def _name_entry(kind: Kind | Literal["strategy"], words: str) -> Any:
     return Option(help=words, autocompletion=complete_names(kind))
 
 
-# One configuration: values that it needs.
-Model = Annotated[str, _name_entry("model", "Network: a name or a file (.yaml, config.json).")]
+# One configuration: values that it needs, which a launch script may state.
+NETWORK = "Network: a name or a file (.yaml, config.json)."
+Model = Annotated[str, _name_entry("model", NETWORK)]
+ModelOrNone = Annotated[str | None, _name_entry("model", NETWORK)]
 Dataset = Annotated[str | None, _name_entry("dataset", "Data set: a catalogue name or a file.")]
 System = Annotated[
     str | None,
     _name_entry("system", "Machine: a catalogue name or a file, such as dgx-h100:precision=tf32."),
 ]
-Strategy = Annotated[str, _name_entry("strategy", "Strategy, such as data+filter:group=8.")]
-PEs = Annotated[int, take_count("Number of PEs.", "--pe")]
+Strategy = Annotated[str | None, _name_entry("strategy", "Strategy, such as data+filter:group=8.")]
+PEs = Annotated[int | None, take_count("Number of PEs.", "--pe")]
 Batch = Annotated[int | None, take_count("Samples per replica.")]
 
 # A design space: the axes of a spec.
@@ -112,6 +116,15 @@ Convergence = Annotated[
     str | None, Option(help="Epochs to a target: a CSV or YAML file, none, or auto (catalogue's).")
 ]
 Target = Annotated[str | None, Option(help="Such as top1>=0.759, where several are known.")]
+
+Launch = Annotated[
+    str | None,
+    Option(
+        metavar="SCRIPT",
+        help="Take the run from a launch script or configuration; explain: or write for a "
+        f"framework: {', '.join(FRAMEWORKS)}.",
+    ),
+]
 
 # Files and stores. Located while options are parsed, so that a mistake is reported before slow
 # imports.
@@ -173,7 +186,7 @@ Seed = Annotated[int, Option(help="Random seed; the same seed gives the same ans
 SETTINGS = (
     *("oracle", "conventions", "optimizer", "recompute", "calibration"),
     *("convergence", "target", "collectives", "allreduce", "iterations", "times"),
-    *("attention", "context", "loss", "states"),
+    *("attention", "context", "loss", "states", "offload"),
 )
 
 
@@ -224,12 +237,34 @@ class SettingOptions:
         Option(help="Logits that blocks' loss keeps: all (whole, plain), an eighth, none."),
     ] = None
     states: Annotated[
-        Literal["usual", "fp8_weights", "bf16_moments", "narrow"] | None,
-        Option(help="States of blocks in fewer bytes: weights, the optimizer's moments, or both."),
+        KeptStates | None,
+        Option(help="States of blocks in fewer bytes: weights, moments, both; or the optimizer's."),
+    ] = None
+    offload: Annotated[
+        Offload | None,
+        Option(help="What of blocks hosts keep: the optimizer's states, activations, or both."),
     ] = None
     calibration: Calibration = None
     convergence: Convergence = None
     target: Target = None
+    launch: Launch = None
+
+    def read_launch(self, others: str = "") -> "tuple[Self, list[str]]":
+        """Return these options with what a launch script states, and notes on it.
+
+        Options that are given come first. others: strategies to add to that of the script.
+        InputError: no script, or it lacks something.
+        """
+        if self.launch is None:
+            return self, []
+        from paradl.sweep.launching.reading import read_launch
+
+        script = read_launch(self.launch)
+        found = script.find_options(vars(self))
+        notes = script.list_notes(found)
+        if vars(self)["strategy"] is None:
+            found["strategy"] += others
+        return replace(self, **found), notes
 
     def list_settings(self) -> dict[str, object]:
         """Return the keys of a spec that are given."""
@@ -259,7 +294,7 @@ def check_names(given: Mapping[str, Any], *, several: bool) -> None:
 
     def split(option: str) -> list[str]:
         text = given.get(option)
-        if text is None:
+        if not isinstance(text, str):  # None, or the sizes of a launch script
             return []
         return split_labels(text) if several else [text]
 

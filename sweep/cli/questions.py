@@ -152,7 +152,8 @@ def best(
         options.refuse_given({"epochs": epochs}, TRAINS_TOKENS)
     if (given.tokens or deadline or epochs) is not None and objective == "epoch-time":
         objective = "train-time"
-    subject = given.read(objective if epochs is None else None)  # no law of epochs is needed
+    # No law of epochs is needed with their number. A script's layout is ranked beside all others.
+    subject = given.read(objective if epochs is None else None, ",layouts")
     from paradl.sweep.configurations.degrees import list_layout_rows
     from paradl.sweep.questions.best.question import rank_strategies
     from paradl.sweep.text.ranking import describe_fastest, describe_losers, show_ranking

@@ -183,10 +183,20 @@ class SpaceOptions(options.SettingOptions):
     batch: options.Batches = None
     quiet: options.Quiet = False
 
-    def read(self, objective: str | None = None) -> Subject:
-        """Return the store and its slice, or the design space. InputError: neither or both."""
+    def read(self, objective: str | None = None, others: str = "") -> Subject:
+        """Return the store and its slice, or the design space. InputError: neither or both.
+
+        others: strategies beside that of a launch script.
+        """
         if self.store is not None:
+            options.refuse_given({"launch": self.launch}, "cannot be combined with a store")
             return self._read_store(self.store)
+        given, notes = self.read_launch(others)
+        if notes:
+            subject = replace(given, launch=None).read(objective)
+            for note in notes:
+                subject.note(note)
+            return subject
         if self.model is None:
             raise InputError(
                 "expected a store, or a model",

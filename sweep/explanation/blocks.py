@@ -29,6 +29,7 @@ SHARDED = {"weights": 3, "gradients": 2, "states": 1}  # first ZeRO stage that s
 WORDS = {
     "gathered": "bytes of a weight x parameters of two blocks, or of more by software",
     "unreduced": "bytes of a gradient x parameters of a block, or of more by software",
+    "activations": "what a PE keeps of blocks at a time",
     "recomputed": "what one block computes again",
     "embedding": "in flight x what embeddings keep",
     "logits": "inputs of the last norm and matrix, and logits, of a micro-batch",
@@ -63,13 +64,15 @@ def _write_states(cell: LayoutCell, stage: Stage) -> dict[str, Formula]:
     net, layout, training = cell.net, cell.layout, cell.training
     blocks = measure_blocks(net, layout, training)
     held = hold_parameters(net, layout, blocks.parameters, stage)
-    dense, experts = float(held.dense[0]), float(held.experts[0])
-    whole = ("bytes x parameters on a PE", _write(dense + experts))
-    shared = f"({_write(dense)} / {layout.shards[0]}"
-    shared += f" + {_write(experts)} / {layout.expert_shards[0]})" if experts else ")"
     formulas = {}
     # A recipe starts with the bytes of these three.
-    for (name, least), size in zip(SHARDED.items(), training.recipe[:3], strict=True):
+    parts = (held.stored, held.trained, held.trained)
+    for (name, least), size, part in zip(SHARDED.items(), training.recipe[:3], parts, strict=True):
+        dense, experts = float(part.dense[0]), float(part.experts[0])
+        words = "bytes x trained parameters" if part is not held.stored else "bytes x parameters"
+        whole = (f"{words} on a PE", _write(dense + experts))
+        shared = f"({_write(dense)} / {layout.shards[0]}"
+        shared += f" + {_write(experts)} / {layout.expert_shards[0]})" if experts else ")"
         divided = (f"{whole[0]} / ranks of ZeRO", shared)
         words, count = whole if layout.zero[0] < least else divided
         formulas[name] = (words, f"{size} x {count}")
@@ -82,8 +85,8 @@ def _write_activations(cell: LayoutCell, stage: Stage) -> dict[str, Formula]:
     flying = _write(float(count_in_flight(layout, training, stage.number)[0]))
     front = sum_tensors(net.front.tensors, layout, training)[0]
     formulas = {"embedding": (WORDS["embedding"], f"{flying} x {_write(float(front[0]))}")}
-    # Blocks that are run again in square-root parts keep no fixed sum per block.
-    if layout.recompute[0] & RECOMPUTE["full"]:
+    # Blocks that are run again in square-root parts, or offloaded, keep no fixed sum per block.
+    if layout.recompute[0] & RECOMPUTE["full"] or not training.keeps_activations:
         return formulas
     counts, kept = stage.counts[:, 0], measure_blocks(net, layout, training).kept
     numbers = zip(counts.tolist(), kept, strict=True)

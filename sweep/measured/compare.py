@@ -5,6 +5,7 @@ section 5. It is stated for total, compute and communication, since errors can c
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, median
 from typing import cast
@@ -12,6 +13,7 @@ from typing import cast
 from paradl.grids.notes import list_warnings
 from paradl.sweep.answers.mapping import AnswerMapping, Row
 from paradl.sweep.answers.types.runs import Anomaly, Comparison
+from paradl.sweep.measured.launched_runs import LaunchedRuns
 from paradl.sweep.measured.predicted_runs import Conditions, PredictedRun, predict_runs
 from paradl.sweep.measured.runs import PARTS, RunTimes, read_runs
 
@@ -27,12 +29,14 @@ def compare(
     system: str | None = None,
     calibration: str = "auto",
     settings: Mapping[str, object] = {},
+    launch: str | None = None,
 ) -> AnswerMapping[Comparison]:
     """Return predictions [s per iteration] beside the runs of a CSV file, as `paradl compare` does.
 
     {"rows": one per row of the file; "summary": average accuracies; "notes": on networks and
     machines}. system: of rows that name none. calibration, settings: as for `Configuration`.
-    InputError: a mistake in the file, with its line.
+    launch: the launch script of a folder's runs, which states what their files do not. InputError:
+    a mistake in the file, with its line.
 
     >>> import paradl
     >>> import pandas as pd
@@ -43,7 +47,10 @@ def compare(
     >>> round(row["predicted_total"], 3), row["within"]
     (0.125, True)
     """
-    runs = predict_runs(read_runs(Path(path)), Conditions(system, calibration, settings))
+    script = LaunchedRuns.from_script(launch, system) if launch else LaunchedRuns(system)
+    rows_read = read_runs(Path(path), script.values)
+    conditions = Conditions(script.system, calibration, {**script.settings, **settings})
+    runs = predict_runs(rows_read, replace(conditions, models=script.models))
     from paradl.sweep.measured.anomalies import find_anomalies  # late: it imports JAX
 
     rows = [*map(_make_row, runs, find_anomalies(runs))]
@@ -51,7 +58,8 @@ def compare(
     # whose warnings take 0.7 ms.
     grids = {id(run.grid): run.grid for run in runs}.values()
     notes = dict.fromkeys(note for grid in grids for note in list_warnings(grid))
-    answer = {"rows": rows, "summary": summarise_accuracy(rows), "notes": list(notes)}
+    told = [*script.notes, *notes]
+    answer = {"rows": rows, "summary": summarise_accuracy(rows), "notes": told}
     return AnswerMapping(cast(Comparison, answer))
 
 
@@ -80,6 +88,8 @@ def _make_row(run: PredictedRun, anomaly: Anomaly | None) -> Row:
         "measured_memory": row.memory,
         "predicted_memory": run.answer["memory"],
         "accuracy_memory": rate_prediction(run.answer["memory"], row.memory),
+        "measured_bytes": dict(row.sent) or None,
+        "predicted_bytes": (row.sent and run.predict_bytes()) or None,
         "fits": run.answer["fits"],
         **_name_columns("authors", row.authors),
         **_rate_predictions("authors_accuracy", row.authors, row.measured),

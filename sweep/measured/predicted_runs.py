@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from paradl.grids.design_space import ONLY, Configuration
@@ -24,17 +24,18 @@ AS_MEASURED = {"allreduce": "hierarchical", "conventions": "authors"}
 
 @dataclass(frozen=True)
 class Conditions:
-    """Settings for all runs; `system` is for runs that name none."""
+    """Settings for all runs; `system` is for runs that name none, models: by names in rows."""
 
     system: str | None
     calibration: str
     settings: Mapping[str, object]
+    models: Mapping[str, dict[str, object]] = field(default_factory=dict)
 
     def make_case(self, row: MeasuredRun) -> Configuration:
         """Return the configuration of a run."""
         as_measured = AS_MEASURED if self.settings.get("oracle") == "paper" else {}
         return Configuration(
-            row.model,
+            self.models.get(row.model, row.model),
             row.strategy,
             row.p,
             row.samples_per_replica,
@@ -102,6 +103,19 @@ class PredictedRun:
         if "layout" in self.answer and calibrated.file.layouts:
             return None  # files count runs of layouts
         return calibrated.was_fitted(strategy, self.row.p, self.row.samples_per_replica)
+
+    def predict_bytes(self) -> dict[str, float]:
+        """Return bytes of a PE's collectives per iteration by kind; empty without a layout."""
+        from paradl.kernels.oracle.block_times import count_bytes  # late: they import JAX
+        from paradl.sweep.configurations.layout_cells import find_cell
+        from paradl.sweep.questions.predict import choose_case
+
+        case = choose_case(self.grid)
+        if case is None or not case.of_blocks or self.predicted.total is None:
+            return {}
+        cell = find_cell(self.grid, case, ONLY)
+        sent = count_bytes(cell.net, cell.layout, cell.training, *cell.speeds)
+        return {kind: float(size[0]) for kind, size in sent.items()}
 
     def compare(self, part: str) -> Deviation | None:
         """Return a part as measured and predicted; None if either is unknown."""

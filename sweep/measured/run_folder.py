@@ -1,58 +1,70 @@
 """A folder of measured runs in other programs' words, with a mapping of their words to ours.
 
 docs/your-runs.md has the mapping file. Files are tables (CSV, as Weights & Biases or MLflow export
-them; MLflow's long form has `key` and `value`), traces (.json, .json.gz) or logs. Steps of one
-configuration make one run, of the median of their times.
+them; MLflow's long form has `key` and `value`), traces (.json, .json.gz) or logs, such as results
+of Hugging Face's Trainer. Steps of one configuration make one run, of the median of their times.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Annotated
 
 from pydantic import Field
 
-from paradl.grids.entries.entry import Count, Record
+from paradl.grids.entries.entry import Record
 from paradl.grids.reading.csvfile import read_records
 from paradl.grids.reading.errors import InputError, shorten, suggest_name
 from paradl.grids.reading.units import has_unit, parse_quantity
 from paradl.grids.reading.yamlfile import load, validate
-from paradl.sweep.measured.run_logs import Row, read_log, read_trace
+from paradl.sweep.measured.log_formats import KNOWN
+from paradl.sweep.measured.rates import MEAN, RATES, SPEEDS, TOKENS, Row, add_seconds
+from paradl.sweep.measured.run_logs import BYTES, Step, read_log, read_trace
 
 NAME = "mapping.yaml"
 IDENTITY = ("model", "dataset", "system", "strategy", "p", "samples_per_replica")
 MEASURED = {"total_s": "s", "comp_s": "s", "comm_s": "s", "memory": "B"}
+MEASURED |= dict.fromkeys(BYTES.values(), "B")
 TRACES = (".json", ".json.gz")
+RESULTS = ("_results.json", "trainer_state.json")  # logs, and no traces
 # What to do about a file without steps, by the ends of its name.
 REMEDIES = {
-    (".csv",): "name the column of seconds per step under 'columns', such as {total_s: step_time}",
+    (".csv",): "name the column of seconds per step, or of a rate, under 'columns', such as "
+    "{total_s: step_time}",
+    RESULTS: "it has no rate of training",
     TRACES: "record ProfilerStep spans, by a profiler with a schedule",
-    ("",): "leave it out by 'files', such as '*.log'",
+    ("",): f"logs are read of {KNOWN}; leave others out by 'files', such as '*.log'",
 }
-COLUMNS = (*IDENTITY, *MEASURED, "global_batch", "replicas", "source", "note")
-TOKENS = "tokens_per_pe"  # of a whole folder, of all runs or of a file's
+# Of a step, and not of a run.
+OF_STEPS = ("global_batch", "replicas", *RATES, TOKENS)
+COLUMNS = (*IDENTITY, *MEASURED, *OF_STEPS, "source", "note")
+EVERY = "*"
 MOST_FILES = 1000
 
 Value = str | int | float
-Values = dict[str, Value]
-Step = tuple[int, Row]  # its line in the file, and its columns
+Values = Mapping[str, Value]
 
 
 class RunMapping(Record):
     """The mapping file: how files of the folder are read, and values that they do not state."""
 
-    files: str = "*"
+    files: str = EVERY
     columns: dict[str, str] = Field(default_factory=dict)
     units: dict[str, str] = Field(default_factory=dict)
-    values: Values = Field(default_factory=dict)
-    per_file: dict[str, Values] = Field(default_factory=dict)
+    values: dict[str, Value] = Field(default_factory=dict)
+    per_file: dict[str, dict[str, Value]] = Field(default_factory=dict)
     skip: Annotated[int, Field(ge=0)] = 0
-    tokens_per_pe: Count | None = None
+    tokens_per_pe: Value | None = None
 
 
-def read_folder(folder: Path) -> Iterator[tuple[str, Row]]:
-    """Yield a row for each configuration in the folder's files, with its place (file:line)."""
-    mapping = _read_mapping(folder / NAME)
+def read_folder(folder: Path, values: Values) -> Iterator[tuple[str, Row]]:
+    """Yield a row for each configuration in the folder's files, with its place (file:line).
+
+    values: what the mapping file, which is then not needed, does not state.
+    """
+    is_there = (folder / NAME).is_file() or not values
+    mapping = _read_mapping(folder / NAME) if is_there else RunMapping()
+    mapping = mapping.model_copy(update={"values": {**values, **mapping.values}})
     paths = _find_files(folder, mapping.files)
     if not paths or len(paths) > MOST_FILES:
         what = f"expected 1 to {MOST_FILES} files {shorten(mapping.files)}, got {len(paths)}"
@@ -62,8 +74,15 @@ def read_folder(folder: Path) -> Iterator[tuple[str, Row]]:
         # `files` may leave a file out for a while.
         if name not in names and not (folder / name).is_file():
             raise InputError.unknown("file", name, names, where=f"{folder / NAME}: per_file")
-    for path in paths:
-        yield from _read_file(path, mapping)
+    runs = {path: [*_read_file(path, mapping)] for path in paths}
+    for path, found in runs.items():
+        # Beside runs lie scripts, configurations and pictures; files that are named must be runs.
+        is_named = mapping.files != EVERY or path.name in mapping.per_file
+        if not found and (is_named or not any(runs.values())):
+            advice = next(text for ends, text in REMEDIES.items() if path.name.endswith(ends))
+            where = path if is_named or len(paths) == 1 else f"{folder}: {len(paths)} files"
+            raise InputError("expected steps of a run, got none", where=str(where), advice=advice)
+        yield from found
 
 
 def _find_files(folder: Path, pattern: str) -> list[Path]:
@@ -93,13 +112,9 @@ def _read_mapping(path: Path) -> RunMapping:
     document = load(path)
     mapping = validate(RunMapping, document.data, document)
     stated = [*mapping.values, *(name for values in mapping.per_file.values() for name in values)]
-    for names, known in (
-        ((*mapping.columns, *mapping.units), COLUMNS),
-        (stated, (*COLUMNS, TOKENS)),
-    ):
-        for name in names:
-            if name not in known:
-                raise InputError.unknown("column", name, known, where=str(path))
+    for name in (*mapping.columns, *mapping.units, *stated):
+        if name not in COLUMNS:
+            raise InputError.unknown("column", name, COLUMNS, where=str(path))
     for name, unit in mapping.units.items():
         if name not in MEASURED:
             raise InputError(
@@ -110,32 +125,31 @@ def _read_mapping(path: Path) -> RunMapping:
 
 
 def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Row]]:
-    """Yield a run for each configuration in a file, of the median of its steps."""
+    """Yield a run for each configuration in a file, of the median of its steps; none if empty."""
     stated = {**mapping.values, **mapping.per_file.get(path.name, {})}
-    tokens = _read_tokens(stated.pop(TOKENS, mapping.tokens_per_pe), path)
+    if tokens := _read_tokens(stated.pop(TOKENS, mapping.tokens_per_pe), path):
+        stated[TOKENS] = tokens
     fixed = {name: str(value) for name, value in stated.items()}
     runs: dict[tuple[str, ...], list[Step]] = {}
-    if path.name.endswith(TRACES):
+    steps_read: Iterable[Step]
+    if path.name.endswith(TRACES) and not path.name.endswith(RESULTS):
         steps_read = read_trace(path)
     elif path.suffix == ".csv":
         steps_read = _read_table(path, mapping)
     else:
-        steps_read = read_log(path, tokens)
+        steps_read = read_log(path)
     for number, step in steps_read:
         row = _complete({**fixed, **step}, f"{path}:{number}")
         # A restarted run may go on with another batch or number of PEs.
         key = tuple(row.get(name, "") for name in IDENTITY)
         runs.setdefault(key, []).append((number, row))
-    if not runs:
-        advice = next(text for ends, text in REMEDIES.items() if path.name.endswith(ends))
-        raise InputError("expected steps of a run, got none", where=str(path), advice=advice)
     # A batch that ramps up has short-lived configurations, which end before they are warm.
-    long = [steps for steps in runs.values() if len(steps) > mapping.skip]
-    if not long:
+    long = [steps for steps in runs.values() if len(steps) > mapping.skip or MEAN in steps[0][1]]
+    if runs and not long:
         what = f"no configuration has more steps than the {mapping.skip} of 'skip'"
         raise InputError(what, where=str(path))
     for steps in long:
-        warm = steps[mapping.skip :]
+        warm = steps[mapping.skip :] or steps
         medians = _find_medians(warm, path)
         yield f"{path}:{steps[0][0]}", {"source": path.name, **warm[0][1], **medians}
 
@@ -180,7 +194,8 @@ def _read_table(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
     for where, record in read_records(path, (), None):
         number = int(where.rpartition(":")[2])
         if {"key", "value"} <= record.keys():
-            if record["key"] != theirs.get("total_s"):
+            ours = next((name for name in SPEEDS if theirs.get(name) == record["key"]), None)
+            if ours is None:
                 continue
             # Steps of several runs would make one.
             run = record.get("run_id", "")
@@ -188,7 +203,7 @@ def _read_table(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
             if run != first_run:
                 what = f"expected one run, got {shorten(first_run)} and {shorten(run)}"
                 raise InputError(what, where=where, advice="write a file for each run")
-            yield number, {"total_s": _convert(record["value"], "total_s", mapping, where)}
+            yield number, {ours: _convert(record["value"], ours, mapping, where)}
             continue
         row = Row()
         named = {ours: _find_column(name, record, where) for ours, name in theirs.items()}
@@ -198,7 +213,7 @@ def _read_table(path: Path, mapping: RunMapping) -> Iterator[tuple[int, Row]]:
             text = record[name]
             if text and text.lower() != "nan":
                 row[ours] = _convert(text, ours, mapping, where)
-        if "total_s" in row:  # rows of other metrics have none
+        if row.keys() & {*SPEEDS}:  # rows of other metrics have none
             yield number, row
 
 
@@ -227,7 +242,8 @@ def _convert(text: str, name: str, mapping: RunMapping, where: str) -> str:
 
 
 def _complete(row: Row, where: str) -> Row:
-    """Return the row with samples per replica, if need be from global batch and replicas."""
+    """Return the row with seconds and samples per replica, if need be from what gives them."""
+    row = add_seconds(row, where)
     if "global_batch" in row and not {"replicas", "samples_per_replica"} & row.keys():
         raise InputError(
             "a global batch needs 'replicas' to become samples per replica",
@@ -258,4 +274,4 @@ def _complete(row: Row, where: str) -> Row:
             where=where,
             advice="write it under 'values', or its column under 'columns'",
         )
-    return {name: value for name, value in row.items() if name not in ("global_batch", "replicas")}
+    return {name: value for name, value in row.items() if name not in OF_STEPS}

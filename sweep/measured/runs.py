@@ -4,15 +4,18 @@ grids/catalogue/measured/README.md lists the columns: p PEs; samples_per_replica
 of a PE (data), of a group (hybrids) or of the whole mini-batch (group strategies).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.quantity import SECONDS
 from paradl.grids.reading.csvfile import Record, read_records
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.units import parse_quantity
-from paradl.sweep.measured.run_folder import read_folder
+from paradl.sweep.measured.run_folder import Values, read_folder
+from paradl.sweep.measured.run_logs import BYTES
 
 REQUIRED = ("model", "dataset", "strategy", "p", "samples_per_replica", "total_s")
 PARTS = ("total", "comp", "comm")
@@ -33,7 +36,8 @@ class RunTimes:
 class MeasuredRun:
     """One row of the file. where: file and line. system: None if the row names none.
 
-    memory [B per PE]: None if it was not measured.
+    memory [B per PE]: None if it was not measured. sent [B per iteration of a PE]: by kind of
+    collective, of traces.
     """
 
     where: str
@@ -48,6 +52,7 @@ class MeasuredRun:
     source: str
     note: str
     memory: float | None = None
+    sent: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     @property
     def series(self) -> tuple[str | int | None, ...]:
@@ -55,9 +60,15 @@ class MeasuredRun:
         return (self.model, self.dataset, self.system, self.strategy, self.samples_per_replica)
 
 
-def read_runs(path: Path) -> tuple[MeasuredRun, ...]:
-    """Read all rows in order. InputError: a mistake, with file and line."""
-    records = read_folder(path) if path.is_dir() else read_records(path, REQUIRED, None)
+def read_runs(path: Path, values: Values = MappingProxyType({})) -> tuple[MeasuredRun, ...]:
+    """Read all rows in order. values: of columns that the files of a folder do not state.
+
+    InputError: a mistake, with file and line.
+    """
+    if values and not path.is_dir():
+        what, advice = "a table states its runs by itself", "name a folder of logs"
+        raise InputError(what, where=str(path), advice=advice)
+    records = read_folder(path, values) if path.is_dir() else read_records(path, REQUIRED, None)
     runs = tuple(_parse_run(where, record) for where, record in records)
     if not runs:
         raise InputError(
@@ -81,6 +92,11 @@ def _parse_run(where: str, record: Record) -> MeasuredRun:
         source=record.get("source", ""),
         note=record.get("note", ""),
         memory=PARAMETERS["memory_capacity"].read(memory, f"{where}: memory") if memory else None,
+        sent={
+            kind: parse_quantity(record[name], "B", f"{where}: {name}")
+            for kind, name in BYTES.items()
+            if record.get(name)
+        },
     )
 
 

@@ -8,7 +8,6 @@ from typing import Any, Unpack
 
 from paradl.grids.design_space import ONLY, Configuration
 from paradl.grids.grid import Grid
-from paradl.grids.models.architecture import Constants
 from paradl.grids.reading.errors import InputError
 from paradl.grids.shorthands import Words, expect_words
 from paradl.kernels.configuration.case import Case
@@ -26,10 +25,11 @@ from paradl.sweep.boundaries.fits import find_smallest_group
 from paradl.sweep.configurations.layout_cells import find_cell
 from paradl.sweep.explanation.formulas import WorkFacts, describe_largest
 from paradl.sweep.explanation.kinds import find_facts
-from paradl.sweep.explanation.launch import LayoutRun, describe_launch
-from paradl.sweep.explanation.launch_lines import write_launch
+from paradl.sweep.explanation.launch import describe_launch
 from paradl.sweep.explanation.layout_changes import list_changes
 from paradl.sweep.explanation.symbols import list_symbols
+from paradl.sweep.launching.run import LayoutRun
+from paradl.sweep.launching.writing import write_launch
 from paradl.sweep.questions.predict import choose_case, describe_case
 
 # Answer for a configuration without a time.
@@ -97,7 +97,7 @@ def _explain_layout(grid: Grid, case: Case, launch: str | None) -> ExplanationOf
             raise InputError("launch lines are written for transformers", where="launch")
         return {}
     cell = find_cell(grid, case, ONLY)
-    run = LayoutRun.from_cell(cell, grid.systems[0], grid.models[0].constants or Constants())
+    run = LayoutRun.from_cell(cell, grid.systems[0], grid.models[0])
     files = write_launch(launch, run) if launch else []
     return {"changes": list_changes(cell), "launch_files": files}
 

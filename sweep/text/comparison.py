@@ -57,6 +57,8 @@ def _print_comparison(comparison: Comparison) -> None:
     lines = list(map(_describe_run, rows))
     title = "Time of an iteration, and accuracy of its parts"
     print_table(lines, title, asked=("measured", "predicted", "total"))
+    if volumes := [line for row in rows for line in _list_volumes(row)]:
+        print_table(volumes, "Bytes of a PE's collectives per iteration")
     print_table(list_averages(comparison["summary"]), "Accuracy, mean / median")
     anomalies = [
         {
@@ -122,6 +124,17 @@ def _format_memory(measured: float | None, predicted: float | None) -> str | Non
         return None
     expected = "-" if predicted is None else format_quantity(predicted, "B")
     return f"{format_quantity(measured, 'B')}, predicted {expected}"
+
+
+def _list_volumes(row: RunRow) -> list[Row]:
+    """List a run's bytes by kind of collective, of those that are measured or predicted."""
+    run = {"model": row["model"], "strategy": row["strategy"], "p": row["p"]}
+    predicted = row["predicted_bytes"] or {}
+    return [
+        {**run, "collective": kind, "measured": _format_memory(size, predicted.get(kind))}
+        for kind, size in (row["measured_bytes"] or {}).items()
+        if size or predicted.get(kind)
+    ]
 
 
 def list_averages(summary: AccuracySummary) -> list[Row]:

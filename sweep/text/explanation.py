@@ -19,7 +19,7 @@ from paradl.sweep.answers.types.prediction import (
     SymbolRow,
     TermRow,
 )
-from paradl.sweep.explanation.launch import note_last_node
+from paradl.sweep.launching.processes import note_last_node
 from paradl.sweep.text.columns import Ranged, format_cell, write_summary
 from paradl.sweep.text.data import Format, Row
 from paradl.sweep.text.tables import print_record, print_table, print_text, show, show_sections

@@ -246,7 +246,11 @@ def _list_families() -> dict[str, dict[str, Any]]:
     """List the settings of each family's first model of the catalogue."""
     models = (find("model", name, Path()) for name in reversed(list_names("model")))
     families = (model.family for model in models)
-    return {family.name: family.model_dump() for family in families if family}
+    # Of no model there, and small.
+    sizes = {"blocks": 2, "features": 8, "heads": 2, "hidden": 16, "vocabulary": 32}
+    others = {name: {"name": name, **sizes} for name in ("decoder", "whisper")}
+    others["bert"] = others["decoder"] | {"name": "bert", "positions": 64}
+    return others | {family.name: family.model_dump() for family in families if family}
 
 
 def fault(case: Case, readers: Mapping[str, Reader], folder: Path) -> str:

@@ -13,6 +13,7 @@ from onnx import ModelProto, TensorProto, helper
 
 INTEGERS = (0, 1, -1, 2, 3, -4, 7, 2**31 - 1, 2**31, 2**62, -(2**63), 2**63 - 1)
 TEXTS = ("", "x", "y", "$", "$(1)", "a\nb", "\x1b[31m", "n" * 300, "é", "Conv", "Reshape", "If")
+BOTH = {"hidden_size": 12, "direction": "bidirectional"}
 WINDOW = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
 
 Node = tuple[str, str, str, dict[str, Any]]
@@ -60,6 +61,60 @@ NETWORKS: dict[str, list[Node]] = {
         ("Sigmoid", "t", "s", {}),
         ("Mul", "t s", "y", {}),
     ],
+    # Of tokens: computed positions, a mask, attention of two heads, a norm that is written out, and
+    # the table of embeddings once more, transposed.
+    "text": [
+        ("Gather", "t50x16 x", "e", {}),
+        ("Shape", "x", "s", {}),
+        ("Constant", "", "zero", {"value_int": 0}),
+        ("Constant", "", "one", {"value_int": 1}),
+        ("Gather", "s one", "length", {}),
+        ("Range", "zero length one", "places", {}),
+        ("Gather", "p32x16 places", "p", {}),
+        ("Add", "e p", "h", {}),
+        ("LayerNormalization", "h g16 b16", "n", {}),
+        ("MatMul", "n q16x16", "q0", {}),
+        ("Add", "q0 c16", "q1", {}),
+        ("MatMul", "n k16x16", "k1", {}),
+        ("MatMul", "n v16x16", "v1", {}),
+        ("Constant", "", "heads", {"value_ints": [0, 0, 2, 8]}),
+        ("Constant", "", "features", {"value_ints": [16]}),
+        ("Concat", "s features", "back", {"axis": 0}),
+        *(("Reshape", f"{x}1 heads", f"{x}2", {}) for x in "qkv"),
+        *(("Transpose", f"{x}2", f"{x}3", {"perm": [0, 2, 1, 3]}) for x in "qv"),
+        ("Transpose", "k2", "k3", {"perm": [0, 2, 3, 1]}),
+        ("MatMul", "q3 k3", "scores", {}),
+        ("Constant", "", "ones", {"value_ints": [1]}),
+        ("Unsqueeze", "places ones", "columns", {}),
+        ("Constant", "", "minus", {"value_float": float("-inf")}),
+        ("Less", "columns places", "later", {}),
+        ("Where", "later minus scores", "masked", {}),
+        ("Softmax", "masked", "shares", {}),
+        ("MatMul", "shares v3", "y3", {}),
+        ("Transpose", "y3", "y2", {"perm": [0, 2, 1, 3]}),
+        ("Reshape", "y2 back", "y1", {}),
+        ("Add", "h y1", "a", {}),
+        ("Constant", "", "last", {"value_ints": [-1]}),
+        ("ReduceMean", "a last", "mean", {}),
+        ("Sub", "a mean", "d", {}),
+        ("Mul", "d d", "squares", {}),
+        ("ReduceMean", "squares last", "variance", {}),
+        ("Sqrt", "variance", "deviation", {}),
+        ("Div", "d deviation", "r", {}),
+        ("Mul", "r f16", "scaled", {}),
+        ("Add", "scaled j16", "o", {}),
+        ("Transpose", "t50x16", "turned", {"perm": [1, 0]}),
+        ("MatMul", "o turned", "y", {}),
+    ],
+    "states": [
+        ("Gather", "t50x16 x", "e", {}),
+        ("Transpose", "e", "rows", {"perm": [1, 0, 2]}),
+        ("LSTM", "rows w2x48x16 r2x48x12 b2x96", "l", BOTH),
+        ("Transpose", "l", "m", {"perm": [2, 0, 1, 3]}),
+        ("Constant", "", "size", {"value_ints": [0, 0, 24]}),
+        ("Reshape", "m size", "n", {}),
+        ("MatMul", "n v24x50", "y", {}),
+    ],
     "calls": [("Outer", "x w3x3x1x1", "h", {}), ("Outer", "h w3x3x1x1", "y", {})],
 }
 FUNCTIONS: dict[str, list[Node]] = {
@@ -69,14 +124,16 @@ FUNCTIONS: dict[str, list[Node]] = {
 
 
 def make_onnx(name: str) -> ModelProto:
-    """Return one of NETWORKS, whose samples have 3 x 8 x 8 items."""
+    """Return one of NETWORKS, whose samples have 3 x 8 x 8 items, or 8 tokens."""
     listed = NETWORKS[name]
     made = {output for _, _, outputs, _ in listed for output in outputs.split()} | {"x"}
     inputs = {text for _, read, _, _ in listed for text in read.split()} - made
+    is_text = name in ("text", "states")
+    kind, sizes = (TensorProto.INT64, [8]) if is_text else (TensorProto.FLOAT, [3, 8, 8])
     graph = helper.make_graph(
         [_make_node(*node) for node in listed],
         name,
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3, 8, 8])],
+        [helper.make_tensor_value_info("x", kind, ["N", *sizes])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
         [_make_weight(text) for text in sorted(inputs)],
     )
@@ -97,7 +154,9 @@ def _make_node(kind: str, inputs: str, outputs: str, attributes: dict[str, Any])
 
 def _make_weight(name: str) -> TensorProto:
     sizes = [int(size) for size in name[1:].split("x")]
-    return helper.make_tensor(name, TensorProto.FLOAT, sizes, bytes(4 * prod(sizes)), raw=True)
+    # Tables, which two operators read, are no zeros, as no trained one is.
+    content = bytes([1, 0, 0, 0] if name[0] == "t" else 4) + bytes(4 * prod(sizes) - 4)
+    return helper.make_tensor(name, TensorProto.FLOAT, sizes, content, raw=True)
 
 
 def mutate_onnx(random: Random) -> bytes:

@@ -12,14 +12,20 @@ parameter), schedules.py (micro-batches in flight). Where these leave room:
 - Kept tensors have 2 bytes, in fp32 4; GEMM inputs have 1 in fp8.
 - Recomputed tensors exist once, for one block, whatever is in flight.
 - Experts see the average of tokens: u k etp/t of them on a PE.
+- Adapters (Hu 2021, LoRA) are a narrow matrix of the input and one of the output. Tensor
+  parallelism divides the one with the divided side; the other, and what is between, is whole.
+- Of a network with adapters nothing else is trained; gradients pass through all blocks. Of one with
+  frozen first blocks, none does there. A frozen matrix keeps no input, attention its own output.
+- The sum of a matrix's and its adapter's outputs moves both through memory, and keeps none.
 - Embedding's token numbers and dropout mask are kept of each micro-batch in flight; logits of one,
   of all only where no backward pass begins before the last forward pass (gpipe's stages).
 """
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
-NORMS = {"layernorm": 2, "rmsnorm": 1}
+NORMS = {"layernorm": 2, "rmsnorm": 1, "none": 0}
 # Bytes of a parameter: weights, gradients, states (Megatron dist_optimizer.md; ZeRO section 3.1).
 RECIPES = {
     "bf16": (2, 4, 12),
@@ -75,6 +81,11 @@ class Network:
     causal: bool = True
     window: int = 0  # keys that a query reads at most; 0: all
     full_every: int = 0  # each n-th block reads all; 0: none of them does
+    rank: int = 0  # of adapters; 0: there are none
+    adapted: frozenset[str] = frozenset({"attention", "mlp"})  # matrices that have one
+    stored: float = 0.0  # bytes of a frozen matrix's weight, beside adapters; 0: as others
+    frozen: int = -1  # first blocks that are not trained, and no embedding; -1: all are
+    document: int = 0  # tokens of each of a sequence's; 0: it is one
 
     @property
     def a_kv(self) -> int:
@@ -89,14 +100,31 @@ class Network:
         """g, matrices of an MLP."""
         return 3 if self.gated else 2
 
+    @property
+    def is_tuned(self) -> bool:
+        return self.rank > 0 or self.frozen >= 0
+
+    def passes(self, block: int) -> bool:
+        """Whether a block has a backward pass."""
+        return block >= self.frozen
+
+    def trains(self, block: int) -> bool:
+        """Whether all weights of a block are trained."""
+        return not self.rank and self.passes(block)
+
+    @property
+    def trains_head(self) -> bool:
+        return not self.rank and not (self.frozen >= 0 and self.tied)
+
     def has_experts(self, block: int) -> bool:
         late = block >= self.dense_first
         return self.experts > 0 and late and (block + 1) % self.every == 0
 
-    def pairs(self, block: int) -> int:
+    def pairs(self, block: int, document: int = 0) -> int:
         """min(s, w): keys per query of a block, whether or not a mask hides some of them."""
-        full = self.full_every > 0 and (block + 1) % self.full_every == 0
-        return min(self.sequence, self.window) if self.window and not full else self.sequence
+        full, length = self.full_every > 0 and (block + 1) % self.full_every == 0, self.sequence
+        length = document or length
+        return min(length, self.window) if self.window and not full else length
 
 
 @dataclass(frozen=True)
@@ -125,6 +153,7 @@ class Layout:
     fused_attention: bool = True
     logit_bytes: int = 4  # 0: of a fused loss
     loss_parts: int = 1  # logits of one part of the tokens at a time
+    offload: str = "none"  # states, activations, both: of hosts
 
     @property
     def pes(self) -> int:
@@ -209,9 +238,90 @@ def mlp_parameters(net: Network, block: int) -> Buckets:
     return Buckets(g * h * net.shared_ffn, net.experts * h + gate, experts)
 
 
-def block_parameters(net: Network, block: int, tensor: int = 1) -> Buckets:
+@dataclass(frozen=True)
+class Adapter:
+    """Beside a matrix: its sides, which is divided in how many parts, whose it is."""
+
+    inputs: float
+    outputs: float
+    divided: str = ""  # inputs, outputs
+    parts: int = 1
+    modules: frozenset[str] = frozenset()
+    experts: int = 0  # each has one
+
+
+def adapters(net: Network, block: int) -> list[Adapter]:
+    h, a, wide, up = net.hidden, net.heads, net.head_size, frozenset({"mla_up_proj"})
+    result = []
+    if net.rank and "attention" in net.adapted and net.latent:
+        ranks = net.latent
+        width = a * (ranks.nope + ranks.rope)
+        result += [Adapter(h, ranks.q_rank)] if ranks.q_rank else []
+        result += [
+            Adapter(ranks.q_rank or h, width, "outputs", a, up),
+            Adapter(h, ranks.kv_rank + ranks.rope),
+            Adapter(ranks.kv_rank, a * (ranks.nope + ranks.value), "outputs", a, up),
+            Adapter(a * ranks.value, h, "inputs", a),
+        ]
+    elif net.rank and "attention" in net.adapted:
+        keys = Adapter(h, net.a_kv * wide, "outputs", net.a_kv)
+        result += [Adapter(h, a * wide, "outputs", a), keys, keys]
+        result += [Adapter(a * wide, h, "inputs", a)]
+
+    def mlp(width: int, *names: str, experts: int = 0) -> list[Adapter]:
+        some: Any = {"modules": frozenset(names), "experts": experts, "parts": width}
+        columns = [Adapter(h, width, "outputs", **some)] * (net.matrices - 1)
+        return [*columns, Adapter(width, h, "inputs", **some)] if width else []
+
+    if not net.rank or "mlp" not in net.adapted:
+        return result
+    if not net.has_experts(block):
+        return result + mlp(net.ffn, "mlp")
+    routed = mlp(net.expert_ffn, "moe", experts=net.experts)
+    return result + routed + mlp(net.shared_ffn, "moe", "shared_experts")
+
+
+def adapter_parameters(net: Network, block: int, tensor: int, etp: int) -> Buckets:
+    """As if the parts of all PEs were put together."""
+    total = Buckets()
+    for one in adapters(net, block):
+        sides = {"inputs": one.inputs, "outputs": one.outputs}
+        split = sides.pop(one.divided, 0.0)
+        if one.experts:  # each of etp PEs has what is not divided
+            size = split + etp * sum(sides.values())
+            total += Buckets(experts=net.rank * one.experts * size)
+        else:
+            split *= max(1.0, tensor / one.parts)
+            total += Buckets(net.rank * split, net.rank * sum(sides.values()))
+    return total
+
+
+def frozen_matrices(net: Network, block: int, tensor: int) -> Buckets:
+    """Weights of a block's matrices, without biases and norms."""
+    bare = replace(net, biases=False, qkv_biases=False, norm="none", head_norms=False)
+    return attention_parameters(bare, tensor) + mlp_parameters(bare, block)
+
+
+def block_parameters(net: Network, block: int, tensor: int = 1, etp: int = 1) -> Buckets:
     norms = Buckets(replicated=2 * NORMS[net.norm] * net.hidden)
-    return attention_parameters(net, tensor) + mlp_parameters(net, block) + norms
+    own = attention_parameters(net, tensor) + mlp_parameters(net, block) + norms
+    return own + adapter_parameters(net, block, tensor, etp)
+
+
+def weight_parameters(net: Network, layout: Layout, block: int) -> Buckets:
+    """Of a block, in the bytes of a usual weight: small ones count less."""
+    whole = block_parameters(net, block, layout.tensor, layout.etp)
+    if not net.stored:
+        return whole
+    less = net.stored / RECIPES[layout.precision][0] - 1
+    small = frozen_matrices(net, block, layout.tensor)
+    return whole + Buckets(less * small.tensor, less * small.replicated, less * small.experts)
+
+
+def trained_parameters(net: Network, layout: Layout, block: int) -> Buckets:
+    if net.rank:
+        return adapter_parameters(net, block, layout.tensor, layout.etp)
+    return block_parameters(net, block, layout.tensor) if net.trains(block) else Buckets()
 
 
 def ends_parameters(net: Network, first: bool, last: bool, vocabulary: int) -> Buckets:
@@ -257,11 +367,25 @@ def has_ends(layout: Layout, stage: int) -> tuple[bool, bool]:
 
 
 def held_parameters(net: Network, layout: Layout, stage: int) -> Buckets:
-    """The parameters on a PE of a stage."""
+    """The parameters on a PE of a stage, as of `weight_parameters`."""
     whole = Buckets()
     for block in stage_blocks(net, layout, stage):
-        whole += block_parameters(net, block, layout.tensor)
+        whole += weight_parameters(net, layout, block)
     whole += ends_parameters(net, *has_ends(layout, stage), padded_vocabulary(net, layout))
+    return divide(whole, layout)
+
+
+def held_trained(net: Network, layout: Layout, stage: int) -> Buckets:
+    """Those that are trained: without the embedding if any are not."""
+    whole = Buckets()
+    for block in stage_blocks(net, layout, stage):
+        whole += trained_parameters(net, layout, block)
+    first, last = has_ends(layout, stage)
+    if not net.is_tuned:
+        whole += ends_parameters(net, first, last, padded_vocabulary(net, layout))
+    elif not net.rank:
+        table = padded_vocabulary(net, layout) if net.trains_head else 0
+        whole += ends_parameters(net, False, last, table)
     return divide(whole, layout)
 
 
@@ -272,14 +396,17 @@ def divide(whole: Buckets, layout: Layout) -> Buckets:
 
 def model_states(net: Network, layout: Layout, stage: int) -> dict[str, float]:
     """Bytes of weights, gradients and states: sharded from ZeRO stage 3, 2 and 1 on."""
-    held = held_parameters(net, layout, stage)
-    dense = held.tensor + held.replicated
-    shared = dense / layout.shards + held.experts / layout.expert_shards
-    sizes = zip(("weights", "gradients", "states"), RECIPES[layout.precision], strict=True)
-    return {
-        part: size * (shared if layout.zero >= least else held.total)
-        for least, (part, size) in zip((3, 2, 1), sizes, strict=True)
-    }
+    result = {}
+    names = zip(("weights", "gradients", "states"), RECIPES[layout.precision], strict=True)
+    for least, (part, size) in zip((3, 2, 1), names, strict=True):
+        find = held_parameters if part == "weights" else held_trained
+        held = find(net, layout, stage)
+        dense = held.tensor + held.replicated
+        shared = dense / layout.shards + held.experts / layout.expert_shards
+        result[part] = size * (shared if layout.zero >= least else held.total)
+    if layout.offload in ("states", "both"):
+        result["states"] = 0.0
+    return result
 
 
 def undivided(net: Network, layout: Layout, stage: int) -> dict[str, float]:
@@ -292,17 +419,24 @@ def undivided(net: Network, layout: Layout, stage: int) -> dict[str, float]:
         dense = held.tensor + held.replicated if layout.shards > 1 else 0.0
         return dense + (held.experts if layout.expert_shards > 1 else 0.0)
 
-    numbers = stage_blocks(net, layout, stage)
-    blocks = [divide(block_parameters(net, n, layout.tensor), layout) for n in numbers]
-    message = layout.share * max(map(of_others, blocks), default=0.0)
-    whole = of_others(held_parameters(net, layout, stage))
-    keeps = layout.keeps_stages and layout.pipeline > 1
+    def measure(find: Any, held: Buckets, least: float) -> tuple[float, float]:
+        numbers = stage_blocks(net, layout, stage)
+        blocks = [divide(find(net, layout, n), layout) for n in numbers]
+        whole, keeps = of_others(held), layout.keeps_stages and layout.pipeline > 1
+        message = layout.share * max(map(of_others, blocks), default=0.0)
+        return message, whole if keeps else min(whole, least)
+
     weight, gradient, _ = RECIPES[layout.precision]
-    live, bucket = (whole if keeps else min(whole, n) for n in (layout.live, layout.bucket))
+    stored, trained = held_parameters(net, layout, stage), held_trained(net, layout, stage)
+    two, live = measure(weight_parameters, stored, layout.live)
+    message, bucket = measure(trained_parameters, trained, layout.bucket)
     return {
-        "gathered": weight * max(2 * message, live) if layout.zero == 3 else 0.0,
+        "gathered": weight * max(2 * two, live) if layout.zero == 3 else 0.0,
         "unreduced": gradient * max(message, bucket) if layout.zero >= 2 else 0.0,
     }
+
+
+NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -312,6 +446,8 @@ class Tensor:
     module: str
     bytes: float
     dropped_by: frozenset[str] = frozenset()
+    kept: bool = True  # else only moved
+    flows: bool = True  # its gradient is moved, too
 
 
 def attention_tensors(net: Network, layout: Layout, tokens: float, block: int) -> list[Tensor]:
@@ -319,13 +455,14 @@ def attention_tensors(net: Network, layout: Layout, tokens: float, block: int) -
     item = 4 if layout.precision == "fp32" else 2
     read = READ.get(layout.precision, item)  # a GEMM's input
     up = frozenset({"mla_up_proj"})
+    reads = net.trains(block) or "attention" in net.adapted
     if net.latent:
         ranks = net.latent
         out = a * ranks.value
         queries, latents = a * (ranks.nope + ranks.rope), ranks.q_rank + ranks.kv_rank
         result = [
             Tensor("latent", tokens * item * (latents + ranks.rope) / sigma),
-            Tensor("latent", tokens * read * latents / sigma, up),
+            Tensor("latent", tokens * read * latents / sigma, up, reads),
             Tensor("qkv", tokens * item * (2 * queries + out) / t, up),
         ]
     else:
@@ -345,7 +482,7 @@ def attention_tensors(net: Network, layout: Layout, tokens: float, block: int) -
     mask = tokens * h / sigma if net.dropout else 0
     return [
         Tensor("norms", tokens * item * h / sigma),
-        Tensor("norms", tokens * read * h / sigma, frozenset({"layernorm"})),
+        Tensor("norms", tokens * read * h / sigma, frozenset({"layernorm"}), reads),
         *result,
         Tensor("dropout", mask),
     ]
@@ -355,9 +492,15 @@ def mlp_tensors(net: Network, layout: Layout, tokens: float, block: int) -> list
     t, sigma, h, g = layout.tensor, layout.sigma, net.hidden, net.matrices
     item = 4 if layout.precision == "fp32" else 2
     read = READ.get(layout.precision, item)
+    reads = net.trains(block) or "mlp" in net.adapted
+    whole = (
+        net.trains(block)
+        or (reads and not net.has_experts(block))
+        or (reads and net.shared_ffn > 0)
+    )
     norms = [
         Tensor("norms", tokens * item * h / sigma),
-        Tensor("norms", tokens * read * h / sigma, frozenset({"layernorm"})),
+        Tensor("norms", tokens * read * h / sigma, frozenset({"layernorm"}), whole),
         Tensor("dropout", tokens * h / sigma if net.dropout else 0, frozenset({"mlp"})),
     ]
 
@@ -366,7 +509,7 @@ def mlp_tensors(net: Network, layout: Layout, tokens: float, block: int) -> list
         activated = frozenset({*by, "moe_act"} if module == "experts" else by)
         return [
             Tensor(module, inner * (g - 1) * item, frozenset(by)),
-            Tensor(module, inner * read, activated),
+            Tensor(module, inner * read, activated, reads),
         ]
 
     if not net.has_experts(block):
@@ -375,27 +518,49 @@ def mlp_tensors(net: Network, layout: Layout, tokens: float, block: int) -> list
     return [
         *norms,
         Tensor("router", tokens * 4 * net.experts / sigma, moe),
-        Tensor("dispatch", tokens * read * k * h * layout.etp / t, moe),
+        Tensor("dispatch", tokens * read * k * h * layout.etp / t, moe, reads),
         *wide("experts", k * net.expert_ffn, "moe"),
         Tensor("combine", tokens * item * k * h / sigma, moe),
         *wide("shared_experts", net.shared_ffn, "moe", "shared_experts"),
     ]
 
 
+def adapter_tensors(net: Network, layout: Layout, tokens: float, block: int) -> list[Tensor]:
+    """Between the two matrices, kept; and what both the adapter and its matrix make, moved."""
+    item = 4 if layout.precision == "fp32" else 2
+    read = READ.get(layout.precision, item)
+    result = []
+    for one in adapters(net, block):
+        u = tokens * (net.top_k if one.experts else 1)
+        parts = min(layout.tensor, one.parts) if one.divided == "outputs" else layout.sigma
+        made = Tensor("adapters", u * item * one.outputs / parts, one.modules, kept=False)
+        between = Tensor("adapters", u * read * net.rank / layout.sigma, one.modules)
+        result += [between, made, made]
+    return result
+
+
 def block_tensors(net: Network, layout: Layout, block: int) -> list[Tensor]:
     """What a block keeps of a micro-batch: Korthikanti's list."""
     tokens = layout.micro * net.sequence / layout.context
     kept = attention_tensors(net, layout, tokens, block) + mlp_tensors(net, layout, tokens, block)
+    kept += adapter_tensors(net, layout, tokens, block)
+    if block == net.frozen:
+        kept[0] = replace(kept[0], flows=False)
     if layout.recompute & {"blocks", "full"}:
         kept[1:] = [replace(row, dropped_by=layout.recompute) for row in kept[1:]]
-    return kept
+    return kept if net.passes(block) else [pass_forward(row) for row in kept]
+
+
+def pass_forward(row: Tensor) -> Tensor:
+    """As a block without a backward pass has it; masks are there all the same."""
+    return row if row.module == "dropout" else Tensor(row.module, row.bytes, NONE, False, False)
 
 
 def kept_by_module(net: Network, layout: Layout, block: int) -> dict[str, float]:
     """Bytes by module that a block keeps of a micro-batch until its backward pass."""
     kept: dict[str, float] = {}
     for tensor in block_tensors(net, layout, block):
-        if not tensor.dropped_by & layout.recompute:
+        if tensor.kept and not tensor.dropped_by & layout.recompute:
             kept[tensor.module] = kept.get(tensor.module, 0.0) + tensor.bytes
     return kept
 
@@ -403,4 +568,4 @@ def kept_by_module(net: Network, layout: Layout, block: int) -> dict[str, float]
 def dropped_bytes(net: Network, layout: Layout, block: int) -> float:
     """What a block computes again: there while its backward pass runs."""
     tensors = block_tensors(net, layout, block)
-    return sum(tensor.bytes for tensor in tensors if tensor.dropped_by & layout.recompute)
+    return sum(row.bytes for row in tensors if row.kept and row.dropped_by & layout.recompute)

@@ -1,8 +1,8 @@
 """An independent reference of transformers: the products and attentions of a block."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from reference_transformers import Network
+from reference_transformers import Adapter, Network, adapters
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,9 @@ class Matrix:
     modules: frozenset[str] = frozenset()
     routed: bool = False
     undivided: bool = False  # whole on each PE, which computes the tokens that it keeps
+    gradients: int = 2  # products backward
+    rank: int = 0  # of an adapter
+    small: bool = False  # kept in few bytes
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,13 @@ class Attention:
         return s / 2 if w == s else w - w**2 / (2 * s)
 
 
-def attentions(net: Network, block: int) -> list[Attention]:
+def attentions(net: Network, block: int, skips: bool = True) -> list[Attention]:
     features: float = net.head_size
     if net.latent:
         features = (net.latent.nope + net.latent.rope + net.latent.value) / 2
-    heads, s, pairs = net.heads, net.sequence, net.pairs(block)
+    # Where kernels skip what a mask hides, documents are sequences.
+    document = net.document if skips else 0
+    heads, s, pairs = net.heads, document or net.sequence, net.pairs(block, document)
     return [Attention(4 * heads * features, heads, net.a_kv, features, net.causal, s, pairs)]
 
 
@@ -81,7 +86,32 @@ def mlp_matrices(net: Network, block: int) -> list[Matrix]:
 
 
 def matrices(net: Network, block: int) -> list[Matrix]:
-    return attention_matrices(net) + mlp_matrices(net, block)
+    own = attention_matrices(net) + mlp_matrices(net, block)
+    if not net.passes(block):
+        return [replace(matrix, gradients=0, modules=frozenset()) for matrix in own]
+    if not net.rank:
+        return own
+    own = [replace(matrix, gradients=1, small=net.stored > 0) for matrix in own]
+    return own + [side for one in adapters(net, block) for side in adapter_matrices(net, one)]
+
+
+def adapter_matrices(net: Network, one: Adapter) -> list[Matrix]:
+    """A and B: the side beside the rank is divided, or whole."""
+
+    def side(width: float, name: str) -> Matrix:
+        is_divided, routed = one.divided == name, one.experts > 0
+        size = net.rank * width * (one.experts or 1)
+        return Matrix(
+            size,
+            one.parts if is_divided else 1,
+            name == "inputs",
+            one.modules,
+            routed,
+            not is_divided,
+            rank=net.rank,
+        )
+
+    return [side(one.inputs, "inputs"), side(one.outputs, "outputs")]
 
 
 def tensors_read(net: Network, block: int) -> int:
@@ -94,4 +124,4 @@ def tensors_read(net: Network, block: int) -> int:
     mlp = 2 + wide
     if net.has_experts(block):
         mlp = 2 + 3 + wide + (wide if net.shared_ffn else 0)
-    return attention + mlp + 2  # masks
+    return attention + mlp + 2 + 3 * len(adapters(net, block))  # masks

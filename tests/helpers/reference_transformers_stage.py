@@ -9,6 +9,7 @@ import math
 from reference_transformers import (
     Layout,
     Network,
+    adapters,
     dropped_bytes,
     has_ends,
     kept_by_module,
@@ -51,13 +52,17 @@ def activations(net: Network, layout: Layout, stage: int) -> dict[str, float]:
     for kept in of_blocks:
         for module, size in kept.items():
             result[module] = result.get(module, 0.0) + size * fewer * in_flight(layout, stage)
+    if layout.offload in ("activations", "both"):  # one block's, and another's on its way
+        largest = max((sum(kept.values()) for kept in of_blocks), default=0.0)
+        result = {"blocks": min(sum(result.values()), 2 * largest)}
     return result | {"recomputed": again}
 
 
 def embedding(net: Network, layout: Layout) -> float:
     """Token numbers (8 bytes) and the dropout's mask, of a micro-batch."""
     tokens = layout.micro * net.sequence / layout.context
-    return tokens * (8 + (net.hidden / layout.sigma if net.dropout else 0))
+    mask = net.hidden / layout.sigma if net.dropout else 0
+    return tokens * (0 if net.is_tuned else 8) + tokens * mask
 
 
 def logits(net: Network, layout: Layout) -> float:
@@ -65,7 +70,8 @@ def logits(net: Network, layout: Layout) -> float:
     tokens = layout.micro * net.sequence / layout.context
     item = 4 if layout.precision == "fp32" else 2
     of_each = layout.logit_bytes * padded_vocabulary(net, layout) / layout.tensor
-    return tokens * (2 * item * net.hidden / layout.sigma + of_each / layout.loss_parts)
+    kept = (1 + net.trains_head) * item * net.hidden / layout.sigma
+    return tokens * (kept + of_each / layout.loss_parts)
 
 
 def stage_memory(net: Network, layout: Layout, stage: int, reserved: float = 0) -> dict[str, float]:
@@ -92,37 +98,52 @@ def memory(net: Network, layout: Layout, reserved: float = 0) -> dict[str, float
     return stages[fullest] | {"stage": fullest, "total": totals[fullest]}
 
 
-def forward_flops(net: Network, tokens: float) -> dict[str, float]:
-    """FLOPs of a forward pass: matrices of blocks, scores and values, logits.
+def block_flops(net: Network, block: int) -> tuple[float, float]:
+    """Forward FLOPs of a token in a block: of matrices, and of scores and values.
 
     Scores are of all pairs that a window has, whether or not a mask hides some of them.
     """
-    g, h, linear = net.matrices, net.hidden, 0.0
+    g, h = net.matrices, net.hidden
     if net.latent:
         ranks = net.latent
         width = net.heads * (ranks.nope + ranks.rope)
-        attention = (ranks.q_rank * (h + width) if ranks.q_rank else h * width) + h * (
+        linear = (ranks.q_rank * (h + width) if ranks.q_rank else h * width) + h * (
             ranks.kv_rank + ranks.rope + net.heads * ranks.value
         )
-        attention += ranks.kv_rank * net.heads * (ranks.nope + ranks.value)
+        linear += ranks.kv_rank * net.heads * (ranks.nope + ranks.value)
         widths = width + net.heads * ranks.value
     else:
-        attention = 2 * h * net.head_size * (net.heads + net.a_kv)
+        linear = 2 * h * net.head_size * (net.heads + net.a_kv)
         widths = 2 * net.heads * net.head_size
-    for block in range(net.layers):
-        linear += attention
-        if net.has_experts(block):
-            linear += g * h * (net.top_k * net.expert_ffn + net.shared_ffn) + net.experts * h
-        else:
-            linear += g * h * net.ffn
-    keys = sum(net.pairs(block) for block in range(net.layers))
-    return {
-        "linear": 2 * tokens * linear,
-        "attention": 2 * tokens * keys * widths,
-        "logits": 2 * tokens * h * net.vocabulary,
-    }
+    if net.has_experts(block):
+        linear += g * h * (net.top_k * net.expert_ffn + net.shared_ffn) + net.experts * h
+    else:
+        linear += g * h * net.ffn
+    return 2 * linear, 2 * widths * net.pairs(block, net.document)
+
+
+def forward_flops(net: Network, tokens: float) -> dict[str, float]:
+    """FLOPs of a forward pass: matrices of blocks, scores and values, logits."""
+    linear, scores = map(sum, zip(*(block_flops(net, n) for n in range(net.layers)), strict=True))
+    logits = 2 * tokens * net.hidden * net.vocabulary
+    return {"linear": tokens * linear, "attention": tokens * scores, "logits": logits}
 
 
 def model_flops(net: Network, batch: float) -> float:
-    """Those of an iteration, nothing counted twice: what MFU counts."""
-    return 3 * sum(forward_flops(net, batch * net.sequence).values())
+    """Those of an iteration, nothing counted twice: what MFU counts.
+
+    Of a frozen matrix no gradient of its own; of a block before all that are trained, none at all.
+    """
+    tokens, total = batch * net.sequence, 0.0
+    for block in range(net.layers):
+        linear, scores = block_flops(net, block)
+        beside = sum(
+            2 * net.rank * (one.inputs + one.outputs) * (net.top_k if one.experts else 1)
+            for one in adapters(net, block)
+        )
+        if net.rank:
+            total += 2 * linear + 3 * scores + 3 * beside
+        else:
+            total += (3 if net.passes(block) else 1) * (linear + scores)
+    head = 2 * net.hidden * net.vocabulary
+    return tokens * (total + (2 + net.trains_head) * head)

@@ -39,9 +39,12 @@ from reference_transformers import (
     RECIPES,
     Layout,
     Network,
+    adapters,
     block_tensors,
     has_ends,
     held_parameters,
+    held_trained,
+    kept_by_module,
     padded_vocabulary,
     stage_blocks,
 )
@@ -79,6 +82,8 @@ class Rates:
     pause: float = 0.0
     straggling: float = 0.0
     sends_once: bool = False
+    host: float = 1e10  # [B/s] to a host, and of its memory
+    hidden_host: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -151,13 +156,19 @@ def gather_around(over: Ring, size: float, messages: float = 1) -> float:
 
 
 def product_seconds(
-    case: Case, tokens: float, columns: float, peak: float, read: float, count: float = 1
+    case: Case,
+    tokens: float,
+    columns: float,
+    peak: float,
+    read: float,
+    count: float = 1,
+    side: int = 0,
 ) -> float:
     """Forward, of `count` products of tokens with a matrix: arithmetic, then memory.
 
     Mean bytes of an item over the step's three products, which read two matrices and write one.
     """
-    rates, rows = case.rates, case.net.hidden
+    rates, rows = case.rates, side or case.net.hidden
     item = (read + read + case.item) / 3
     items = tokens * rows + rows * columns + tokens * columns
     sums = rates.product_moves * tokens * math.sqrt(columns * rows)
@@ -166,18 +177,34 @@ def product_seconds(
 
 
 def matrix_seconds(case: Case, matrix: Matrix) -> float:
-    """Forward, of a micro-batch."""
+    """Forward, of a micro-batch; small weights are read, and written with the items of others."""
     net, layout, peak = case.net, case.layout, case.rates.peak
-    read = READ.get(layout.precision, case.item)
+    read, side = READ.get(layout.precision, case.item), matrix.rank or net.hidden
+    q = min(layout.tensor, matrix.parts)
+    if matrix.routed:
+        q = layout.expert * (1 if matrix.undivided else layout.etp)
+    larger = matrix.weights / q * (net.stored + case.item) / case.rates.bandwidth
+    made = larger if matrix.small else 0.0
     if not matrix.routed:
-        q = min(layout.tensor, matrix.parts)
         tokens = case.tokens / (layout.sigma if matrix.undivided else 1)
-        return product_seconds(case, tokens, matrix.weights / net.hidden / q, peak, read)
+        wide = matrix.weights / side / q
+        return made + product_seconds(case, tokens, wide, peak, read, side=side)
     # Of all PEs that share its expert, an expert gets its part of their tokens.
     sharing = layout.etp * layout.expert / layout.tensor
     tokens = case.tokens * sharing * net.top_k / net.experts
-    columns, here = net.expert_ffn / layout.etp, net.experts / layout.expert
-    return product_seconds(case, tokens, columns, peak, read, here)
+    here = net.experts / layout.expert
+    wide = matrix.weights / side / q / here
+    return made + product_seconds(case, tokens, wide, peak, read, here, side)
+
+
+def find_attentions(case: Case, block: int) -> list[Attention]:
+    return attentions(case.net, block, case.layout.fused_attention)
+
+
+def products_seconds(case: Case, block: int) -> float:
+    """All products of a block with matrices, forward and backward."""
+    both = matrices(case.net, block)
+    return sum((1 + matrix.gradients) * matrix_seconds(case, matrix) for matrix in both)
 
 
 def attention_seconds(case: Case, attention: Attention) -> float:
@@ -193,33 +220,36 @@ def attention_seconds(case: Case, attention: Attention) -> float:
 
 
 def in_pieces(case: Case) -> float:
-    """How many times as long fused attention takes on 2 c pieces of a sequence."""
-    c = case.layout.context
-    if c == 1 or case.layout.context_by == "all_to_all":
-        return 1.0
-    return 1 + TILE * (2 * c - 1) / case.net.sequence
+    """How many times as long fused attention takes on 2 c pieces of each document."""
+    c, s = case.layout.context, case.net.sequence
+    pieces = 1 if c == 1 or case.layout.context_by == "all_to_all" else 2 * c
+    return 1 + TILE * (pieces * s / (case.net.document or s) - 1) / s
 
 
-def attention_both(case: Case, attention: Attention) -> float:
-    return (3.5 if case.layout.fused_attention else 3) * attention_seconds(case, attention)
+def attention_both(case: Case, attention: Attention, block: int) -> float:
+    both = 3.5 if case.layout.fused_attention else 3
+    return (both if case.net.passes(block) else 1) * attention_seconds(case, attention)
 
 
 def again_seconds(case: Case, block: int) -> float:
     """Forward, of what a block computes again."""
     again = case.layout.recompute
+    if not case.net.passes(block):
+        return 0.0
     result = sum(
         matrix_seconds(case, matrix)
         for matrix in matrices(case.net, block)
         if again & (matrix.modules | WHOLE)
     )
     if again & (WHOLE | {"core_attn"}):
-        result += sum(attention_seconds(case, one) for one in attentions(case.net, block))
+        result += sum(attention_seconds(case, one) for one in find_attentions(case, block))
     return result
 
 
 def logits_seconds(case: Case) -> float:
     wide = padded_vocabulary(case.net, case.layout) / case.layout.tensor
-    return 3 * product_seconds(case, case.tokens, wide, case.rates.wide_peak, case.item)
+    passes = 2 + case.net.trains_head
+    return passes * product_seconds(case, case.tokens, wide, case.rates.wide_peak, case.item)
 
 
 def moved_bytes(case: Case, block: int) -> float:
@@ -230,7 +260,9 @@ def moved_bytes(case: Case, block: int) -> float:
     for tensor in block_tensors(case.net, layout, block):
         passes = rates.score_passes if tensor.module == "core_attention" else rates.passes
         again = bool(tensor.dropped_by & layout.recompute)
-        total += tensor.bytes * passes * (1.4 if again else 1)
+        # Two of five forward, one to read it again, two of its gradient.
+        accesses = (2 + 2 * tensor.flows + tensor.kept) / 5
+        total += tensor.bytes * passes * (accesses + (0.4 if again else 0))
     return total + (2 * (2 + 2 * narrow) * cast_items(case, block) if narrow else 0)
 
 
@@ -245,7 +277,8 @@ def cast_items(case: Case, block: int) -> float:
         items += net.top_k * (h * layout.etp + net.expert_ffn) / t + net.shared_ffn / t
     else:
         items += net.ffn / t
-    return case.tokens * items
+    between = (net.top_k if one.experts else 1 for one in adapters(net, block))
+    return case.tokens * (items + net.rank * sum(between) / sigma)
 
 
 def launches(case: Case, block: int) -> float:
@@ -253,7 +286,7 @@ def launches(case: Case, block: int) -> float:
     net, layout = case.net, case.layout
     result: float = tensors_read(net, block)
     if layout.context_by == "ring":  # a kernel and a message of each step
-        result += 2 * (layout.context - 1) * len(attentions(net, block))
+        result += 2 * (layout.context - 1) * len(find_attentions(case, block))
     return result
 
 
@@ -261,8 +294,10 @@ def compute_terms(case: Case, stage: int) -> dict[str, float]:
     net, layout, rates = case.net, case.layout, case.rates
     blocks = stage_blocks(net, layout, stage)
     result = {
-        "products": 3 * sum(matrix_seconds(case, m) for n in blocks for m in matrices(net, n)),
-        "attention": sum(attention_both(case, one) for n in blocks for one in attentions(net, n)),
+        "products": sum(products_seconds(case, n) for n in blocks),
+        "attention": sum(
+            attention_both(case, one, n) for n in blocks for one in find_attentions(case, n)
+        ),
         "elementwise": sum(moved_bytes(case, block) for block in blocks) / rates.bandwidth,
         "logits": logits_seconds(case) * has_ends(layout, stage)[1],
         "recomputation": sum(again_seconds(case, block) for block in blocks),
@@ -279,19 +314,19 @@ def compute_terms(case: Case, stage: int) -> dict[str, float]:
 
 def block_compute(case: Case, block: int) -> tuple[float, float]:
     """Seconds of a block's products, and of all that its device computes."""
-    net = case.net
-    products = 3 * sum(matrix_seconds(case, matrix) for matrix in matrices(net, block))
-    scores = sum(attention_both(case, one) for one in attentions(net, block))
+    products = products_seconds(case, block)
+    scores = sum(attention_both(case, one, block) for one in find_attentions(case, block))
     moved = moved_bytes(case, block) / case.rates.bandwidth
     return products, products + scores + moved + again_seconds(case, block)
 
 
 def exposed_tensor(case: Case, block: int) -> float:
     """Three of four pieces run beside the products, if sequences are divided."""
-    whole, products = tensor_seconds(case, block), block_compute(case, block)[0]
+    beside, products = adapter_seconds(case, block), block_compute(case, block)[0]
+    whole = tensor_seconds(case, block) - beside
     if not case.layout.sequence_parallel:
-        return whole
-    return max(whole / 4, whole - case.rates.hidden_tensor * products)
+        return whole + beside
+    return beside + max(whole / 4, whole - case.rates.hidden_tensor * products)
 
 
 def exposed_experts(case: Case, block: int) -> float:
@@ -305,28 +340,42 @@ def tensor_seconds(case: Case, block: int) -> float:
     layout, size = case.layout, case.tokens * case.net.hidden * case.item
     t = layout.tensor
     one = 2 * case.gather(t, 1, size) if layout.sequence_parallel else case.reduce(t, 1, size)
-    rows = sum(matrix.rows and not matrix.routed for matrix in matrices(case.net, block))
-    return rows * (3 if layout.recompute & WHOLE else 2) * one
+    own = [matrix for matrix in matrices(case.net, block) if not matrix.rank]
+    rows = sum(matrix.rows and not matrix.routed for matrix in own)
+    times = 3 if layout.recompute & WHOLE else 2
+    beside = adapter_seconds(case, block)
+    return beside + rows * (times if case.net.passes(block) else 1) * one
+
+
+def adapter_seconds(case: Case, block: int) -> float:
+    """What is between the matrices of an adapter is summed once, or its gradient is."""
+    size = case.tokens * case.net.rank * case.item
+    summed = sum(bool(one.divided) and not one.experts for one in adapters(case.net, block))
+    return summed * case.reduce(case.layout.tensor, 1, size) if summed else 0.0
 
 
 def context_seconds(case: Case, block: int, hides: bool = True) -> float:
     """Of a block; attention hides a ring's bytes, unless all of its messages are wanted."""
     if case.layout.context == 1:
         return 0.0
-    return sum(attention_exchange(case, one, hides) for one in attentions(case.net, block))
+    both = find_attentions(case, block)
+    return sum(attention_exchange(case, one, hides, block) for one in both)
 
 
-def attention_exchange(case: Case, attention: Attention, hides: bool) -> float:
+def attention_exchange(case: Case, attention: Attention, hides: bool, block: int) -> float:
+    three = 3 if case.net.passes(block) else 1
     c, t, kv_heads = case.layout.context, case.layout.tensor, attention.kv_heads
     head = 2 * case.tokens * attention.features * case.item
     keys = head * kv_heads / min(t, kv_heads)
     if case.layout.context_by == "ring":
         way = case.way(c, t)
-        step = attention_both(case, attention) / c if hides else 0.0
-        return (c - 1) * (3 * way.alpha + max(0.0, 3 * keys * way.beta - step))
+        step = attention_both(case, attention, block) / c if hides else 0.0
+        return (c - 1) * (three * way.alpha + max(0.0, three * keys * way.beta - step))
     if case.layout.context_by == "all_gather":
-        return 3 * case.gather(c, t, c * keys)
-    return 2 * case.exchange(c, t, head * attention.heads / t + keys, messages=2)
+        return three * case.gather(c, t, c * keys)
+    return (2 if three > 1 else 1) * case.exchange(
+        c, t, head * attention.heads / t + keys, messages=2
+    )
 
 
 def expert_seconds(case: Case, block: int) -> float:
@@ -335,7 +384,8 @@ def expert_seconds(case: Case, block: int) -> float:
         return 0.0
     size = case.tokens * net.top_k * net.hidden * case.item / layout.tensor
     copies = net.top_k if case.rates.sends_once else 1
-    return 4 * case.exchange(layout.expert, layout.etp, size, copies=copies)
+    times = 4 if net.passes(block) else 2
+    return times * case.exchange(layout.expert, layout.etp, size, copies=copies)
 
 
 def micro_batch(case: Case, stage: int) -> dict[str, float]:
@@ -361,22 +411,27 @@ def state_messages(case: Case, stage: int, parameters: float, ranks: float) -> f
 def shared_exchange(case: Case, stage: int) -> tuple[float, float]:
     """Seconds that the gradients, and the gathered weights, of an iteration take."""
     layout = case.layout
-    held = held_parameters(case.net, layout, stage)
+    held, whole = held_trained(case.net, layout, stage), held_parameters(case.net, layout, stage)
     folded = layout.etp * layout.expert
     replicas = layout.tensor * layout.context * layout.data / folded
+    dense, every = (part.tensor + part.replicated for part in (held, whole))
     rings = [
-        (layout.data * layout.context, layout.tensor, layout.shards, held.tensor + held.replicated),
-        (replicas, folded, layout.expert_shards, held.experts),
+        (layout.data * layout.context, layout.tensor, layout.shards, dense, every),
+        (replicas, folded, layout.expert_shards, held.experts, whole.experts),
     ]
     weight, gradient, _ = RECIPES[layout.precision]
     gradients = weights = 0.0
-    for q, stride, shards, size in rings:
+    for q, stride, shards, size, gathered in rings:
         k = state_messages(case, stage, size, q)
+        if gathered and layout.zero == 3:  # whether or not they are trained
+            weights += case.gather_states(shards, stride, weight * gathered, k)
         if size and layout.zero:
             gradients += case.gather_states(shards, stride, gradient * size, k)
             beyond = gradient * size / shards
             gradients += case.reduce_states(q / shards, stride * shards, beyond, k)
-            weights += case.gather_states(shards, stride, weight * size, k)
+            weights += (
+                0 if layout.zero == 3 else case.gather_states(shards, stride, weight * size, k)
+            )
         elif size:
             gradients += case.reduce_states(q, stride, gradient * size, k)
     m = layout.micro_batches
@@ -411,7 +466,7 @@ def iteration_of_stage(case: Case, stage: int) -> dict[str, float]:
     chunk, together = one / layout.chunks, min(layout.group or p, m)
     near = chunk + together * (one - chunk)
     beside, behind = (m * one, m * one) if layout.zero == 3 else (near, near / 3)
-    held = held_parameters(net, layout, stage)
+    held = held_trained(net, layout, stage)
     carried = max(0.0, weights - rates.hidden_weights * behind)
     window = min(2 / 3 * beside, beside - (weights - carried)) if layout.zero == 3 else 2 / 3 * near
     dense, experts = held.tensor + held.replicated, held.experts
@@ -419,16 +474,37 @@ def iteration_of_stage(case: Case, stage: int) -> dict[str, float]:
         dense, experts = dense / layout.shards, experts / layout.expert_shards
     weight, gradient, states = RECIPES[layout.precision]
     moved = (dense + experts) * (gradient + 2 * states + weight)
+    at_host = layout.offload in ("states", "both")
     result = {name: m * seconds for name, seconds in all_micro.items()} | {
         "pipeline_bubble": (p - 1) * BUBBLES.get(layout.schedule, 1 / layout.chunks) * one,
         "stage_exchange": stage_exchange(case),
         "gradient_exchange": max(0.0, gradients - rates.hidden_gradients * window),
         "weight_gather": carried,
-        "optimizer": moved / rates.bandwidth,
+        "optimizer": moved / (rates.host if at_host else rates.bandwidth),
+        "host_transfer": host_seconds(case, stage, gradient * (dense + experts), one),
     }
     doublings = math.log2(layout.pes)
     slower = rates.straggling * doublings * sum(result.values())
     return result | {"waiting": rates.pause + slower}
+
+
+def host_seconds(case: Case, stage: int, gradients: float, micro: float) -> float:
+    """Gradients go beside two thirds of a micro-batch, activations beside a third and come back
+    beside two.
+    """
+    layout, rates, exposed = case.layout, case.rates, 0.0
+    third = rates.hidden_host * micro / 3
+    if layout.offload in ("states", "both"):
+        exposed += max(0.0, gradients / rates.host - 2 * third)
+    if layout.offload in ("activations", "both"):
+        blocks = stage_blocks(case.net, layout, stage)
+        kept = sum(sum(kept_by_module(case.net, layout, n).values()) for n in blocks)
+        if "full" in layout.recompute and blocks:
+            kept *= math.ceil(len(blocks) / math.ceil(math.sqrt(len(blocks)))) / len(blocks)
+        away = kept / rates.host
+        both = max(0.0, away - third) + max(0.0, away - 2 * third)
+        exposed += layout.micro_batches * both
+    return exposed
 
 
 def communication_of_stage(case: Case, stage: int) -> dict[str, float]:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from paradl.grids.models.files.expressions import fill_in
 from paradl.grids.models.files.model_types import (
-    EXPERTS,
     PATTERNS,
     WORDS,
     ModelType,
@@ -36,6 +35,9 @@ MLPS = {"dense": "mlp", "sparse": "experts"}
 SLIDES = ("sliding_attention", "chunked_attention", "local")  # kinds that a window bounds
 # Where a network of several parts has the one of text.
 TEXT = ("text_config", "llm_config", "language_config", "thinker_config")
+# Keys of experts that say how they are trained, or run.
+RUN = re.compile("capacity|aux|loss|drop|dispatch|overlap|mixed_mlp|router|scoring")
+NONE = re.compile("first|shared|offset|window|experts$|start|type_vocab|per_tok")  # may be 0
 SHARED = ("model_type", "tie_word_embeddings")  # of a part that does not state its own
 EPSILONS = ("rms_norm_eps", "layer_norm_epsilon", "layer_norm_eps", "norm_epsilon", "norm_eps")
 
@@ -97,7 +99,9 @@ def _ask_for_blocks(name: object) -> str:
     types = list_types()
     nearest = find_meant(str(name), types) or "llama"
     settings = load_family(types[nearest].family).settings | types[nearest].settings
-    words = [f"{settings.get('norm', 'layernorm')} {settings.get('norms', 'before')} parts"]
+    place = str(settings.get("norms", "$"))
+    place = "before" if "$" in place else place
+    words = [f"{settings.get('norm', 'layernorm')} {place} parts"]
     words.append("gated MLPs" if settings.get("gated") else "MLPs without gates")
     words += [word for word in ("experts", "latent", "sinks", "gates") if settings.get(word)]
     return (
@@ -177,7 +181,8 @@ class _Reader(NamedTuple):
             return value
         if isinstance(default, str | float) and type(value) in (type(default), int):
             return value
-        if isinstance(default, int) and value == 0 and value is not False:
+        may_be_0 = default is not None and (default == 0 or NONE.search(key))
+        if type(value) is int and value == 0 and may_be_0:
             return 0
         return read_size({name: value}, name)
 
@@ -192,7 +197,8 @@ class _Reader(NamedTuple):
         stated = next((key for key in LAYERS if self.config.get(key) is not None), None)
         turns = _fill(form.layers, names) if stated is None else self.config[stated]
         if not isinstance(turns, str | list) or not turns or (stated and len(turns) != blocks):
-            raise InputError(f"{stated}: expected a list of {format_count(blocks, 'kind')}")
+            what = f"expected a list of {format_count(blocks, 'kind')}"
+            raise InputError(f"{stated or 'layers'}: {what}")
         window = None if form.window is None else _fill(form.window, names)
         mixers, windows, mlps = list[str](), list[int | None](), list[str | None]()
         for block in range(blocks):
@@ -209,10 +215,16 @@ class _Reader(NamedTuple):
             mlps.append(mlp)
         stated_mlps = self.config.get("mlp_layer_types")
         if stated_mlps is not None:
-            if not isinstance(stated_mlps, list) or not {*map(str, stated_mlps)} <= {*MLPS}:
-                raise InputError(f"mlp_layer_types: expected a list of {', '.join(MLPS)}")
+            words = {*map(str, stated_mlps)} if isinstance(stated_mlps, list) else set[str]()
+            if not words or not words <= {*MLPS} or len(stated_mlps) != blocks:
+                what = f"expected {blocks} of {', '.join(MLPS)}"
+                raise InputError(f"mlp_layer_types: {what}")
             mlps = [MLPS[word] for word in stated_mlps]
+        dense = mlps.index("experts") if "experts" in mlps else 0
+        if stated_mlps and mlps == ["mlp"] * dense + ["experts"] * (blocks - dense):
+            mlps = []
         return {
+            **({"dense_blocks": dense} if stated_mlps and not mlps else {}),
             **({"mixers": _shorten_turns(mixers)} if {*mixers} != {"attention"} else {}),
             **({"mlps": _shorten_turns(mlps)} if any(mlps) else {}),
             **({"window": windows[0]} if len({*windows}) == 1 else {"windows": windows}),
@@ -230,7 +242,7 @@ class _Reader(NamedTuple):
 
     def expect_experts(self, settings: dict[str, Any]) -> None:
         """Raise InputError if no block has experts, or a token is sent to more than there are."""
-        form, mlps = self.form, settings.get("mlps", ["experts"])
+        form, mlps = self.form, settings.get("mlps") or ["experts"]
         blocks, experts, active = (settings[name] for name in ("blocks", "experts", "active"))
         if any(mlp for _, mlp in form.kinds.values()) and "experts" not in mlps:
             experts = settings["experts"] = 0  # as the list of blocks says
@@ -238,8 +250,12 @@ class _Reader(NamedTuple):
             settings["mlps"] = ["mlp" if mlp == "experts" else mlp for mlp in mlps]
         elif not experts:
             read_size({form.find_key("experts"): experts}, form.find_key("experts"))
-        elif settings.get("dense_blocks", 0) >= blocks or "experts" not in mlps[:blocks]:
-            key = form.find_key("dense_blocks" if "dense_blocks" in settings else "mlps")
+        elif (
+            settings.get("dense_blocks", 0) + settings.get("every", 1) > blocks
+            or "experts" not in mlps[:blocks]
+        ):
+            places = ("dense_blocks", "mlps" if settings.get("mlps") else "every")
+            key = form.find_key(next(name for name in (*places, "mlps") if settings.get(name)))
             what = f"{key}: {shorten(self.config.get(key))} leaves none of {blocks} blocks"
             raise InputError(f"{what} with experts")
         elif not active or active > experts:
@@ -248,16 +264,18 @@ class _Reader(NamedTuple):
 
     def refuse_experts(self) -> None:
         """Raise InputError for a key of experts that the type does not have."""
-        read = {*self.form.sizes, *self.form.keys}
-        known = {self.find_key(key) for key in read} | read | {"mlp_layer_types"}
-        # The number may be there twice.
-        count = next((self.config.get(self.find_key(key)) for key in read & {*EXPERTS}), None)
-        known |= {key for key in EXPERTS if count is not None and self.config.get(key) == count}
+        # A number may be there under several names.
+        known = {"mlp_layer_types"}
+        for key in (*self.form.sizes, *self.form.keys):
+            value = self.config.get(self.find_key(key))
+            names = (key, *self.form.list_names(key))
+            known |= {name for name in names if self.config.get(name) in (None, value)}
         for key, value in self.config.items():
             # Texts and fractions are of how they are trained. A single expert is none, if not
             # shared.
             harmless = isinstance(value, str | float) or value in (None, 0, [])
             harmless |= value == 1 and value is not True and "shared" not in key
+            harmless |= RUN.search(key) is not None
             if key not in known and re.search("expert|moe", key) and not harmless:
                 raise InputError(
                     f"{key}: {shorten(value)} is not modelled for model_type {self.kind}",

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 
 from paradl.grids.models.kinds import KINDS, LayerKind
 from paradl.grids.models.layers import MOST_LAYERS, SAMPLE, Layer, LayerTable, pad_dimensions
-from paradl.grids.models.steps.settings import BuildingSettings, LayerSettings
+from paradl.grids.models.steps.settings import BuildingSettings, LayerSettings, make_sequence
 from paradl.grids.models.steps.step import Step, Steps
 from paradl.grids.models.tensors import LayerOutput, Passage, Shape
+from paradl.grids.models.tuning import Tuning
 from paradl.grids.reading.errors import InputError, add_place, shorten, suggest_name
 
 # Nested repetitions can exceed any time limit, even of views, which make no layers.
@@ -19,17 +20,27 @@ MOST_STEPS = 20 * MOST_LAYERS
 
 
 def infer_layers(
-    model: str, steps: Steps, shape: tuple[int, ...], targets: int | None
+    model: str,
+    steps: Steps,
+    shape: tuple[int, ...],
+    targets: int | None,
+    tuning: Tuning | None = None,
 ) -> LayerTable:
-    """Return the layers of a model's steps for samples of `shape` (C, [d,] h, w)."""
+    """Return the layers of a model's steps for samples of `shape` (C, [d,] h, w).
+
+    InputError: no matrix has the adapters of `tuning`.
+    """
     sample = LayerOutput(Shape(shape[0], shape[1:]), SAMPLE)
-    walk = _Walk(targets, outputs={"sample": sample})
+    walk = _Walk(targets, outputs={"sample": sample}, tuning=tuning)
     with add_place(model):
         walk.follow("", steps, sample)
         names = Counter(layer.name for layer in walk.layers)
         # Messages refer to layers by name.
         if twin := next((name for name, count in names.items() if count > 1), None):
             raise InputError(f"two layers are called {shorten(twin)}", advice="rename one")
+        if tuning and tuning.lora and not any(layer.role.rank for layer in walk.layers):
+            what = f"targets: no matrix in blocks is of {shorten(tuning.targets)}"
+            raise InputError(what, advice="write all, attention, mlp, or layers: query+value")
         return LayerTable.from_layers(walk.layers)
 
 
@@ -41,6 +52,8 @@ class _Walk:
     outputs: dict[str, LayerOutput]
     layers: list[Layer] = field(default_factory=list)
     steps: int = 0
+    tuning: Tuning | None = None
+    word: str = ""  # of the step that is being built
 
     def follow(
         self, scope: str, steps: Steps, x: LayerOutput, *, experts: int = 0, active: int = 0
@@ -75,7 +88,7 @@ class _Walk:
         raise InputError(what, where=f"layer {name}", advice=advice)
 
     def _take(self, name: str, step: Step, x: LayerOutput) -> LayerOutput:
-        settings = step.settings
+        settings, self.word = step.settings, step.word
         if isinstance(settings, BuildingSettings):
             return settings.build(name, x, self)
         assert isinstance(settings, LayerSettings)
@@ -95,8 +108,30 @@ class _Walk:
     def add(self, name: str, kind: str, passage: Passage, *inputs: LayerOutput) -> LayerOutput:
         """Add a layer and return its output."""
         makers = tuple(stream.maker for stream in inputs)
-        self.layers.append(_make_layer(name, KINDS[kind], passage, makers))
-        return LayerOutput(passage.y, maker=len(self.layers) - 1)
+        role, tuning = passage.role, self.tuning if kind == "linear" else None
+        adapts = tuning and tuning.targets_matrix(name, self.word, role)
+        # What later layers read of its output, they read of the sum behind it.
+        made = replace(passage, role=replace(role, kept=1.0)) if adapts else passage
+        self.layers.append(_make_layer(name, KINDS[kind], made, makers))
+        y = LayerOutput(passage.y, maker=len(self.layers) - 1)
+        return self._adapt(name, passage, y, *inputs) if adapts else y
+
+    def _adapt(self, name: str, passage: Passage, y: LayerOutput, x: LayerOutput) -> LayerOutput:
+        """Add an adapter beside a matrix, and return the sum of their outputs.
+
+        Tensor parallelism divides the side of A or B that the matrix has divided, and every PE has
+        the other one (peft, LoraParallelLinear).
+        """
+        rank = self.tuning.lora or 0 if self.tuning else 0
+        role = replace(passage.role, rank=rank, kept=1.0)
+        whole, by_rows = replace(role, divided=""), role.divided == "rows"
+        narrow = make_sequence(passage.x.extents[0], rank)
+        down = Passage(passage.x, narrow, bias=False, role=role if by_rows else whole)
+        up = Passage(narrow, passage.y, bias=False, role=whole if by_rows else role)
+        between = self.add(f"{name}.lora_a", "linear", down, x)
+        beside = self.add(f"{name}.lora_b", "linear", up, between)
+        total = Passage(passage.y, passage.y, inputs=2, role=replace(passage.role, divided=""))
+        return self.add(f"{name}.lora_sum", "lora_sum", total, y, beside)
 
 
 def _multiply(layer: Layer, experts: int, active: int) -> Layer:

@@ -65,6 +65,8 @@ class RunRow(words.PlaceLabels):
     measured_memory: Annotated[float, Fact("memory of a PE, measured", "B")] | None
     predicted_memory: Annotated[float, Fact("memory of a PE, predicted", "B")] | None
     accuracy_memory: Annotated[float, "accuracy of the predicted memory: 1 is exact"] | None
+    measured_bytes: Annotated[dict[str, float], Fact("sent by kind, measured", "B")] | None
+    predicted_bytes: Annotated[dict[str, float], Fact("sent by kind, predicted", "B")] | None
     fits: words.FitChance | None
 
 

@@ -1,13 +1,14 @@
-"""A CNN in ONNX as a model's file: operators of its graph as steps, weights by their sizes alone.
+"""A network in ONNX as a model's file: operators of its graph as those of ATen, and so as steps.
 
-A convolution whose batch normalisation was folded into it is one with a bias. Weights in external
-files are not opened. ONNX pads either side of a window by itself, a step both sides alike: where
-that gives the same extents, it is what a step says, and else rows are added before it.
+Parameters are the floats that a file holds; a convolution whose batch normalisation was folded into
+it is one with a bias. Weights in external files are not opened. ONNX pads either side of a window
+by itself, a step both sides alike: where that gives the same extents, it is what a step says, and
+else rows are added before it.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,14 +23,9 @@ from paradl.sweep.importing.networks.graph import (
     expect_sizes,
     finish,
 )
-from paradl.sweep.importing.networks.onnx_graph import GraphShapes, load_model
-from paradl.sweep.importing.networks.operator_steps import (
-    OperatorSite,
-    OperatorSteps,
-    ones,
-    short,
-    unusual,
-)
+from paradl.sweep.importing.networks.onnx_graph import FLOATS, GraphShapes, load_model
+from paradl.sweep.importing.networks.operator_steps import OperatorSite, short, unusual, view
+from paradl.sweep.importing.networks.torch_operators import KINDS, TorchOperators
 
 SAME = (b"SAME_UPPER", b"SAME_LOWER")
 
@@ -98,25 +94,36 @@ def describe_window(
     return settings | unusual(padding=padding), ()
 
 
-WORDS = {
-    **{"Relu": "relu", "LeakyRelu": "leaky_relu", "Elu": "elu", "Sigmoid": "sigmoid"},
-    **{"Tanh": "tanh", "HardSigmoid": "hardsigmoid", "HardSwish": "hardswish", "Gelu": "gelu"},
-    **{"Mish": "mish", "Dropout": "dropout", "PRelu": "leaky_relu", "Clip": "relu6"},
+# ONNX's operators by names of ATen: those of the same name, then others. `gather` stands for all
+# that move memory and compute next to nothing.
+SAME_NAME = """Relu Elu Celu Selu Sigmoid Tanh HardSigmoid HardSwish Gelu Mish Softplus Softmax Erf
+Exp Log Sqrt Reciprocal Pow Neg Abs Floor Ceil Round Sign Sin Cos Where Add Sub Mul Div Einsum
+Dropout Conv ConvTranspose MaxPool AveragePool"""
+OTHER_NAMES = {
+    "view": """Identity Flatten Reshape Squeeze Unsqueeze Transpose Expand Slice Cast CastLike Trilu
+    QuantizeLinear DequantizeLinear""",
+    "gather": """Resize Upsample DepthToSpace SpaceToDepth Tile Pad GridSample GlobalMaxPool LRN
+    CumSum TopK ArgMax ArgMin OneHot GatherElements GatherND ScatterND ScatterElements ReduceSum
+    ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSumExp
+    RotaryEmbedding""",
+    "eq": "Equal Less Greater LessOrEqual GreaterOrEqual Not And Or Xor IsNaN IsInf Mod",
+    **{"mm": "Gemm MatMul", "index": "Gather", "chunk": "Split", "cat": "Concat"},
+    **{"mean": "ReduceMean GlobalAveragePool", "add": "Sum", "clamp": "Min Max"},
+    **{"hardtanh": "Clip", "leaky_relu": "LeakyRelu PRelu", "silu": "Swish"},
+    **{"batch_norm": "BatchNormalization", "instance_norm": "InstanceNormalization"},
+    **{"layer_norm": "LayerNormalization", "rms_norm": "RMSNormalization"},
+    **{"group_norm": "GroupNormalization", "log_softmax": "LogSoftmax", "lstm": "LSTM"},
+    **{"gru": "GRU RNN", "scaled_dot_product_attention": "Attention"},
 }
-NORMS = {"BatchNormalization": "batchnorm", "InstanceNormalization": "instancenorm"}
-VIEWS = {"Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze", "Cast", "Transpose", "Softmax"}
-POOLS = {"MaxPool": "maxpool", "AveragePool": "avgpool"}
-CONVOLUTIONS = {"Conv": "conv", "ConvTranspose": "transposed_conv"}
-JOINS = {"Add": "residual", "Mul": "multiply"}
-# Item by item: with a number or alone, fused with what they follow.
-SCALARS = {*JOINS, "Sub", "Div", "Min", "Max", "Pow", "Sqrt", "Exp", "Log", "Neg", "Abs", "Erf"}
-# They move memory, and compute next to nothing; what else they read are sizes.
-MOVES = {
-    *("Concat", "Split", "Slice", "Gather", "Pad", "Resize", "Upsample", "Expand", "Tile"),
-    *("DepthToSpace", "SpaceToDepth", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"),
+ATEN = {kind: kind.lower() for kind in SAME_NAME.split()}
+ATEN |= {kind: name for name, kinds in OTHER_NAMES.items() for kind in kinds.split()}
+# Arguments and their defaults: attributes in old versions of ONNX, inputs behind the first in new.
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    **{"cat": {"axis": 1}, "mean": {"axes": None}, "dropout": {"ratio": 0.5}},
+    "hardtanh": {"min": None, "max": None},
 }
+POOLS = {"maxpool": "maxpool", "averagepool": "avgpool"}
 MOST_LABEL = 150
-IMAGES = "of ONNX files, only networks of images are read"
 
 
 def read_onnx(
@@ -135,121 +142,148 @@ def read_onnx(
     model = load_model(path, onnx)
     with add_place(str(path)):
         reader = _Reader(onnx, model, sample)
-        reader.run()
+        reader.walk(model.graph.node)
     label = name or path.stem
     title = f"{label}, imported from ONNX"
-    return finish(reader.graph, label, title, path.name, None, allow_unknown)
+    found = {"no parameters, and the same for all samples": reader.constants}
+    found |= {"read by several operators, and counted once": reader.shared}
+    listed = {what: map(shorten, [*names][:8]) for what, names in found.items() if names}
+    notes = [f"{what}: {', '.join(names)}" for what, names in listed.items()]
+    return finish(reader.graph, label, title, path.name, None, allow_unknown, notes)
 
 
-class _Reader(OperatorSteps):
-    """Walks the nodes of a graph, which stand in an order in which they can run."""
+class _Reader(TorchOperators):
+    """Walks the nodes of a graph, which stand in an order in which they can run.
+
+    constants: inputs beside the sample, and tables that are no parameters. shared: weights.
+    """
 
     def __init__(self, onnx: Any, model: Any, sample: Sequence[int] | None) -> None:
-        self.nodes, self.read_attribute = model.graph.node, onnx.helper.get_attribute_value
+        self.read_attribute = onnx.helper.get_attribute_value
         self.shapes = GraphShapes(onnx, model)
-        self.tensors = {name: self.make_weight(name, ()) for name in self.shapes.types}
-        # Older files list weights among the inputs.
+        self.tensors = {name: self.make_weight(name) for name in self.shapes.types}
+        # Older files list weights among the inputs. Masks, types and positions follow tokens.
         inputs = [value for value in model.graph.input if value.name not in self.tensors]
-        if len(inputs) != 1:
-            raise InputError(f"expected one input, got {len(inputs)}")
-        name, kind = inputs[0].name, inputs[0].type.tensor_type
-        sizes = _fill_in([dim.dim_value for dim in kind.shape.dim], sample)
-        super().__init__(TracedGraph(expect_sizes(sizes[1:], f"input {shorten(name)}")))
-        self.shapes.enter(name, kind.elem_type, sizes)
+        inputs.sort(key=lambda value: value.name != "input_ids")
+        kinds = [value.type.tensor_type.elem_type for value in inputs]
+        if not inputs or any(kind in FLOATS for kind in kinds[1:]):
+            listed = ", ".join(shorten(value.name) for value in inputs[:5])
+            advice = "export it without states, or keys and values of earlier tokens"
+            raise InputError(f"expected one input, got {len(inputs)}: {listed}", advice=advice)
+        name, *others = [value.name for value in inputs]
+        stated = [value.type.tensor_type.shape.dim for value in inputs]
+        sizes = _fill_in([dim.dim_value for dim in stated[0]], sample)
+        extents = sizes[1:]
+        if len(extents) == 1:  # features of a table, or tokens
+            extents = (*extents, 1) if kinds[0] in FLOATS else (1, *extents)
+        super().__init__(TracedGraph(expect_sizes(extents, f"input {shorten(name)}")))
+        self.shapes.samples = sizes[0]
+        self.shapes.add_type(name, kinds[0], sizes)
         self.tensors[name] = self.graph.enter((BATCH, *sizes[1:]))
+        self.constants: dict[str, None] = dict.fromkeys(others)
+        self.shared: dict[str, None] = {}
+        named = {dim.dim_param: size for dim, size in zip(stated[0], sizes, strict=False)}
+        for name, kind, dims in zip(others, kinds[1:], stated[1:], strict=True):
+            known = (dim.dim_value or named.get(dim.dim_param, 1) for dim in dims)
+            self.shapes.add_type(name, kind, [*known])
+            self.tensors[name] = self.make_weight(name)
 
-    def make_weight(self, name: str, parts: Sequence[tuple[str, int]]) -> TracedTensor:
-        """Return a tensor that is the same for all samples: parts of others, or one of its own."""
+    def make_weight(
+        self, name: str, parts: Sequence[tuple[str, int]] | None = None
+    ) -> TracedTensor:
+        """Return a tensor that is the same for all samples: of parameters, or one of its own."""
         sizes = self.shapes.find(name) or ()
-        items = math.prod(sizes)
-        is_same = sum(size for _, size in parts) == items
-        return TracedTensor(sizes, weights=tuple(parts) if is_same else ((name, items),))
+        if not self.shapes.is_parameter(name):
+            return TracedTensor(sizes)
+        parts = [(name, math.prod(sizes))] if parts is None else parts
+        return TracedTensor(sizes, weights=tuple(dict.fromkeys(parts)))
 
-    def run(self) -> None:
+    def walk(self, nodes: Sequence[Any]) -> None:
         """Take all nodes."""
-        for node in self.nodes:
-            label = (node.name or node.op_type).strip("/").replace("/", ".")[:MOST_LABEL]
+        for node in nodes:
+            label = str(node.name or node.op_type).strip("/").replace("/", ".")[:MOST_LABEL]
             label = label if label.isprintable() and label else "operator"
             with add_place(f"node {label}"):
-                self.shapes.add(node)
-                self.take(node, label)
+                try:
+                    self.shapes.add(node)
+                    self.take_node(node, label)
+                except InputError:
+                    raise
+                # What shape inference lets pass, such as a matrix of four dimensions.
+                except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError):
+                    raise InputError("its inputs or attributes do not fit it") from None
 
-    def take(self, node: Any, label: str) -> None:
+    def take_node(self, node: Any, label: str) -> None:
         """Add the outputs of a node."""
         reads = [self.tensors[name] for name in node.input if name]
-        live = [tensor for tensor in reads if not tensor.is_weight]
         outputs = [name for name in node.output if name]
-        if not live or not outputs or outputs[0] in self.shapes.values:
-            parts = dict.fromkeys(pair for tensor in reads for pair in tensor.weights)
-            self.tensors |= {name: self.make_weight(name, [*parts]) for name in outputs}
+        is_live = any(not tensor.is_weight for tensor in reads)
+        if not is_live or not outputs or outputs[0] in self.shapes.values:
+            # Single items are numbers that it computes with; sources have weights of their own.
+            parts = [pair for tensor in reads for pair in tensor.weights if pair[1] > 1]
+            own = None if node.op_type in ("Constant", "DequantizeLinear") else parts
+            self.tensors |= {name: self.make_weight(name, own) for name in outputs}
             return
+        name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+        kind = ATEN.get(name, format_text(name))
         attributes = {part.name: self.read_attribute(part) for part in node.attribute}
-        kind = format_text(f"{node.domain}.{node.op_type}" if node.domain else node.op_type)
-        # Of most operators, outputs behind the first are masks and statistics.
-        for name in outputs if kind == "Split" else outputs[:1]:
-            site = OperatorSite(kind, label, self.find_shape(name, kind), [attributes], reads, live)
-            self.tensors[name] = made = self.call(site, attributes)
-        self.tensors |= {name: made for name in outputs if name not in self.tensors}
+        if kind == "index" and reads[0].is_weight:
+            kind = "index_select" if attributes.get("axis") else "embedding"
+        args: list[Any] = [attributes]
+        values = [self.shapes.values.get(name) for name in node.input[1:]]
+        for place, (key, default) in enumerate(ARGUMENTS.get(kind, {}).items()):
+            value = values[place] if key not in attributes and place < len(values) else None
+            args.append(attributes.get(key, default) if value is None else short(value.tolist()))
+        # Behind the scale and the shift are means and variances, which are no parameters.
+        reads = reads[:3] if kind.endswith("norm") else reads
+        reads = [self.choose_weights(kind, tensor, label) for tensor in reads]
+        shapes = [self.find_shape(name, kind) for name in outputs]
+        live = [tensor for tensor in reads if not tensor.is_weight]
+        site = OperatorSite(kind, label, shapes[0], args, reads, live)
+        made = self.take(site, [site.shape])
+        made = self.add_rest(site, made[0] if isinstance(made, tuple) else made)
+        self.tensors |= {n: view(made, shape) for n, shape in zip(outputs, shapes, strict=True)}
+
+    def choose_weights(self, kind: str, tensor: TracedTensor, label: str) -> TracedTensor:
+        """Return what an operator reads, without parameters where there can be none."""
+        is_scalar = kind in {*KINDS["scalars"], "hardtanh"}
+        is_number = is_scalar and math.prod(tensor.shape) == 1
+        # A scale is one of channels: what differs by position, too, is a table of angles.
+        is_table = kind in ("mul", "div") and sum(size > 1 for size in tensor.shape) > 1
+        names = [name for name, _ in tensor.weights]
+        if is_number or is_table or kind in ("view", "gather"):
+            self.constants |= dict.fromkeys(names) if is_table else {}
+            return replace(tensor, weights=())
+        weights = []
+        for name, size in tensor.weights:
+            # Exporters write what is equal once: a shared table, and ones of untrained norms.
+            same = self.shapes.find_equal(name, self.tables) if kind == "mm" else name
+            if same in self.graph.counted and self.shapes.is_uniform(same):
+                same = f"{label}.{name}"
+            elif same in self.graph.counted:
+                self.shared[same] = None
+            weights.append((same, size))
+        return replace(tensor, weights=tuple(weights))
 
     def find_shape(self, name: str, kind: str) -> Sizes:
         """Return the shape of an activation, with BATCH samples."""
-        sizes = self.shapes.find(name)
-        if not sizes or min(sizes) < 1:
+        sizes, samples = self.shapes.find(name), self.shapes.samples
+        if sizes is None or min(sizes, default=1) < 1:
             known = "not known" if sizes is None else [*sizes]
-            raise InputError(f"the sizes that {kind} gives are {known}", advice=IMAGES)
-        return (BATCH, *sizes[1:]) if sizes[0] == self.shapes.samples else sizes
+            advice = "none may depend on values of the sample"
+            raise InputError(f"the sizes that {kind} gives are {known}", advice=advice)
+        # Wherever the samples are: what counts is the number of items.
+        at = next((place for place, size in enumerate(sizes) if size % samples == 0), None)
+        count = 0 if at is None else sizes[at] // samples * BATCH
+        return sizes if at is None else (*sizes[:at], count, *sizes[at + 1 :])
 
-    def call(self, site: OperatorSite, attributes: Mapping[str, Any]) -> TracedTensor:
-        """Return the output of an operator on activations."""
-        if site.kind in VIEWS or (site.kind in SCALARS and len(site.live) == 1):
-            return self.scale(site)
-        if site.shape[0] != BATCH or len(site.shape) < 2:
-            shape = [*site.shape]
-            raise InputError(f"its output {shape} does not begin with the samples", advice=IMAGES)
-        made = self.add_step(site, attributes)
-        if math.prod(made.sizes) != site.items:
-            sizes = [*site.live[0].sizes]
-            raise InputError(f"no step gives {[*site.shape[1:]]} from {sizes}", advice=IMAGES)
-        return made
-
-    def add_step(self, site: OperatorSite, attributes: Mapping[str, Any]) -> TracedTensor:
-        """Add the step of an operator, and return its output."""
-        kind, x = site.kind, site.live[0]
-        if kind in CONVOLUTIONS or kind in POOLS:
-            return self.slide(site, attributes)
-        if kind in ("Gemm", "MatMul") and len(site.live) == 1:
-            return self.connect(site)
-        if kind in NORMS:
-            self.graph.take_weights(site.weights)
-            return self.word(site, NORMS[kind])
-        if kind in WORDS:
-            y = self.word(site, WORDS[kind])
-            return self.add_rest(site, y) if kind == "PRelu" else y
-        if kind == "GlobalAveragePool" or (kind == "ReduceMean" and site.items == x.sizes[0]):
-            return self.pool_all(site, x)
-        if len(site.live) == len(site.reads):
-            if kind == "Concat" and attributes["axis"] % len(site.shape) == 1:
-                return self.graph.join("concat", site.name, site.live, site.shape)
-            if kind in JOINS and len(site.live) == 2:
-                return self.graph.join(JOINS[kind], site.name, site.live, site.shape)
-        if kind not in MOVES and kind not in SCALARS:
-            self.graph.unknown[kind] += site.items
-        weights = 0 if kind in MOVES else self.graph.take_weights(site.weights)
-        return self.count(site, weights=weights)
-
-    def scale(self, site: OperatorSite) -> TracedTensor:
-        """Return a view, or a step with the weights that scale or shift channels."""
-        x = site.live[0]
-        several = [tensor for tensor in site.weights if math.prod(tensor.shape) > 1]
-        if site.kind in VIEWS or not (weights := self.graph.take_weights(several)):
-            return TracedTensor(site.shape, x.step, x.sizes)
-        return self.graph.count(site.name, [x], site.shape, x.sizes, weights=weights)
-
-    def slide(self, site: OperatorSite, attributes: Mapping[str, Any]) -> TracedTensor:
-        """Add a convolution or a pooling."""
-        x, is_pool = self.fit_image(site.live[0], site), site.kind in POOLS
+    def take_conv(self, site: OperatorSite) -> TracedTensor:
+        """Add a convolution or a pooling; those along a sequence are counted."""
+        attributes, is_pool = site.args[0], site.kind in POOLS
         kernel = attributes["kernel_shape"] if is_pool else site.reads[1].shape[2:]
-        inverts = site.kind == "ConvTranspose"
+        if len(kernel) == 1 or not (is_pool or site.reads[1].is_weight):
+            return self.count(site) if is_pool else self.take_conv1d(site)
+        x, inverts = self.fit_image(site.live[0], site), site.kind == "convtranspose"
         settings, more = describe_window(
             attributes, kernel, x.sizes[1:], site.shape[2:], inverts=inverts
         )
@@ -263,23 +297,29 @@ class _Reader(OperatorSteps):
             raise InputError(
                 f"weights of {[*weight]} do not fit {[*x.sizes]} in {groups} groups (group)"
             )
-        self.graph.take_weights(site.weights)
-        settings |= {"filters": site.shape[1], **unusual(groups=groups), **_read_bias(site)}
-        return self.step(site, CONVOLUTIONS[site.kind], settings, x, site.shape[1:])
+        settings |= {"filters": site.shape[1], **unusual(groups=groups)}
+        word = "transposed_conv" if inverts else "conv"
+        return self.weighted(word, settings, site, x, site.shape[1:])
 
-    def connect(self, site: OperatorSite) -> TracedTensor:
-        """Add a fully connected layer."""
-        x, matrix = site.live[0], site.weights[0]
-        if sorted(matrix.shape) != sorted((math.prod(x.sizes), site.items)):
-            items = f"{math.prod(x.sizes)} items"
-            raise InputError(f"a matrix of {[*matrix.shape]} for {items}", advice=IMAGES)
-        self.graph.take_weights(site.weights)
-        settings = {"outputs": site.items, **_read_bias(site)}
-        return self.step(site, "fc", settings, x, (site.items, *ones(x)))
+    take_convtranspose = take_maxpool = take_averagepool = take_conv
 
+    def take_lstm(self, site: OperatorSite) -> Any:
+        """Add a recurrent layer, of matrices [directions, gates x features, width]."""
+        directions, x = site.reads[1].shape[0], site.live[0]
+        gates = 1 if site.kind == "lstm" else directions
+        # Not the states that it starts with, nor the lengths of samples.
+        read = [tensor for tensor in site.weights if tensor.weights]
+        parts = [replace(t, shape=(gates * t.shape[1], *t.shape[2:])) for t in read]
+        features = directions * site.args[0]["hidden_size"]
+        args = [x, None, None, len(parts) > 2, 1, 0.0, False, directions > 1]
+        made = replace(site, shape=(*x.shape[:2], features), reads=[x, *parts], args=args)
+        return super().take_lstm(made) if site.kind == "lstm" else super().take_gru(made)
 
-def _read_bias(site: OperatorSite) -> dict[str, bool]:
-    return {"bias": False} if len(site.reads) < 3 else {}
+    take_gru = take_lstm
+
+    def take_einsum(self, site: OperatorSite) -> TracedTensor:
+        equation = site.args[0].get("equation", b"").decode(errors="replace")
+        return super().take_einsum(replace(site, args=[equation]))
 
 
 def _fill_in(stated: Sequence[int], sample: Sequence[int] | None) -> Sizes:
@@ -288,9 +328,10 @@ def _fill_in(stated: Sequence[int], sample: Sequence[int] | None) -> Sizes:
     batch, *rest = (max(size, 0) for size in stated or (0,))
     named = [size or "?" for size in rest]
     if sample is None and 0 in rest:
-        advice = "give them as --shape, such as --shape 3,224,224"
+        advice = "give them as --shape, such as --shape 3,224,224, or --shape 512 of tokens"
         raise InputError(f"its input leaves sizes open: {named}", advice=advice)
     given = [*(sample or rest)]
-    if [n for n, size in zip(given, rest, strict=False) if size] != [n for n in rest if n]:
+    fits = len(given) == len(rest) or not stated
+    if not fits or any(size not in (0, n) for n, size in zip(given, rest, strict=False)):
         raise InputError(f"the input has {named}, got {given}", where="--shape")
     return (batch or BATCH, *given)

@@ -8,7 +8,7 @@ operators compute these, one node at a time, since inference of a whole graph ho
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,9 @@ def _count_nodes(
     return total
 
 
+FLOATS = (1, 10, 11, 16, 17, 18, 19, 20)  # of 32, 16, 64 bits, bfloat16, and four of 8 bits
+# Numbers below are no parameters' but a mask's, which softmax makes 0.
+MASKED = -1e4
 MOST_VALUES = 100  # of a tensor that is computed
 MOST_DIMENSIONS = 16
 # What exporters write sizes with; each takes no longer than to make its output.
@@ -99,19 +102,48 @@ class GraphShapes:
         self.declared = {value.name: value.type for value in (*graph.value_info, *graph.output)}
         self.types: dict[str, Any] = {}
         self.values: dict[str, NDArray[Any]] = {}
+        self.weights = {weight.name: weight for weight in graph.initializer}
         self.samples = 1
-        for weight in graph.initializer:
-            self._add(weight.name, weight.data_type, weight.dims[: MOST_DIMENSIONS + 1])
-            is_here = weight.data_location != weight.EXTERNAL
-            # Small ones may be sizes; damaged ones are not known.
-            if is_here and math.prod(weight.dims) <= MOST_VALUES:
-                with suppress(ValueError, TypeError, KeyError):
-                    self.values[weight.name] = onnx.numpy_helper.to_array(weight)
+        for name, weight in self.weights.items():
+            self.add_type(name, weight.data_type, weight.dims[: MOST_DIMENSIONS + 1])
+            # Small ones may be sizes.
+            if math.prod(weight.dims) <= MOST_VALUES and (value := self.load(name)) is not None:
+                self.values[name] = value
 
-    def enter(self, name: str, kind: int, sizes: Sequence[int]) -> None:
-        """Add the batch that the graph reads. kind: type of its items, by ONNX's numbers."""
-        self.samples = sizes[0]
-        self._add(name, kind, sizes)
+    def load(self, name: str) -> NDArray[Any] | None:
+        """Return the values of a weight; None: of a damaged one, or one in another file."""
+        weight = self.weights.get(name)
+        if weight is None or weight.data_location == weight.EXTERNAL:
+            return None
+        with suppress(ValueError, TypeError, KeyError):
+            value: NDArray[Any] = self.onnx.numpy_helper.to_array(weight)
+            return value
+        return None
+
+    def is_parameter(self, name: str) -> bool:
+        """Return whether a tensor is of floats, and no mask."""
+        kind = self.types[name].tensor_type
+        if kind.elem_type not in FLOATS:
+            return False
+        sizes = [dim.dim_value for dim in kind.shape.dim][-2:]
+        # Masks are added to scores: positions by positions.
+        value = self.load(name) if len(sizes) == 2 and sizes[0] == sizes[1] else None
+        return value is None or not value.size or float(value.min()) > MASKED
+
+    def is_uniform(self, name: str) -> bool:
+        """Return whether all items of a weight are the same, as those of an untrained norm."""
+        value = self.load(name)
+        return value is not None and value.size > 0 and bool((value == value.flat[0]).all())
+
+    def find_equal(self, name: str, others: Iterable[str]) -> str:
+        """Return which of others has the same values, maybe transposed; else the name itself."""
+        if (value := self.load(name)) is None:
+            return name
+        for other in others:
+            found = self.load(other)
+            if found is not None and any(np.array_equal(value, one) for one in (found, found.T)):
+                return other
+        return name
 
     def find(self, name: str) -> Sizes | None:
         """Return the sizes of a tensor; None: not known. InputError: no tensor has them."""
@@ -129,6 +161,9 @@ class GraphShapes:
         lost = next((name for name in node.input if name and name not in self.types), None)
         if lost is not None:
             raise InputError(f"it reads {shorten(lost)}, which no node before it makes")
+        for attribute in node.attribute:
+            if node.op_type == "Constant" and attribute.name == "value":
+                self.weights |= dict.fromkeys(node.output, attribute.t)
         try:
             self.types |= self._infer(node)
             if node.op_type in ARITHMETIC and not node.domain:
@@ -138,7 +173,8 @@ class GraphShapes:
         except Exception as error:
             raise InputError(describe(error)) from None
 
-    def _add(self, name: str, kind: int, sizes: Sequence[int]) -> None:
+    def add_type(self, name: str, kind: int, sizes: Sequence[int]) -> None:
+        """Add a tensor. kind: type of its items, by ONNX's numbers. InputError: bad sizes."""
         self.types[name] = self.onnx.helper.make_tensor_type_proto(kind, sizes)
         self.find(name)
 

@@ -73,12 +73,15 @@ class OperatorSteps:
     ) -> TracedTensor:
         """Add a step with a weight, and a bias if there is one; a shared weight is counted."""
         weights = site.weights
-        if any(name in self.graph.counted for t in weights for name, _ in t.weights):
-            return self.product(site, 0)  # shared: its weights stand once
         matrix = max(weights, key=lambda tensor: len(tensor.shape))
         biases = [tensor for tensor in weights if tensor is not matrix]
-        if matrix.parameters < math.prod(matrix.shape):
-            return self.product(site, 0)  # repeated, or made of constants
+        # Channels stand first behind convolutions, last behind matrices.
+        channel = 1 if site.kind.startswith("conv") else len(site.shape) - 1
+        is_shared = any(name in self.graph.counted for t in weights for name, _ in t.weights)
+        # Its weights stand once; others are repeated, or made of constants.
+        if is_shared or matrix.parameters < math.prod(matrix.shape):
+            inner = math.prod(matrix.shape) // site.shape[channel]
+            return self.product(site, 2 * site.items * inner)
         # A weight may be made of more parameters than it has items, such as a norm of its own; a
         # bias of fewer, where keys have none: those stand in a step behind.
         self.graph.take_weights(b for b in biases if b.parameters == math.prod(b.shape))
@@ -86,8 +89,6 @@ class OperatorSteps:
             settings = {**settings, "bias": False}
         self.graph.take_weights([matrix])
         rest = matrix.parameters - math.prod(matrix.shape)
-        # Channels stand first behind convolutions, last behind matrices.
-        channel = 1 if site.kind.startswith("conv") else len(site.shape) - 1
         y = self.step(site, word, settings, x, sizes, channel)
         return self.add_rest(site, y, rest)
 

@@ -7,13 +7,12 @@ nothing: a tensor remembers the step that made it, and its present shape.
 import logging
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from importlib import import_module
 from io import StringIO
 from typing import Any
 
-from paradl.grids.models.kinds import KIND_OF_STEP
 from paradl.grids.reading.errors import InputError, format_count
 from paradl.sweep.importing.networks.graph import (
     BATCH,
@@ -24,47 +23,8 @@ from paradl.sweep.importing.networks.graph import (
     finish,
 )
 from paradl.sweep.importing.networks.operator_steps import OperatorSite, view
-from paradl.sweep.importing.networks.torch_operators import NORMS, TorchOperators
-
-# Names of ATen, by what they do. Views move nothing: a framework may copy, but need not. Shapes
-# take only the shape of a tensor. Parts are views of several. Scalars go item by item, by a number
-# or alone, fused with what they follow. Traffic moves memory, and computes next to nothing.
-NAMES = """
-views: view reshape _unsafe_view view_as reshape_as transpose t contiguous flatten unflatten
-squeeze unsqueeze expand expand_as broadcast_to clone alias detach to _to_copy movedim swapaxes
-swapdims roll slice select narrow type_as lift_fresh_copy identity permute repeat
-repeat_interleave float half bfloat16 int long bool flip index unfold diagonal view_as_complex
-view_as_real real imag tril triu _assert_tensor_metadata
-
-shapes: new_zeros new_ones new_full new_empty zeros_like ones_like full_like empty_like rand_like
-randn_like
-
-parts: chunk split split_with_sizes unbind tensor_split unsafe_chunk
-
-scalars: add sub mul div rsub neg pow clamp clamp_min clamp_max sqrt rsqrt exp expm1 log log1p abs
-reciprocal sin cos tan tanh erf floor ceil round sign square softplus selu celu logsigmoid
-log_sigmoid hardshrink softshrink threshold bitwise_not logical_not eq ne lt le gt ge isnan isinf
-remainder fmod floor_divide __and__ bitwise_and where masked_fill nan_to_num
-
-traffic: upsample_bilinear2d upsample_nearest2d upsample_bicubic2d upsample_nearest1d
-upsample_nearest3d upsample_trilinear3d upsample_linear1d _upsample_nearest_exact2d grid_sampler
-grid_sampler_2d pixel_shuffle pixel_unshuffle channel_shuffle im2col col2im stack hstack vstack
-sum prod amax amin max min maximum minimum argmax argmin logsumexp linalg_vector_norm norm cumsum
-cumprod topk sort gather index_select take_along_dim index_put scatter scatter_add where
-masked_fill addcmul addcdiv lerp prelu glu max_pool1d avg_pool1d adaptive_avg_pool1d
-adaptive_max_pool2d max_pool2d_with_indices max_unpool2d one_hot outer atan2 logical_and
-logical_or bitwise_and bitwise_or eq ne lt le gt ge pow tile
-"""
-KINDS = {
-    kind.strip(): frozenset(names.split())
-    for kind, _, names in (part.partition(":") for part in NAMES.split("\n\n"))
-}
-WORDS = {
-    **{word: word for word in KIND_OF_STEP if KIND_OF_STEP[word].elementwise},
-    "softmax": "softmax",
-    "_softmax": "softmax",
-    "log_softmax": "softmax",
-}
+from paradl.sweep.importing.networks.torch_operators import KINDS, TorchOperators
+from paradl.sweep.importing.networks.torch_scans import replace_scans
 
 
 def trace_torch(
@@ -101,7 +61,7 @@ def trace_torch(
     if getattr(getattr(module, "config", None), "use_cache", False):
         module.config.use_cache = False
     try:
-        with _silence():
+        with _silence(), replace_scans():
             exported = torch.export.export(module, (batch,))
     # The module's own code runs, and may fail in any way.
     except Exception as error:
@@ -170,14 +130,10 @@ class _ExportTracer(TorchOperators):
 
     def call(self, node: Any) -> Any:
         """Return the output of an operator."""
-        target = str(node.target)
-        if "getitem" in target:
+        kind = _read_kind(node)
+        if kind == "getitem":
             parts = self.tensors[node.args[0]]
             return parts[node.args[1]] if isinstance(parts, tuple) else parts
-        # Operators of other libraries keep the name of theirs.
-        kind = target.rpartition(".")[0].removeprefix("aten.") or target
-        # In place (`add_`) or not is the same step; `__and__` is a name of its own.
-        kind = kind.removesuffix("_") if not kind.startswith("_") else kind
         value = node.meta.get("val")
         if isinstance(value, list | tuple):
             shapes = [tuple(part.shape) for part in value if part is not None]
@@ -186,8 +142,10 @@ class _ExportTracer(TorchOperators):
         args = [self._look_up(arg) for arg in (*node.args, *node.kwargs.values())]
         reads = [arg for arg in _flatten(args) if isinstance(arg, TracedTensor)]
         live = [tensor for tensor in reads if not tensor.is_weight]
+        if kind == "copy" and live:
+            return self._fill(node.args[0], reads[0], live[-1])
         # It depends on weights, constants or shapes alone: the same for all samples.
-        if not live or kind in KINDS["shapes"] or (kind in ("copy", "fill") and reads[0].is_weight):
+        if not live or kind in KINDS["shapes"] or (kind == "fill" and reads[0].is_weight):
             merged = tuple(dict.fromkeys(pair for tensor in reads for pair in tensor.weights))
             made = tuple(TracedTensor(shape, weights=merged) for shape in shapes)
             return made if isinstance(value, list | tuple) else made[0]
@@ -197,21 +155,15 @@ class _ExportTracer(TorchOperators):
         made = self.take(site, shapes)
         return made if isinstance(made, tuple) else self.add_rest(site, made)
 
-    def take(self, site: OperatorSite, shapes: Sequence[Any]) -> Any:
-        """Return the output of an operator on activations, or several."""
-        operator: Callable[..., Any] | None = getattr(self, f"take_{site.kind}", None)
-        if operator is not None:
-            return operator(site)
-        if site.kind in NORMS:
-            return self.normalise(site)
-        if site.kind in WORDS:
-            return self.word(site, WORDS[site.kind])
-        if site.kind in KINDS["views"] or (site.kind in KINDS["scalars"] and len(site.reads) == 1):
-            return view(site.live[0], site.shape)
-        if site.kind not in KINDS["traffic"]:
-            self.graph.unknown[site.kind] += math.prod(site.shape[1:])
-        y = self.count(site)
-        return y if len(shapes) == 1 else tuple(view(y, shape) for shape in shapes)
+    def _fill(self, node: Any, part: TracedTensor, x: TracedTensor) -> TracedTensor:
+        """Return a part of a tensor that x is written into."""
+        if part.is_weight:
+            part = view(x, part.shape)
+            # What the part is a view of depends on the sample from here on.
+            while node.args and _read_kind(node) in KINDS["views"] | KINDS["parts"]:
+                node = node.args[0]
+            self.tensors[node] = view(x, tuple(node.meta["val"].shape))
+        return part
 
     def _look_up(self, arg: Any) -> Any:
         if isinstance(arg, list | tuple):
@@ -226,6 +178,15 @@ class _ExportTracer(TorchOperators):
         stack = [*(node.meta.get("nn_module_stack") or {}).values()]
         path = stack[-1][0].removeprefix("L['self'].") if stack else ""
         return f"{path}.{kind}" if path and "[" not in path else kind
+
+
+def _read_kind(node: Any) -> str:
+    """Return the name of an operator."""
+    target = str(node.target)  # of Python itself: <built-in function getitem>
+    # Operators of other libraries keep the name of theirs.
+    kind = target.rpartition(".")[0].removeprefix("aten.") or target.strip("<>").split()[-1]
+    # In place (`add_`) or not is the same step; `__and__` is a name of its own.
+    return kind.removesuffix("_") if not kind.startswith("_") else kind
 
 
 def _flatten(args: Sequence[Any]) -> list[Any]:

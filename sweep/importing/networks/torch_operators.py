@@ -1,8 +1,10 @@
 """ATen operators as steps of a model's file: a method `take_NAME` for each."""
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from paradl.grids.models.kinds import KIND_OF_STEP
 from paradl.sweep.importing.networks.graph import BATCH, TracedGraph, TracedTensor
 from paradl.sweep.importing.networks.operator_steps import (
     OperatorSite,
@@ -12,6 +14,41 @@ from paradl.sweep.importing.networks.operator_steps import (
     view,
 )
 
+# Names of ATen, by what they do. Views move nothing: a framework may copy, but need not. Shapes
+# take only the shape of a tensor. Parts are views of several. Scalars go item by item, by a number
+# or alone, fused with what they follow. Traffic moves memory, and computes next to nothing.
+NAMES = """
+views: view reshape _unsafe_view view_as reshape_as transpose t contiguous flatten unflatten
+squeeze unsqueeze expand expand_as broadcast_to clone alias detach to _to_copy movedim swapaxes
+swapdims roll slice select narrow type_as lift_fresh_copy identity permute repeat
+repeat_interleave float half bfloat16 int long bool flip index unfold diagonal view_as_complex
+view_as_real real imag tril triu _assert_tensor_metadata
+
+shapes: new_zeros new_ones new_full new_empty zeros_like ones_like full_like empty_like rand_like
+randn_like
+
+parts: chunk split split_with_sizes unbind tensor_split unsafe_chunk getitem
+
+scalars: add sub mul div rsub neg pow clamp clamp_min clamp_max sqrt rsqrt exp expm1 log log1p abs
+reciprocal sin cos tan tanh erf floor ceil round sign square softplus selu celu logsigmoid
+log_sigmoid hardshrink softshrink threshold bitwise_not logical_not eq ne lt le gt ge isnan isinf
+remainder fmod floor_divide __and__ bitwise_and where masked_fill nan_to_num
+
+traffic: upsample_bilinear2d upsample_nearest2d upsample_bicubic2d upsample_nearest1d
+upsample_nearest3d upsample_trilinear3d upsample_linear1d _upsample_nearest_exact2d grid_sampler
+grid_sampler_2d pixel_shuffle pixel_unshuffle channel_shuffle im2col col2im stack hstack vstack sum
+prod amax amin max min maximum minimum argmax argmin logsumexp linalg_vector_norm norm cumsum
+cumprod topk sort argsort histc bincount bucketize index_add index_copy scatter_reduce gather
+index_select take_along_dim index_put scatter scatter_add addcmul addcdiv lerp prelu glu max_pool1d
+avg_pool1d adaptive_avg_pool1d adaptive_max_pool2d max_pool2d_with_indices max_unpool2d one_hot
+outer atan2 logical_and logical_or bitwise_or tile
+"""
+KINDS = {
+    kind.strip(): frozenset(names.split())
+    for kind, _, names in (part.partition(":") for part in NAMES.split("\n\n"))
+}
+WORDS = {word: word for word in KIND_OF_STEP if KIND_OF_STEP[word].elementwise}
+WORDS |= dict.fromkeys(("softmax", "_softmax", "log_softmax"), "softmax")
 NORMS = {"batch_norm": "batchnorm", "layer_norm": "layernorm", "group_norm": "groupnorm"}
 NORMS |= {"instance_norm": "instancenorm", "rms_norm": "rmsnorm"}
 POOLS = {f"{kind}_pool{rank}d": f"{kind}pool" for kind in ("max", "avg") for rank in (2, 3)}
@@ -27,6 +64,27 @@ class TorchOperators(OperatorSteps):
     def __init__(self, graph: TracedGraph) -> None:
         super().__init__(graph)
         self.normalised: set[str] = set()
+
+    def take(self, site: OperatorSite, shapes: Sequence[Any]) -> Any:
+        """Return the output of an operator on activations, or several."""
+        kind = site.kind.rpartition(".")[2]  # behind the name of a library
+        operator: Callable[..., Any] | None = getattr(self, f"take_{kind}", None)
+        if operator is not None:
+            return operator(site)
+        if site.kind in NORMS:
+            return self.normalise(site)
+        if site.kind in WORDS:
+            return self.word(site, WORDS[site.kind])
+        is_scalar = site.kind in KINDS["scalars"]
+        is_alone = len({tensor.step for tensor in site.live}) == 1
+        is_fused = is_alone and not any(tensor.parameters for tensor in site.weights)
+        is_view = site.kind in KINDS["views"] | KINDS["parts"]
+        if is_view or (is_scalar and is_fused):
+            return view(site.live[0], site.shape)
+        if not is_scalar and site.kind not in KINDS["traffic"]:
+            self.graph.unknown[site.kind] += math.prod(site.shape[1:])
+        y = self.count(site)
+        return y if len(shapes) == 1 else tuple(view(y, shape) for shape in shapes)
 
     def take_conv2d(self, site: OperatorSite) -> TracedTensor:
         """Add a convolution: stride, padding, dilation, groups."""
@@ -61,19 +119,22 @@ class TorchOperators(OperatorSteps):
 
     def take_mm(self, site: OperatorSite) -> TracedTensor:
         """Add x w, or bias + x w; or count the product of two tensors."""
-        *bias, x, matrix = site.reads[:3] if site.kind == "addmm" else site.reads[:2]
+        first = 1 if site.kind in ("addmm", "baddbmm") else 0
+        bias, (x, matrix) = site.reads[:first], site.reads[first : first + 2]
         is_applied = matrix.is_weight and not x.is_weight and len(matrix.shape) == 2
         if not is_applied or not all(tensor.is_weight for tensor in bias):
-            return self.product(site, 0)
+            return self.product(site, 2 * site.items * x.shape[-1])
         features = site.shape[-1]  # the matrix has C x F items, in whichever order
         return self.multiply(site, x, matrix, math.prod(matrix.shape) // features, features)
 
-    take_linear = take_addmm = take_mm
+    take_linear = take_addmm = take_matmul = take_bmm = take_baddbmm = take_mm
 
-    def take_matmul(self, site: OperatorSite) -> TracedTensor:
-        return self.product(site, 0)
+    # Rows times the matrix of the expert that each goes to: all experts are held.
+    take_grouped_mm = take__grouped_mm = take_grouped_mm_fallback = take_mm
 
-    take_bmm = take_baddbmm = take_matmul
+    def take_scan(self, site: OperatorSite) -> TracedTensor:
+        """Count a scan over positions, of operations for the whole batch (torch_scans.py)."""
+        return self.product(site, site.args[2] / BATCH)
 
     def normalise(self, site: OperatorSite) -> TracedTensor:
         """Add a normalisation with a scale and a shift per channel; others are counted."""
@@ -157,7 +218,8 @@ class TorchOperators(OperatorSteps):
     def take_cat(self, site: OperatorSite) -> TracedTensor:
         """Join channels side by side, or add a class token; others are copies."""
         weights, x = site.weights, site.live[0]
-        if len(weights) == 1 and len(site.live) == 1 and site.shape[1] == x.shape[1] + 1:
+        is_token = len(weights) == 1 and weights[0].parameters == site.shape[-1]
+        if is_token and len(site.live) == 1 and site.shape[1] == x.shape[1] + 1:
             x = self.fit(x, site, site.shape[2])
             if len(x.sizes) == 2:
                 self.graph.take_weights(weights)
@@ -191,7 +253,7 @@ class TorchOperators(OperatorSteps):
     def _combine_weights(self, site: OperatorSite, word: str) -> TracedTensor:
         """Add positions or a scale to a tensor; other parameters are counted."""
         x, weights = site.live[0], self.graph.take_weights(site.weights)
-        if not weights:
+        if not weights or self._adds_bias(x, word, weights):
             return view(x, site.shape)
         if len(x.sizes) == 2 and word == "residual" and weights % x.sizes[0] == 0:
             length = weights // x.sizes[0]  # of a table, of which a sample may use a part
@@ -202,13 +264,23 @@ class TorchOperators(OperatorSteps):
             return self.word(site, "rmsnorm")
         return self.count(site, weights=weights)
 
+    def _adds_bias(self, x: TracedTensor, word: str, weights: int) -> bool:
+        """Return whether it was a bias that the step before has from here on."""
+        is_last = bool(self.graph.steps) and x.step == self.graph.last
+        if word != "residual" or not is_last or weights != x.sizes[0]:
+            return False
+        [(last, settings)] = self.graph.steps[-1].items()
+        if last == "rmsnorm":
+            self.graph.steps[-1] = {"layernorm": settings}
+        return last == "rmsnorm" or settings.pop("bias", True) is False
+
     def take_scaled_dot_product_attention(self, site: OperatorSite) -> TracedTensor:
         """Add softmax of queries times keys, times values, as a product of both."""
-        queries, keys, values = parts = site.live[:3]
+        queries, keys, values = parts = site.reads[:3]
         flops = 4 * queries.items * keys.shape[-2]
         # [batch, heads, positions, features]; otherwise heads are folded into the batch.
         heads = queries.shape[1] if queries.shape[0] == BATCH else 0
-        if len(queries.shape) != 4 or any(len(tensor.sizes) != 2 for tensor in site.live):
+        if len(queries.shape) != 4 or any(len(tensor.sizes) != 2 for tensor in parts):
             return self.product(site, flops)
         if len({tensor.step for tensor in parts}) == 1 and heads:
             parts = self.graph.split(queries, 3)

@@ -92,6 +92,8 @@ def _ask_oracle(
     grid = Configuration(
         model, "data", 1, batch, system=system, dataset=dataset, settings=settings
     ).grid()
+    if grid.models[0].tuning or grid.datasets[0].packed:
+        raise InputError("frozen weights and packed documents are not placed", where="model")
     groups = grid.groups(ONLY)
     if groups is None:
         raise InputError(grid.misfit(0, 0) or "the samples do not fit the model")

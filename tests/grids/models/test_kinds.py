@@ -32,7 +32,7 @@ def test_how_groups_split_a_kind() -> None:
 def test_what_the_backward_pass_reads_of_a_kind() -> None:
     of_images = {*CONVOLUTIONS, "fc", "free", "norm", "multiply", *BY_ARGUMENT}
     of_sequences = {"linear", "matmul", "embedding", "sampled_softmax", "gates"}
-    of_sequences |= {"rmsnorm", "gated_product", "combine", "scan", "short_conv"}
+    of_sequences |= {"rmsnorm", "gated_product", "combine", "scan", "short_conv", "lora_sum"}
     keep_input = {name for name, kind in KINDS.items() if kind.keeps_input}
     assert keep_input == of_images | of_sequences
     keep_output = {name for name, kind in KINDS.items() if kind.keeps_output}

@@ -29,6 +29,7 @@ MEGATRON = {  # core 0.16.1's configuration, and flags of pretrain_gpt.py (not c
     *("rotary-base", "use-rope-scaling", "rope-scaling-factor"),
 }
 MEGATRON_DEEPSPEED = {  # of its README and examples (not checked)
+    "vocab-size",
     *("deepspeed", "deepspeed_config", "zero-stage", "no-pipeline-parallel"),
     *("tensor-model-parallel-size", "pipeline-model-parallel-size", "sequence-parallel"),
     *("ds-sequence-parallel-size", "micro-batch-size", "global-batch-size", "bf16", "fp16"),
@@ -115,7 +116,7 @@ def test_sizes_of_networks(cli):
     }.items() <= flags.items()
     _, flags = launch(cli, "megatron", "gpt3_175b", 256, "tp8 pp16 dp2 mb1 zero1")
     assert not {"swiglu", "disable-bias-linear", "group-query-attention"} & set(flags)
-    assert flags["normalization"] == "LayerNorm"
+    assert "normalization" not in flags  # LayerNorm is its default
 
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
@@ -200,7 +201,7 @@ def test_megatron_has_the_constants_of_a_config(stated, expected, tmp_path, cli)
     ],
 )
 def test_torchtitan(pe, layout, options, cli):
-    files, _ = launch(cli, "torchtitan", "llama2_70b", pe, layout, *options)
+    files, _ = launch(cli, "torchtitan-0.2", "llama2_70b", pe, layout, *options)
     tables = tomllib.loads(files["layout.toml"])
     assert {name: set(table) <= TITAN[name] for name, table in tables.items()} == dict.fromkeys(
         TITAN, True
@@ -257,7 +258,6 @@ def test_as_text(cli):
         ("megatron", "llama2_70b", "tp8 pp4 mb1 zero3", "zero3 with pp4"),
         ("megatron", "llama2_70b", "tp8 pp4 mb1 zero1 schedule=zb1p", "zb1p"),
         ("megatron", "llama2_70b", "tp8 pp4 mb1 zero1 recompute=full", "recompute=blocks"),
-        ("megatron", "t5_11b", "tp8 dp8 mb1 zero1", "GPT script"),
         ("torchtitan", "llama2_70b", "tp8 mb1 zero3 sp recompute=mlp", "recompute=mlp"),
         ("torchtitan", "llama2_70b", "tp8 pp4 v2 group8 mb1 zero3 sp", "group8"),
         ("torchtitan", "llama2_70b", "tp8 mb1 zero3", "add sp"),

@@ -57,8 +57,13 @@ def node(kind: str, inputs: str = "x", outputs: str = "y", **attributes: Any) ->
 EXPECTED = {
     "plain": (4 * 27 + 4 + 2 * 4 + 4 * 10 + 10, 4 * 27 * 64 + 40),
     "view": (8 * 27 + 8 * 10 + 10, 8 * 27 * 64 + 80),
-    "constants": (4 * 3 + 4 + 4 * 9 + 6 * 4, 4 * 3 * 64 + 4 * 9 * 16 + 6 * 4 * 16),
+    "constants": (4 * 3 + 4 * 9 + 6 * 4, 4 * 3 * 64 + 4 * 9 * 16 + 6 * 4 * 16),
     "up": (6 * 4 * 4, 6 * 4 * 4 * 10 * 6),
+    "text": (50 * 16 + 32 * 16 + 3 * 16**2 + 5 * 16, 8 * (3 * 16**2 + 16 * 50 + 2 * 8 * 16)),
+    "states": (
+        50 * 16 + 2 * 48 * (16 + 12 + 2) + 24 * 50,
+        8 * (2 * 48 * (16 + 12) + 24 * 50),
+    ),
     "calls": (4 * 9, 4 * 9 * 64),
 }
 
@@ -95,6 +100,48 @@ def test_sizes_that_a_file_leaves_open_are_given(tmp_path, cli):
     path = write(tmp_path / "net.onnx", [node("Conv", "x w")], weight=[4, 3, 3, 3], sizes=sizes)
     assert read(path, "3,32,16").y.tolist() == [4 * 30 * 14]
     for options in ((), ("--shape", "4,32,16"), ("--shape", "3,32")):
+        code, out, err = cli("import", "model", path, *options, "-o", tmp_path / "mine.yaml")
+        assert (code, out, len(err.splitlines())) == (2, "", 1)
+
+
+def write_tokens(path: Path, kind: int) -> Path:
+    """Write a table's rows plus those of another input, a mask of its own on their products."""
+    helper, float32 = onnx.helper, onnx.TensorProto.FLOAT
+    ends = [("ids", onnx.TensorProto.INT64, ["N", "L"]), ("types", kind, ["N", "L"])]
+    weights = [
+        helper.make_tensor(name, float32, [rows, columns], range(rows * columns))
+        for name, rows, columns in (("words", 50, 16), ("kinds", 2, 16))
+    ]
+    weights.append(helper.make_tensor("mask", float32, [20, 20], [0.0, -1e9] * 200))
+    nodes = [
+        node("Gather", "words ids", "e"),
+        node("Cast", "types", "t", to=onnx.TensorProto.INT64),
+        node("Gather", "kinds t", "k"),
+        node("Add", "e k", "h"),
+        node("Transpose", "h", "turned", perm=[0, 2, 1]),
+        node("MatMul", "h turned", "scores"),
+        node("Add", "scores mask", "y"),
+    ]
+    inputs = [helper.make_tensor_value_info(*end) for end in reversed(ends)]
+    inputs[1].name = nodes[0].input[1] = "input_ids"
+    outputs = [helper.make_tensor_value_info("y", float32, None)]
+    graph = helper.make_graph(nodes, "net", inputs, outputs, weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_inputs_beside_tokens_are_the_same_for_all_samples(tmp_path):
+    """Types of tokens choose rows of a table; a mask in floats is no parameter."""
+    path = write_tokens(tmp_path / "net.onnx", onnx.TensorProto.INT64)
+    network = import_network(str(path), "20", "net", False)
+    assert (network.table.parameters, network.table.macs) == (52 * 16, 20 * 20 * 16)
+    assert any("types" in note for note in network.notes)
+
+
+def test_states_and_lengths_that_are_missing_are_one_message(tmp_path, cli):
+    for kind, options in ((onnx.TensorProto.FLOAT, ("--shape", 20)), (7, ()), (7, ("--shape", 0))):
+        path = write_tokens(tmp_path / "net.onnx", kind)
         code, out, err = cli("import", "model", path, *options, "-o", tmp_path / "mine.yaml")
         assert (code, out, len(err.splitlines())) == (2, "", 1)
 

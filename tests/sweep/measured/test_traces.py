@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+import paradl
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.measured.run_logs import read_trace
 from paradl.sweep.measured.runs import read_runs
@@ -144,3 +145,87 @@ DAMAGED = {
 def test_a_damaged_trace_is_one_message(name, tmp_path):
     with pytest.raises(InputError, match=r"t\.json"):
         read_runs(write(tmp_path, "t.json", DAMAGED[name].encode()))
+
+
+def make_collective(start, kind, sent, received, of_type="BFloat16", group=8, **event):
+    """Return a collective with the arguments that torch 2.13 (`_trace_validator.py`) requires."""
+    arguments = {"Collective name": kind, "dtype": of_type, "Group size": group}
+    arguments |= {"In msg nelems": sent, "Out msg nelems": received, "Process Group Ranks": "[0]"}
+    event = {"cat": "cpu_op", "name": "record_param_comms"} | event
+    return {"ph": "X", "ts": start, "dur": 10, "args": arguments} | event
+
+
+PARAMETERS = 8_030_261_248  # of Llama 3 8B
+BETWEEN = 2048 * 4096  # items between two of its 32 blocks
+
+
+def write_llama(folder, strategy, collectives):
+    """Write a trace of two steps, 8 sequences of 2,048 tokens on 8 PEs, and read it."""
+    steps = [
+        {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{n}", "ts": ts, "dur": 1e6}
+        for n, ts in enumerate((0, 1e6))
+    ]
+    events = [make_collective(ts + 10, *of) for ts in (0, 1e6) for of in collectives]
+    text = json.dumps({"traceEvents": [*events, *steps]})
+    (folder / "t.json").write_text(text)
+    (folder / "mapping.yaml").write_text(
+        f"values: {{model: llama3_8b, dataset: 'pile:length=2048', strategy: '{strategy}', p: 8, "
+        "samples_per_replica: 1}"
+    )
+    return folder
+
+
+VOLUMES = {
+    # Gradients of 4 bytes; a wait and a broadcast have none, and nor has a group of one.
+    "data:micro=1": [
+        ("allreduce", PARAMETERS - 5, PARAMETERS - 5, "Float"),
+        ("allreduce_coalesced", 5, 5, "Float"),
+        *(("wait", 0, 0), ("broadcast", 9, 9), ("allreduce", 9, 9, "Float", 1)),
+    ],
+    # Weights of 2 bytes for the forward and the backward pass.
+    "data:micro=1,zero=3": [
+        *[("_allgather_base", PARAMETERS // 8, PARAMETERS)] * 2,
+        ("reduce_scatter_tensor_coalesced", PARAMETERS, PARAMETERS // 8, "Float"),
+    ],
+    # All PEs have a block's norms; two sums forward, two backward. Of a replica, 4 sequences.
+    "data+tensor:tensor=2,micro=1": [
+        ("allreduce", PARAMETERS // 2, PARAMETERS // 2, "Float"),
+        *[("allreduce", BETWEEN, BETWEEN)] * 128,
+    ],
+}
+
+
+@pytest.mark.parametrize("strategy", VOLUMES)
+def test_bytes_of_collectives_are_those_of_a_layout(strategy, tmp_path):
+    folder = write_llama(tmp_path, strategy, VOLUMES[strategy])
+    (row,) = paradl.compare(folder, system="dgx-h100", calibration="none")["rows"]
+    assert sum(row["measured_bytes"].values()) > 1e10
+    assert row["predicted_bytes"] == pytest.approx(row["measured_bytes"], rel=1e-4)
+
+
+def test_compare_prints_a_wrong_volume(tmp_path, cli):
+    """Gradients in two bytes, where four are predicted."""
+    folder = write_llama(tmp_path, "data:micro=1", [("allreduce", PARAMETERS, PARAMETERS)])
+    code, out, err = cli("compare", folder, "--system", "dgx-h100")
+    assert code == 0, err
+    assert "16.06 GB" in out
+    assert "32.12 GB" in out
+
+
+def test_collectives_of_kernels_count_where_hosts_have_none(tmp_path):
+    kernels = [
+        make_collective(5, "all_to_allv", 300, 200, cat="kernel", name="ncclDevKernel_SendRecv"),
+        make_collective(6, "send", 70, 70, "Float8_e4m3fn", cat="kernel", name="ncclDevKernel_X"),
+        make_collective(6, "recv", 70, 70, cat="kernel", name="ncclDevKernel_X"),
+    ]
+    step = {"ph": "X", "name": "ProfilerStep#1", "ts": 0, "dur": 100}
+
+    def read(*events):
+        (run,) = read_runs(write(tmp_path, "t.json", json.dumps([step, *events]).encode()))
+        return {name: size for name, size in run.sent.items() if size}
+
+    assert read(*kernels) == {"all_to_all": 600, "send": 70}
+    assert read(*kernels, make_collective(7, "allreduce", 4, 4)) == {"all_reduce": 8}
+    # A size that is not known is no 0.
+    for of_type, number in (("Unheard", 4), ("Float", None), ("Float", -1), ("Float", 10**400)):
+        assert read(*kernels, make_collective(7, "allreduce", number, 4, of_type)) == {}

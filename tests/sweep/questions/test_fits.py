@@ -232,7 +232,11 @@ def test_a_recipe_that_ran_out_of_memory():
 
 @pytest.mark.parametrize(
     ("states", "weight", "state"),
-    [("usual", 2, 12), ("fp8_weights", 1, 12), ("bf16_moments", 2, 8), ("narrow", 1, 8)],
+    [
+        *(("usual", 2, 12), ("fp8_weights", 1, 12), ("bf16_moments", 2, 8), ("narrow", 1, 8)),
+        # Beside the weights' copy: two bytes and two constants of 4 bytes for 256; none; one.
+        *(("adam_8bit", 2, 4 + 2 + 2 / 64), ("adafactor", 2, 4), ("one_moment", 2, 8)),
+    ],
 )
 def test_states_in_fewer_bytes(states, weight, state):
     """DeepSeek-V3's recipe keeps weights in fp8, moments in bf16; gradients stay in fp32."""

@@ -1,0 +1,151 @@
+"""Networks of launch lines: sizes that flags state as a family of the catalogue, and back; names.
+
+Families, and names that people write, are in `tables/networks.yaml`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from paradl.grids.entries.names import list_names
+from paradl.grids.library import find
+from paradl.grids.models.architecture import Architecture, Constants
+from paradl.grids.models.files.template import fill_settings, load_family
+from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.yamlfile import join_keys
+from paradl.sweep.launching.facts import Facts, load_table
+
+MOST_EVERY = 16  # blocks between two with experts
+DECODERS = ("llama", "gpt", "moe")
+MINOR = re.compile(r"^llama3[13](?=\d+b)")  # Llama 3.1 and 3.3 have the sizes of Llama 3
+
+
+def describe_network(model: Architecture) -> Facts:
+    """Describe a network of a known family by facts. InputError: what it has is no parameter."""
+    table = load_table("networks")
+    settings: Mapping[str, Any] = (model.family.__pydantic_extra__ or {}) if model.family else {}
+    form = table["forms"][_find_form(model, settings)]
+    facts, renamed = Facts(form["traits"]), form.get("renamed", {})
+    for fact in (*form["needed"], *form["others"]):
+        facts[fact] = settings.get(renamed.get(fact, fact))
+    latent = settings.get("latent") or {}
+    facts |= {fact: latent.get(setting) for fact, setting in table["latent"].items()}
+    facts["latent"] = bool(latent)
+    if facts.get("experts"):
+        facts["pattern"] = [int(is_routed(block, facts)) for block in range(facts["blocks"])]
+    constants = model.constants or Constants()
+    return facts | constants.model_dump() | {"name": model.name}
+
+
+def _find_form(model: Architecture, settings: Mapping[str, Any]) -> str:
+    """Find the family of launch lines that a network is one of. InputError: it is of none."""
+    forms: Mapping[str, Any] = load_table("networks")["forms"]
+    name = model.family.name if model.family else ""
+    names = DECODERS if name == "decoder" else (name,) if name in forms else ()
+    odd: list[list[str]] = []
+    for form in names:
+        known = {*forms[form]["needed"], *forms[form]["others"], "latent"}
+        known = {forms[form].get("renamed", {}).get(fact, fact) for fact in known}
+        stated = {key: value for key, value in settings.items() if key in known}
+        # All others have to be as the family has them unless they are stated.
+        usual = fill_settings(load_family(form).settings, stated, {}, join_keys)
+        odd.append([k for k, n in usual.items() if k not in known and settings.get(k, n) != n])
+        if not odd[-1]:
+            return form
+    fewest: list[str] = min(odd, key=len, default=[])
+    others = f"with {', '.join(fewest)} " if fewest else ""
+    raise InputError(
+        f"no parameters are known of networks {others}like {model.name}",
+        where="launch",
+        advice=f"take one of the families {', '.join(forms)} (docs/your-model.md)",
+    )
+
+
+def is_routed(block: int, facts: Facts) -> bool:
+    """Return whether a block has experts, as the family `moe` places them."""
+    behind = block - (facts.get("dense_blocks") or 0)
+    return behind >= 0 and (behind + 1) % (facts.get("every") or 1) == 0
+
+
+def find_pattern(pattern: Sequence[int]) -> Facts:
+    """Find the first blocks without experts, and then every how many blocks have them.
+
+    InputError: blocks with experts stand otherwise.
+    """
+    for every in range(1, MOST_EVERY):
+        dense = list(pattern).index(1) + 1 - every if 1 in pattern else -1
+        facts = {"dense_blocks": dense, "every": every}
+        if dense >= 0 and all(is_routed(n, facts) == bool(one) for n, one in enumerate(pattern)):
+            return facts
+    what = f"blocks with experts at {list(pattern)[:12]} are not modelled"
+    raise InputError(what, where="moe_layer_freq", advice="give --model")
+
+
+def make_network(facts: Facts, length: int, title: str) -> dict[str, object]:
+    """Return the definition of a network by its sizes, with a name. length: of a sequence [tokens].
+
+    InputError: a size is missing, or its blocks are of no family.
+    """
+    table, kind = load_table("networks"), facts.get("kind") or "decoder"
+    has_experts = bool(facts.get("experts") or facts.get("latent"))
+    decoders = ("moe",) if has_experts else DECODERS[:2]
+    differences = {
+        name: [
+            f"{trait} {facts[trait]}"
+            for trait, value in table["forms"][name]["traits"].items()
+            if facts.get(trait) not in (None, value)
+        ]
+        for name in (decoders if kind == "decoder" else (kind,))
+    }
+    name = min(differences, key=lambda name: len(differences[name]))
+    if differences[name]:
+        what = f"blocks with {', '.join(differences[name])} are of no family"
+        raise InputError(what, where="network", advice="give --model NAME or a file")
+    form, settings = table["forms"][name], dict[str, object]()
+    for fact in (*form["needed"], *form["others"]):
+        value = facts.get(fact)
+        if value is not None:
+            settings[form.get("renamed", {}).get(fact, fact)] = value
+        elif fact in form["needed"]:
+            advice = f"state it in the script ({fact}), or give --model NAME or a file"
+            raise InputError(f"no {fact} of the network", where="network", advice=advice)
+    if facts.get("latent"):
+        latent = {setting: facts.get(fact) for fact, setting in table["latent"].items()}
+        unused = ("kv_heads", "head_features", "normalise_heads")
+        settings = {k: v for k, v in settings.items() if k not in unused} | {"latent": latent}
+    longest = max(int(facts.get("longest") or 0), length)
+    if name == "gpt":
+        settings["positions"] = longest
+    constants = {key: facts[key] for key in Constants.model_fields if facts.get(key) is not None}
+    is_text = name != "vit"
+    return {
+        "name": title,
+        "source": ["sizes of a launch script"],
+        "rank": 1 if is_text else 2,
+        "customary": "pile" if is_text else "imagenet",
+        **({"longest": longest, "constants": constants} if is_text else {}),
+        "family": {"name": name, **settings},
+    }
+
+
+def find_name(text: str) -> str | None:
+    """Return the catalogue's name of a network that frameworks write otherwise; None: none."""
+    table = load_table("networks")
+    known = {name.replace("_", ""): name for name in list_names("model")} | table["names"]
+    whole = re.sub(r"\.(ya?ml|json)$|\(.*", "", text.lower().rpartition("/")[2])
+    for part in (whole, *whole.split(".")):
+        plain = re.sub(r"[^a-z0-9]", "", part)
+        for _ in range(2):  # base and config, at an end that the other one left
+            plain = re.sub(table["noise"], "", plain)
+        if (name := MINOR.sub("llama3", plain)) in known:
+            return str(known[name])
+    return None
+
+
+def find_named(name: str, length: int) -> str | dict[str, object]:
+    """Return a network of the catalogue, as one that reads sequences of this length [tokens]."""
+    model = find("model", name, Path())
+    if not model.longest or length <= model.longest:
+        return name
+    return model.definition() | {"longest": length}

@@ -1,0 +1,303 @@
+"""A launch script as the options of a question: `paradl explain --launch pretrain.sh`.
+
+What the script leaves to the environment is asked for, never guessed; what it leaves to the
+framework is named as that framework's default.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paradl.grids.entries.layout_words import write_layout
+from paradl.grids.entries.software import SOFTWARE, SoftwareName, Switches, write_settings
+from paradl.grids.library import find
+from paradl.grids.reading.errors import InputError, add_place, shorten
+from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, NODE, RECOMPUTE
+from paradl.sweep.launching.facts import Facts, Framework, load_framework
+from paradl.sweep.launching.names import FRAMEWORKS
+from paradl.sweep.launching.networks import (
+    describe_network,
+    find_name,
+    find_named,
+    make_network,
+)
+from paradl.sweep.launching.sources import Sources
+from paradl.sweep.launching.stated import (
+    Stated,
+    complete,
+    count_inside,
+    fold,
+    is_harmless,
+    read_facts,
+)
+
+# In the order in which scripts are recognised: those with signs of several frameworks first.
+RECOGNISED = (
+    *("maxtext", "torchtitan", "torchtitan-0.2", "primus", "megatron-bridge", "nemo"),
+    *("deepspeed", "megatron", "accelerate"),
+)
+DEGREES = ("tensor", "context", "expert", "pipeline", "chunks", "micro", "zero")
+# Facts whose defaults are named.
+WORTH = (
+    *("micro", "local_batch", "length", "precision", "mixed", "bf16", "backend", "kernel"),
+    *("attention_dropout", "hidden_dropout", "again", "option", "recompute", "reshard"),
+)
+# Degrees that a recipe decides unless they are stated over it.
+RECIPES = ("tensor", "pipeline", "context", "micro")
+USUAL = (("attention", "fused"), ("loss", "whole"), ("states", "usual"))
+SHOWN = (
+    *("model", "system", "pe", "strategy", "global_batch", "batch", "sequence", "precision"),
+    *("attention", "context", "loss", "states"),
+)
+MOST_NOTE = 700  # characters
+Options = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class LaunchScript:
+    """What a launch script states. facts: of the run, by our names."""
+
+    path: str
+    framework: Framework
+    facts: Facts
+    stated: Stated
+    sources: Sources
+
+    def find_options(self, given: Mapping[str, Any]) -> Options:
+        """Return the options that the script states; those that are given come first.
+
+        InputError: what neither states, such as the number of PEs.
+        """
+        options = {name: value for name, value in given.items() if value not in (None, [])}
+        sequence = options.get("sequence", self.facts.get("length"))
+        if "model" not in options:
+            self._wait_for("length", "--sequence", options, "sequence")
+            options["model"] = self._find_model(int(sequence or 0))
+        pes = options.setdefault("pe", options.get("pe") or self._count_pes())
+        count = int(pes) if str(pes).isdecimal() else None
+        facts = complete(_find_sizes(options["model"]) | self.facts, count)
+        self._refuse_recipe(options)
+        if "strategy" not in options:
+            options["strategy"] = self._write_layout(facts, count)
+        if not {"batch", "global_batch"} & {*options}:
+            if not facts.get("global_batch"):
+                self._wait_for("global_batch", "--global-batch", options)
+            else:
+                options["global_batch"] = str(int(facts["global_batch"]))
+        if "dataset" not in options and facts.get("length") and facts.get("kind") != "vit":
+            options.setdefault("sequence", str(facts["length"]))
+        for fact in ("bf16", "fp16", "mixed"):
+            self._wait_for(fact, "--precision", options, "precision")
+        if facts.get("precision") and ":precision" not in str(options.get("system")):
+            options.setdefault("precision", facts["precision"])
+        found = {name: facts.get(name) for name in ("attention", "loss", "states")}
+        found["context"] = facts.get("context_by") if facts.get("context", 1) > 1 else None
+        for name, value in found.items():
+            # What is usual here needs no option.
+            if value is not None and (name, value) not in USUAL:
+                options.setdefault(name, value)
+        if "system" in options:
+            options["system"] = self._add_software(str(options["system"]))
+        return options
+
+    def count_replicas(self, options: Options) -> int:
+        """Count the replicas of the layout among the PEs of options."""
+        facts = complete(self.facts, int(options["pe"]))
+        return int(options["pe"]) // count_inside(facts)
+
+    def list_notes(self, options: Options) -> list[str]:
+        """List what was read, and not read, of the script. options: those of `find_options`."""
+        stated, sources, framework = self.stated, self.sources, self.framework
+        model, named = options["model"], dict(options)
+        if isinstance(model, dict):
+            named["model"] = model["name"]
+        words = [f"--{n.replace('_', '-')} {_quote(named[n])}" for n in SHOWN if n in named]
+        usual = [name for name, value in stated.defaults.items() if value not in (False, 0, 1)]
+        recipe = self.facts.get("recipe")
+        parts = {
+            f"defaults of {framework.title}": [
+                framework.describe_default(name) for name in WORTH if name in usual
+            ],
+            "default of torchrun": ["nnodes 1"] if self._takes_one_node else [],
+            "not read, but for what is stated over it": [f"the recipe {recipe}"] if recipe else [],
+            "from the script's defaults of variables": [
+                f"{name}={value}"
+                for name, value in sources.variables.items()
+                if not is_harmless(name) and not name.isdecimal()
+            ],
+            "not stated here": [f"{name} ({variable})" for name, variable in stated.open.items()],
+            "not understood, or not counted": [
+                *(one.shown for one in stated.unknown if one.value not in (None, False, "none")),
+                *(note for name, note in framework.notes.items() if self.facts.get(name)),
+            ],
+            "named, but not there": sources.missing,
+            "conditions taken as false": sources.doubts,
+        }
+        notes = [f"{what}: {', '.join(dict.fromkeys(x))}" for what, x in parts.items() if x]
+        first = f"{self.path} ({framework.title}) states {' '.join(words)}"
+        return [note[:MOST_NOTE] for note in (first, *notes)]
+
+    def _refuse_recipe(self, options: Options) -> None:
+        """Raise InputError for what a recipe decides that is not read, and no option states."""
+        wanted = {"sequence": ("length",), "global_batch": ("global_batch",), "strategy": RECIPES}
+        for option, names in wanted.items():
+            missing = [n for n in names if n in self.stated.defaults or self.facts.get(n) is None]
+            if self.facts.get("recipe") and missing and option not in options:
+                what = f"{', '.join(missing)} of the recipe {self.facts['recipe']} is not known"
+                flag = option.replace("_", "-")
+                advice = f"override it in the script, or give --{flag}"
+                raise InputError(what, where=self.path, advice=advice)
+
+    def _wait_for(self, fact: str, option: str, options: Options, name: str = "") -> None:
+        """Raise InputError for a fact that the environment decides and no option states."""
+        if fact in self.stated.open and (name or fact) not in options:
+            what = f"{fact} is {self.stated.open[fact]}, which the script leaves open"
+            raise InputError(what, where=self.path, advice=f"give {option}")
+
+    def _count_pes(self) -> int:
+        for name in ("pes", "nodes", "per_node"):
+            self._wait_for(name, "--pe", {})
+        facts = self.facts
+        if facts.get("pes"):
+            return int(facts["pes"])
+        nodes = facts.get("nodes") or (1 if self._takes_one_node else None)
+        if not nodes or not facts.get("per_node"):
+            missing = "nodes" if facts.get("per_node") else "PEs"
+            raise InputError(f"no number of {missing}", where=self.path, advice="give --pe")
+        return int(nodes) * int(facts["per_node"])
+
+    @property
+    def _takes_one_node(self) -> bool:
+        """True if torchrun starts the processes, and its default number of nodes."""
+        return not self.facts.get("nodes") and "torchrun" in self.sources.programs
+
+    def _write_layout(self, facts: Facts, pes: int | None) -> str:
+        """Write the layout. InputError: a degree that is not stated, or is not modelled."""
+        for name in DEGREES:
+            self._wait_for(name, "--strategy", {})
+            if not (isinstance(facts.get(name) or 1, int) and (facts.get(name) or 1) > 0):
+                what = f"{name}: expected a whole number from 1, got {shorten(facts[name])}"
+                raise InputError(what, where=self.path)
+        if facts.get("micro") is None:
+            what = "no number of sequences in a micro-batch"
+            raise InputError(what, where=self.path, advice="give --strategy, such as 'dp8 mb1'")
+        row = {name: int(facts.get(name) or 1) for name in DEGREES}
+        row["zero"] = int(facts.get("zero") or 0)
+        inside = count_inside(facts)
+        if pes and pes % inside:
+            what = f"{pes} PEs are not divisible by {inside} of a replica"
+            raise InputError(what, where=self.path, advice="give --pe or --strategy")
+        copies, node = int(facts.get("copies") or 1), facts.get("shard_of_node")
+        if row["zero"] and (copies > 1 or node):
+            row["shard"] = NODE if node else (pes or 0) // inside * row["context"] // copies
+        row["sequence"] = int(bool(facts.get("sequence")) and row["tensor"] > 1)
+        if facts.get("experts") and facts.get("expert_tensor") not in (None, row["tensor"]):
+            row["expert_tensor"] = int(facts["expert_tensor"])
+        stages, group = row["pipeline"], facts.get("group")
+        if group not in (None, stages) and row["chunks"] > 1:
+            row["group"] = int(group)
+        for module in str(facts.get("recompute") or "none").split("+"):
+            if module != "none" and module not in RECOMPUTE:
+                raise InputError.unknown("module", module, RECOMPUTE, where="recompute")
+            row["recompute"] = row.get("recompute", 0) | RECOMPUTE.get(module, 0)
+        if pes:
+            row["data"] = pes // inside
+        usual = {name: column.usual for name, column in LAYOUT_COLUMNS.items() if name != "data"}
+        return write_layout(usual | row, str(facts.get("schedule") or "1f1b"))
+
+    def _find_model(self, length: int) -> str | dict[str, object]:
+        """Find the network: a name that the catalogue has, a folder, or sizes."""
+        for fact in ("model_name", "blocks", "features", "heads", "vocabulary"):
+            self._wait_for(fact, "--model", {})
+        names = [self.facts[key] for key in ("model_name", "recipe") if self.facts.get(key)]
+        for known in filter(None, (find_name(str(name)) for name in names)):
+            return find_named(known, length)
+        name = names[0] if names else None
+        folder = Path(self.path).parent / str(name or "\0")
+        if name and "\0" not in str(folder) and (folder / "config.json").is_file():
+            return str(folder / "config.json")
+        if self.facts.get("features") and "features" not in self.stated.defaults:
+            if of := self.facts.get("vocabulary_of"):
+                named = describe_network(find("model", str(of), Path()))
+                self.facts["vocabulary"] = named["vocabulary"]
+            return make_network(self.facts, length, Path(self.path).stem)
+        what = f"the network {shorten(name)}" if name else "the network"
+        raise InputError(
+            f"{what} is not known by name or sizes",
+            where=self.path,
+            advice="give --model NAME or a file",
+        )
+
+    def _add_software(self, system: str) -> str:
+        """Add software and switches to the name of a machine that states none."""
+        if "software=" in system:
+            return system
+        facts = self.facts
+        software: SoftwareName = facts.get("software") or self.framework.software
+        traits = SOFTWARE[software].layouts
+        # Switches without effect stay as they are.
+        layout = {
+            "overlap_gradients": True,
+            "overlap_weights": facts.get("zero"),
+            "overlap_tensor": facts.get("sequence") and facts.get("tensor", 1) != 1,
+            "overlap_experts": facts.get("expert", 1) != 1,
+            "sends_once": facts.get("expert", 1) != 1,
+            "grouped_experts": facts.get("experts"),
+        }
+        changed = {
+            name: bool(facts[name])
+            for name in Switches.model_fields
+            if facts.get(name) is not None
+            and layout.get(name)
+            and getattr(traits, name) != bool(facts[name])
+        }
+        settings = write_settings({"software": software, **changed})
+        return f"{system}{',' if ':' in system else ':'}{settings}"
+
+
+def _find_sizes(model: Any) -> Facts:
+    """Find blocks and experts of a network that a script names; none of one that has no flags."""
+    with suppress(InputError):
+        network = describe_network(find("model", model, Path()))
+        return {name: network.get(name) for name in ("blocks", "experts")}
+    return {}
+
+
+def read_launch(text: str) -> LaunchScript:
+    """Read a launch script or configuration: FILE, or FILE.py:FUNCTION.
+
+    InputError: it is none that is known, or a value is wrong, with the place.
+    """
+    name, colon, chosen = text.rpartition(":")
+    path = Path(name if colon and name.endswith(".py") else text)
+    if text in FRAMEWORKS:
+        what = f"launch lines for {text} are written by 'explain'"
+        raise InputError(what, where="launch", advice="name a script to read")
+    if not path.exists() and not path.suffix:
+        raise InputError.unknown("script or framework", text, FRAMEWORKS, where="launch")
+    sources = Sources(path.parent)
+    sources.read(path, chosen if path.suffix == ".py" and colon else "")
+    words = [*sources.programs, *(statement.key for statement in sources.statements)]
+    with add_place(str(path)):
+        framework = find_framework(words)
+        stated = read_facts(framework, sources.statements)
+        facts = fold(framework, stated.facts)
+    return LaunchScript(str(path), framework, facts, stated, sources)
+
+
+def find_framework(words: Iterable[str]) -> Framework:
+    """Find the framework of a script by its programs and parameters. InputError: none is known."""
+    text = " ".join(words)
+    for name in RECOGNISED:
+        if re.search(load_framework(name).signs, text):
+            return load_framework(name)
+    advice = f"known: {', '.join(FRAMEWORKS)}"
+    raise InputError("no framework is recognised in it", advice=advice)
+
+
+def _quote(value: object) -> str:
+    text = str(value)
+    return f"'{text}'" if " " in text and text[0] != "(" else text

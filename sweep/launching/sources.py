@@ -1,0 +1,168 @@
+"""Launch scripts and configurations as statements: bash, YAML, JSON, TOML, Python, by their ending.
+
+Files that a script names are read before what it states itself, as frameworks do.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from paradl.grids.reading.errors import InputError, add_place
+from paradl.grids.reading.textfile import read_text
+from paradl.grids.reading.yamlfile import load, read_nodes
+from paradl.sweep.launching.facts import CONFIGURATIONS, Statement, load_table
+from paradl.sweep.launching.python_file import Maker, read_python
+from paradl.sweep.launching.shell import MOST_TEXT, Script
+
+MOST_FILES = 20
+# Programs that train, and those that start them.
+TRAINS = re.compile(
+    "torchrun|python|deepspeed|accelerate|srun|mpirun|nemo|llamafactory|axolotl|run_"
+)
+FLAG = re.compile(r"--?([A-Za-z][\w.:-]*)(?:=(.*))?", re.S)
+PAIR = re.compile(r"\+*([A-Za-z_][\w.]*)=(.*)", re.S)
+# Of configurations: `${model.seq_length}`, `${TP:8}`, `${oc.env:TP,8}`.
+INTERPOLATION = re.compile(r"\$\{(?:oc\.env:)?\.?([\w.]+)(?:[:,]([^${}]*))?\}")
+OTHER_FILES = re.compile("vocab|token|merge|data|templ")
+
+
+@dataclass
+class Sources:
+    """What a launch script and the files that it names state; later statements replace earlier.
+
+    programs: words that are no parameters. variables: that the script has defaults of. missing:
+    files that are named and not there. doubts: conditions that were taken as false. documents:
+    files that the script itself writes.
+    """
+
+    base: Path
+    statements: list[Statement] = field(default_factory=list)
+    programs: list[str] = field(default_factory=list)
+    variables: dict[str, str] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    documents: dict[str, str] = field(default_factory=dict)
+    files: int = 0
+
+    def read(self, path: Path, chosen: str = "") -> None:
+        """Read a file. chosen: a function of a Python file. InputError: it cannot be read."""
+        self.files += 1
+        if self.files > MOST_FILES:
+            raise InputError(f"names more than {MOST_FILES} files", where=str(path))
+        if path.suffix in (".yaml", ".yml", ".json"):
+            self._add_mapping(load(path).data)
+            return
+        text = read_text(path, MOST_TEXT)
+        with add_place(str(path)):
+            if path.suffix == ".toml":
+                try:
+                    self._add_mapping(tomllib.loads(text))
+                except (tomllib.TOMLDecodeError, RecursionError) as error:
+                    raise InputError(f"TOML syntax: {error}") from None
+            elif path.suffix == ".py":
+                pairs, words = read_python(text, chosen)
+                self.programs += words
+                for key, value in pairs:
+                    self._add(key, value)
+            else:
+                self._add_script(text)
+
+    def _add_mapping(self, data: Mapping[str, object]) -> None:
+        flat = dict(flatten(data))
+        for key, value in flat.items():
+            for _ in range(5):  # values may name values that name others
+                if not (match := INTERPOLATION.fullmatch(str(value)[: MOST_FILES**2])):
+                    break
+                near = (k for k in flat if k == match[1] or k.endswith(f".{match[1]}"))
+                if (same := next(near, None)) is not None:
+                    value = flat[same]
+                elif match[2] is not None:
+                    self.variables[match[1]] = value = match[2]
+            self._add(key, value)
+
+    def _add(self, key: str, value: object) -> None:
+        """Add a statement; what a configuration that it names states comes before it."""
+        if isinstance(value, str) and not isinstance(value, Maker) and not OTHER_FILES.search(key):
+            for word in value.split()[:MOST_FILES]:
+                self._refer(word)
+        self.statements.append(Statement(key, value))
+
+    def _refer(self, word: str) -> None:
+        """Read a configuration that is named, unless it is no name of one."""
+        path = self.base / word
+        if not word.endswith(CONFIGURATIONS[:4]):
+            return
+        if word in self.documents:
+            # PyYAML raises several kinds for what is no YAML or JSON.
+            with suppress(yaml.YAMLError, ValueError, ArithmeticError):
+                _, data = read_nodes(self.documents.pop(word).replace("\t", " "))
+                self._add_mapping(data if isinstance(data, dict) else {})
+        elif path.is_file():
+            self.read(path)
+        elif word not in self.missing:
+            self.missing.append(word)
+
+    def _add_script(self, text: str) -> None:
+        """Add the last command of a script that starts a training, and variables beside it."""
+        script = Script()
+        script.read(text)
+        self.variables |= script.set_here
+        self.doubts += script.doubts
+        self.documents |= script.files
+        started = [words for words in script.commands if TRAINS.search(" ".join(words[:8]))]
+        words = started[-1] if started else []
+        for name, key in load_table("processes")["variables"].items():
+            if name in script.variables:
+                self._add(key, script.variables[name])
+        # What it calls by `bash -c` is a script itself.
+        inner = [word for word in words if " " in word and TRAINS.search(word)]
+        self._add_words([word for word in words if word not in inner])
+        for word in inner[:3]:
+            nested = Script(script.variables, script.arrays)
+            nested.read(word)
+            for command in nested.commands:
+                self._add_words(command)
+
+    def _add_words(self, words: list[str]) -> None:
+        """Add the parameters of a command: --key value ..., --key=value, and key=value."""
+        self.programs += words
+        pairs: list[tuple[str, list[str]]] = [("", [])]
+        for word in words:
+            values = pairs[-1][1]
+            if flag := FLAG.fullmatch(word):
+                key = flag[1].replace("-", "_")
+                pairs += [(key, [])] if flag[2] is None else [(key, [flag[2]]), ("", [])]
+            elif (pair := PAIR.fullmatch(word)) and (values or "." in pair[1] or not pairs[-1][0]):
+                pairs += [(pair[1], [pair[2]]), ("", [])]
+            elif pairs[-1][0] in ("m", "c") and values:  # they have one
+                pairs.append(("", [word]))
+            else:
+                values.append(word)
+        for key, values in pairs:
+            # A program behind a flag without value: `--standalone pretrain_gpt.py`.
+            kept = [value for value in values if not value.endswith(".py")]
+            if key:
+                self._add(key, " ".join(kept) if kept else True)
+            else:
+                for word in kept:
+                    self._refer(word)
+        # torchtitan's: a function of a module, which may lie here.
+        named = {key: values[0] for key, values in pairs if values}
+        path = self.base / f"{named.get('module', '').replace('.', '/')}.py"
+        if "config" in named and path.is_file():
+            self.read(path, named["config"])
+
+
+def flatten(data: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Yield values by their keys, joined by dots; lists are values."""
+    for key, value in data.items():
+        path = f"{prefix}{key.lstrip('-').replace('-', '_')}"
+        if isinstance(value, dict):
+            yield from flatten(value, f"{path}.")
+        else:
+            yield path, value

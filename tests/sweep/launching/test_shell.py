@@ -1,0 +1,42 @@
+"""Commands of scripts, as bash would expand them."""
+
+import pytest
+
+from paradl.sweep.launching.shell import Script
+
+
+def read(text):
+    script = Script()
+    script.read(text)
+    return script
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("A=1 B=2\nrun $A ${B}x '$A' \"$A $B\"", ["1", "2x", "$A", "1 2"]),
+        ("run ${A:-8} ${B-9} ${C:=7} $C", ["8", "9", "7", "7"]),
+        ("A=(--x # one\n '--y 2')\nrun ${A[@]} \"${A[@]}\"", ["--x", "--y", "2", "--x", "--y 2"]),
+        ("A=(1)\nA+=(2)\nS=a\nS+=b\nrun ${A[*]} $S", ["1", "2", "ab"]),
+        ("N=4\nG=8\nrun $(($N*G)) $((N + G / 3))", ["32", "6"]),
+        ('O=" --a 1 \\\n --b"\nrun $O \\\n  --c', ["--a", "1", "--b", "--c"]),
+        ("run $NODES $(hostname -I | head) `date`", ["$NODES", "$(hostname -I | head)", "`date`"]),
+        ('if [ -z "$N" ]; then N=2; else N=3; fi\nrun $N', ["2"]),
+        ("S=7\nif [ $S = 7 ]; then L=32; elif [ $S = 13 ]; then L=40; fi\nrun $L", ["32"]),
+        ("S=13B\ncase $S in\n 7B|8B) L=32 ;;\n 13*) L=40 ;;\n *) L=1 ;;\nesac\nrun $L", ["40"]),
+        ("N=4\nif [[ $N -gt 2 ]]\nthen\n X=big\nfi\nrun $X > log 2>&1", ["big"]),
+        ("if [ -d /nowhere ]; then X=1; fi\nrun ${X:-0}", ["0"]),
+        ("#SBATCH --nodes=4\n#SBATCH --gres=gpu:h100:8\nrun $SLURM_NNODES", ["4"]),
+    ],
+)
+def test_commands(text, words):
+    assert read(text).commands[-1] == ["run", *words]
+
+
+def test_documents_doubts_and_defaults():
+    script = read(
+        'N=3\ncat <<EOT > "a.json"\n{"x": $N}\nEOT\nif [ -f y ]; then N=4; fi\nrun ${M:-2}'
+    )
+    assert script.files == {"a.json": '{"x": 3}\n'}
+    assert script.doubts == ["[ -f y ]"]
+    assert script.set_here == {"M": "2"}
