@@ -176,7 +176,7 @@ def evaluate_surrogate(
 
     >>> import paradl
     >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
-    >>> space = {"axes": axes | {"pe": 32, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
+    >>> space = {"axes": axes | {"pe": 64, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
     >>> _ = paradl.sample(space, "rows", 200)
     >>> _ = paradl.train_surrogate("rows", "net.eqx", splits=["size"], epochs=2)
     >>> rows = paradl.evaluate_surrogate("net.eqx", "rows", splits=["size"])

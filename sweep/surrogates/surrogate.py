@@ -125,7 +125,7 @@ def load_surrogate(path: str | Path) -> Surrogate:
 
     >>> import paradl
     >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
-    >>> space = {"axes": axes | {"pe": 32, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
+    >>> space = {"axes": axes | {"pe": 64, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
     >>> _ = paradl.sample(space, "rows", 200)
     >>> _ = paradl.train_surrogate("rows", "net.eqx", epochs=2, width=8)
     >>> surrogate = paradl.load_surrogate("net.eqx")
@@ -201,7 +201,7 @@ def predict_surrogate(
 
     >>> import paradl
     >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
-    >>> space = {"axes": axes | {"pe": 32, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
+    >>> space = {"axes": axes | {"pe": 64, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
     >>> _ = paradl.sample(space, "rows", 200)
     >>> _ = paradl.train_surrogate("rows", "net.eqx", epochs=2, width=8)
     >>> answer = paradl.predict_surrogate("net.eqx", "rows")

@@ -68,7 +68,7 @@ def train_surrogate(
 
     >>> import paradl
     >>> axes = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
-    >>> space = {"axes": axes | {"pe": 32, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
+    >>> space = {"axes": axes | {"pe": 64, "batch": {"loguniform": [8, 256]}}, "oracle": "paper"}
     >>> _ = paradl.sample(space, "rows", 200)
     >>> paradl.train_surrogate("rows", "net.eqx", epochs=2, width=8).rows
     190
