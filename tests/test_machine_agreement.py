@@ -182,7 +182,8 @@ def make_machine(workload: Workload, settings: Settings) -> Machine:
         assert prior is not None
         return fixed.get(name, known.get(name, prior.median[system.precision]))
 
-    of_blocks = {row.name for row in BLOCK_ROWS}  # no layer of these networks has them
+    # No layer of these networks has them.
+    of_blocks = {"offload_rate", *(row.name for row in BLOCK_ROWS)}
     names = [field.name for field in fields(Software) if field.name not in of_blocks]
     of_software: Any = {name: value(name) for name in names}
     return Machine(

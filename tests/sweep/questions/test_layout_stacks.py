@@ -46,6 +46,8 @@ def launches(model: object, pe: int, layout: str, stack: str, **options: Any) ->
     ("model", "pe"), [("gpt3_175b", 1024), ("llama3_405b", 1024), ("llama2_70b", 96)]
 )
 def test_winners_start(model, pe, software):
+    if (model, software) == ("llama3_405b", "deepspeed"):
+        pytest.skip("Megatron-DeepSpeed has no flag for the scaling of its rotary positions")
     options = {"system": f"dgx-h100:software={software}", "global_batch": 4 * pe}
     first, *_ = rank(model, pe, **options)
     assert launches(model, pe, first["layout"], NAMED[software], **options)
