@@ -44,7 +44,7 @@ class ConfigurationOptions(options.SettingOptions):
     def _read_grid(self) -> "Grid":
         for name in ("model", "strategy", "pe"):
             if getattr(self, name) is None:
-                advice = "or a launch script that states it, by --launch"
+                advice = "give it, or a launch script that states it: --launch FILE"
                 raise InputError("no value is given", where=f"--{name}", advice=advice)
         options.check_names(vars(self), several=False)
         from paradl.grids.design_space import Configuration

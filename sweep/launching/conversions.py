@@ -208,7 +208,7 @@ def fold_accelerate(facts: Facts) -> Facts:
         software = "fsdp"
     elif zero or kind == "DEEPSPEED":
         software = "deepspeed"
-    elif one("distributed") is not None:
+    elif kind == "MEGATRON_LM":
         zero, software = int(bool(one("distributed"))), "megatron"
     return facts | {
         "zero": zero,

@@ -50,7 +50,7 @@ RECIPES = ("tensor", "pipeline", "context", "micro")
 USUAL = (("attention", "fused"), ("loss", "whole"), ("states", "usual"))
 SHOWN = (
     *("model", "system", "pe", "strategy", "global_batch", "batch", "sequence", "precision"),
-    *("attention", "context", "loss", "states"),
+    *("attention", "context", "loss", "states", "offload"),
 )
 MOST_NOTE = 700  # characters
 Options = dict[str, Any]
@@ -94,6 +94,7 @@ class LaunchScript:
         if facts.get("precision") and ":precision" not in str(options.get("system")):
             options.setdefault("precision", facts["precision"])
         found = {name: facts.get(name) for name in ("attention", "loss", "states")}
+        found["offload"] = "states" if facts.get("offload") else None
         found["context"] = facts.get("context_by") if facts.get("context", 1) > 1 else None
         for name, value in found.items():
             # What is usual here needs no option.
@@ -134,6 +135,7 @@ class LaunchScript:
                 *(note for name, note in framework.notes.items() if self.facts.get(name)),
             ],
             "named, but not there": sources.missing,
+            "not known, and taken as no arguments": sources.others,
             "conditions taken as false": sources.doubts,
         }
         notes = [f"{what}: {', '.join(dict.fromkeys(x))}" for what, x in parts.items() if x]
@@ -176,6 +178,10 @@ class LaunchScript:
 
     def _write_layout(self, facts: Facts, pes: int | None) -> str:
         """Write the layout. InputError: a degree that is not stated, or is not modelled."""
+        for statement in self.sources.statements:
+            if "deepspeed" in statement.key and str(statement.value) in self.sources.missing:
+                what = f"the ZeRO stage stands in {statement.value}, which is not there"
+                raise InputError(what, where=self.path, advice="give --strategy")
         for name in DEGREES:
             self._wait_for(name, "--strategy", {})
             if not (isinstance(facts.get(name) or 1, int) and (facts.get(name) or 1) > 0):

@@ -8,7 +8,7 @@ import operator
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
@@ -43,6 +43,7 @@ SLURM = {
     ("--ntasks-per-node",): ("SLURM_NTASKS_PER_NODE",),
     ("--gpus-per-node", "--gres"): ("SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"),
 }
+TESTERS = ("[", "[[", "test")
 NUMBERS = {f"-{name}": getattr(operator, name) for name in ("eq", "ne", "gt", "ge", "lt", "le")}
 
 
@@ -74,6 +75,10 @@ class Script:
     doubts: list[str] = field(default_factory=list)
     branches: list[Branch] = field(default_factory=list)
     spent: int = 0
+    # How the statement before ended, and whether it succeeded: `&&` and `||` ask.
+    end: str = ""
+    holds: bool = True
+    in_condition: bool = False
 
     def read(self, text: str) -> None:
         """Read the statements of a text."""
@@ -85,8 +90,10 @@ class Script:
             documents.append(match[5] if match[2] else f"\0{match[5]}")
             return f" heredoc {len(documents) - 1} {match[1] or match[4] or ''}\n"
 
-        for words in list_statements(HEREDOC.sub(keep, text)):
-            self._read_statement(words, documents)
+        for words, end in list_statements(HEREDOC.sub(keep, text)):
+            if {"&&": self.holds, "||": not self.holds}.get(self.end, True):
+                self.holds = self._read_statement(words, documents)
+            self.end = end
 
     def _read_sbatch(self, words: list[str]) -> None:
         for names, variables in SLURM.items():
@@ -94,24 +101,35 @@ class Script:
                 if option in names and (count := re.search(r"\d+$", value)):
                     self.variables |= dict.fromkeys(variables, count[0])
 
-    def _read_statement(self, words: list[str], documents: list[str]) -> None:
+    def _read_statement(self, words: list[str], documents: list[str]) -> bool:
+        """Read a statement; return whether it succeeds, as all but conditions do."""
         while words and words[0] in ("then", "do", "else", "{", "}", "!", "time", "exec", "eval"):
             if words[0] == "else" and self.branches:
                 self.branches[-1].enter(True)
+            self.in_condition &= words[0] != "then"
             words = words[1:]
         if not words:
-            return
+            return True
         first, rest = words[0], words[1:]
         if first in ("if", "elif", "case"):
             self._branch(first, rest)
-        elif first in ("fi", "esac") and self.branches:
+            self.in_condition = first != "case"
+            return bool(self.branches) and self.branches[-1].is_taken
+        if self.in_condition and self.branches:  # goes on behind && or ||
+            self.branches[-1] = replace(self.branches[-1], is_taken=False, was_taken=False)
+            self.branches[-1].enter(self._judge(words))
+            return self.branches[-1].is_taken
+        if first in ("fi", "esac") and self.branches:
             self.branches.pop()
         elif first.endswith(")") and self.branches and self.branches[-1].subject is not None:
             patterns = [shlex.split(one)[0] for one in first[:-1].split("|") if one]
             subject = self.branches[-1].subject
             self.branches[-1].enter(any(fnmatchcase(subject, pattern) for pattern in patterns))
         elif all(branch.is_taken for branch in self.branches):
+            if first in TESTERS:
+                return self._judge(words)
             self._run(words, documents)
+        return True
 
     def _branch(self, word: str, condition: list[str]) -> None:
         outer = all(branch.is_taken for branch in self.branches)
@@ -129,7 +147,7 @@ class Script:
     def _judge(self, condition: list[str]) -> bool:
         """Judge a condition; one that depends on more than the script does not hold."""
         words = [" ".join(self.expand(word)) for word in condition]
-        match [word for word in words if word not in ("[", "[[", "]", "]]", "test")]:
+        match [word for word in words if word not in (*TESTERS, "]", "]]")]:
             case ["-z", value]:
                 return value in ("", *condition) or value.startswith("$")
             case ["-n", value]:
@@ -241,8 +259,8 @@ class Script:
         )
 
 
-def list_statements(text: str) -> Iterator[list[str]]:
-    """Yield the words of each statement, with their quotes; an array is one word."""
+def list_statements(text: str) -> Iterator[tuple[list[str], str]]:
+    """Yield the words of each statement, with their quotes, and its end; an array is one word."""
     if len(text) > MOST_TEXT:
         raise InputError("too long for a launch script", where="launch script")
     words: list[str] = []
@@ -266,13 +284,13 @@ def list_statements(text: str) -> Iterator[list[str]]:
             words += [word + found] if is_pattern else [word] if word else []
             word = ""
             if (kind == "end" or is_pattern or found in "()") and words:
-                yield words
+                yield words, found
                 words = []
     words += [word] if word else []
     if words:
-        yield words
+        yield words, ""
 
 
 def split_words(text: str) -> list[str]:
     """Split a text into words, with their quotes."""
-    return [word for words in list_statements(text) for word in words]
+    return [word for words, _ in list_statements(text) for word in words]

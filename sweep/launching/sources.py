@@ -28,6 +28,8 @@ FLAG = re.compile(r"--?([A-Za-z][\w.:-]*)(?:=(.*))?", re.S)
 PAIR = re.compile(r"\+*([A-Za-z_][\w.]*)=(.*)", re.S)
 # Of configurations: `${model.seq_length}`, `${TP:8}`, `${oc.env:TP,8}`.
 INTERPOLATION = re.compile(r"\$\{(?:oc\.env:)?\.?([\w.]+)(?:[:,]([^${}]*))?\}")
+# Words that stand for any arguments: `$@`, `${EXTRA_ARGS}`.
+ARGUMENTS = re.compile(r"(?i)\$\{?(?:[@*]|\w*(?:arg|opt|extra|flag)\w*)(?:\[[@*]\])?\}?")
 OTHER_FILES = re.compile("vocab|token|merge|data|templ")
 
 
@@ -36,8 +38,8 @@ class Sources:
     """What a launch script and the files that it names state; later statements replace earlier.
 
     programs: words that are no parameters. variables: that the script has defaults of. missing:
-    files that are named and not there. doubts: conditions that were taken as false. documents:
-    files that the script itself writes.
+    files that are named and not there. doubts: conditions that were taken as false. others: words
+    that stand for arguments that are not known. documents: files that the script itself writes.
     """
 
     base: Path
@@ -46,6 +48,7 @@ class Sources:
     variables: dict[str, str] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
     documents: dict[str, str] = field(default_factory=dict)
     files: int = 0
 
@@ -146,6 +149,10 @@ class Sources:
         for key, values in pairs:
             # A program behind a flag without value: `--standalone pretrain_gpt.py`.
             kept = [value for value in values if not value.endswith(".py")]
+            # Nor are further arguments, which the script leaves open, its value.
+            others = [value for value in kept if ARGUMENTS.fullmatch(value)]
+            kept = [value for value in kept if value not in others]
+            self.others += [value for value in others if value not in self.others]
             if key:
                 self._add(key, " ".join(kept) if kept else True)
             else:

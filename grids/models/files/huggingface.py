@@ -57,7 +57,7 @@ def read_config(path: Path) -> dict[str, object]:
         longest = reader.find_key("max_position_embeddings")
         positions = None if config.get(longest) is None else read_size(config, longest)
     source = f"config.json of Hugging Face, model_type {kind}"
-    if not is_whole:
+    if not is_whole or "vision_config" in whole:
         source += f", the text part of {whole.get('model_type')} alone"
     if left_out := config.get("num_nextn_predict_layers"):
         source += f"; without {left_out} layer(s) that predict further tokens"
@@ -100,7 +100,7 @@ def _ask_for_blocks(name: object) -> str:
     nearest = find_meant(str(name), types) or "llama"
     settings = load_family(types[nearest].family).settings | types[nearest].settings
     place = str(settings.get("norms", "$"))
-    place = "before" if "$" in place else place
+    place = ("behind" if nearest == "bert" else "before") if "$" in place else place
     words = [f"{settings.get('norm', 'layernorm')} {place} parts"]
     words.append("gated MLPs" if settings.get("gated") else "MLPs without gates")
     words += [word for word in ("experts", "latent", "sinks", "gates") if settings.get(word)]

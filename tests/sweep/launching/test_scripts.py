@@ -173,6 +173,13 @@ ASKED = [
         *("recipe.sh", "torchrun --nnodes 1 --nproc-per-node 8 run_recipe.py --recipe llama3_8b"),
         "--sequence",
     ),
+    # The ZeRO stage is in a file that is not there.
+    (
+        "llama.yaml",
+        "base_model: meta-llama/Llama-3.1-8B\ndeepspeed: z3.json\nmicro_batch_size: 1\n"
+        "sequence_len: 4096\nnum_processes: 8\nnum_machines: 1",
+        "z3.json",
+    ),
     ("unknown.yaml", "learning_rate: 1", "known:"),
     ("unknown.sh", "echo hello", "known:"),
     ("wrong.yaml", "num_attention_heads: 8\ntensor_model_parallel_size: abc", "tensor_model"),
@@ -197,6 +204,19 @@ def test_what_is_not_there_is_asked_for(name, text, words, tmp_path, cli):
     assert (code, out) == (2, "")
     assert words in err.splitlines()[-1]
     assert len(err) < 1000
+
+
+def test_further_arguments_are_no_value_of_a_flag(tmp_path, cli):
+    path = tmp_path / "pretrain.sh"
+    start = "torchrun --nnodes 1 --nproc-per-node 8 "
+    path.write_text(
+        f'{start}{FLAGS} --tensor-model-parallel-size 2 --sequence-parallel ${{EXTRA_ARGS}} "$@"'
+    )
+    asked = ("predict", "--system", "dgx-h100", "--global-batch", 64, "--launch", path)
+    code, _, err = cli(*asked)
+    assert code == 0
+    assert "tp2 pp1 dp4 mb1 sp" in err
+    assert "EXTRA_ARGS" in err
 
 
 def test_nothing_is_executed(tmp_path, cli, monkeypatch):

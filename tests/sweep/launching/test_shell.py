@@ -26,6 +26,11 @@ def read(text):
         ("S=13B\ncase $S in\n 7B|8B) L=32 ;;\n 13*) L=40 ;;\n *) L=1 ;;\nesac\nrun $L", ["40"]),
         ("N=4\nif [[ $N -gt 2 ]]\nthen\n X=big\nfi\nrun $X > log 2>&1", ["big"]),
         ("if [ -d /nowhere ]; then X=1; fi\nrun ${X:-0}", ["0"]),
+        # What depends on more than the script does not hold, behind && and || either.
+        ("P=1; [[ $NODES -gt 8 ]] && P=4; test -z $FOO || P=8\nrun $P", ["1"]),
+        ("N=4; [ $N -gt 2 ] && P=4 || P=1; cd x || exit 1\nrun $P", ["4"]),
+        ("N=4; if [ $N = 4 ] && [ $N = 5 ]; then P=2; else P=3; fi\nrun $P", ["3"]),
+        ("N=4; if [ $N = 5 ] || [ $N = 4 ]; then P=2; else P=3; fi\nrun $P", ["2"]),
         ("#SBATCH --nodes=4\n#SBATCH --gres=gpu:h100:8\nrun $SLURM_NNODES", ["4"]),
     ],
 )
