@@ -31,7 +31,7 @@ TRUTH = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
     **dict.fromkeys(("false", "no", "off", "0", "none", "null"), False),
 }
-NOTHING = ("none", "null", "auto", "~", "")
+NOTHING = ("none", "null", "auto", "gpu", "~", "")  # gpu: as many processes as there are
 VARIABLE = re.compile(r"\$\{?(\w+)|\$\(|`")
 ANY = "any"  # in a case: whatever is stated
 

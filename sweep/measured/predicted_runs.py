@@ -147,6 +147,11 @@ def predict_runs(rows: Sequence[MeasuredRun], conditions: Conditions) -> tuple[P
     for name, (first, case, grid) in cases.items():
         with add_place(first.where):
             predicted[name] = PredictedRun(first, case, grid, predict_grid(grid))
+    for key, row in zip(keys, rows, strict=True):
+        replicas = predicted[key].answer.get("replicas")
+        if row.replicas and replicas and row.replicas != replicas:
+            what = f"expected {replicas}, those of {row.strategy} on {row.p} PEs"
+            raise InputError(f"{what}, got {row.replicas}", where=f"{row.where}: replicas")
     return tuple(replace(predicted[key], row=row) for key, row in zip(keys, rows, strict=True))
 
 

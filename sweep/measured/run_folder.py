@@ -274,4 +274,4 @@ def _complete(row: Row, where: str) -> Row:
             where=where,
             advice="write it under 'values', or its column under 'columns'",
         )
-    return {name: value for name, value in row.items() if name not in OF_STEPS}
+    return {name: n for name, n in row.items() if name not in OF_STEPS or name == "replicas"}

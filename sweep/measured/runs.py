@@ -52,6 +52,7 @@ class MeasuredRun:
     source: str
     note: str
     memory: float | None = None
+    replicas: int | None = None  # as stated
     sent: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     @property
@@ -91,6 +92,7 @@ def _parse_run(where: str, record: Record) -> MeasuredRun:
         system=record.get("system") or None,
         source=record.get("source", ""),
         note=record.get("note", ""),
+        replicas=_parse_count(record, "replicas", "pe", where) if record.get("replicas") else None,
         memory=PARAMETERS["memory_capacity"].read(memory, f"{where}: memory") if memory else None,
         sent={
             kind: parse_quantity(record[name], "B", f"{where}: {name}")

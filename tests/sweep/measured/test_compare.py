@@ -384,3 +384,14 @@ def test_a_measured_memory_is_compared(runs, cli):
 def test_a_memory_that_is_none_is_refused(runs, memory):
     with pytest.raises(InputError, match=r"runs\.csv:2: memory: "):
         paradl.compare(runs({"memory": memory}), system="abci")
+
+
+def test_replicas_that_are_not_those_of_the_layout_are_refused(runs):
+    layout = {"model": "llama3_8b", "dataset": "pile", "strategy": "tp2 mb1 zero1", "p": 8}
+    for replicas in (4, 8):
+        path = runs({**layout, "samples_per_replica": 4, "replicas": replicas})
+        if replicas == 4:
+            assert len(paradl.compare(path, system="dgx-h100")["rows"]) == 1
+        else:
+            with pytest.raises(InputError, match=r"runs\.csv:2: replicas: expected 4"):
+                paradl.compare(path, system="dgx-h100")
