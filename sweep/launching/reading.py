@@ -117,6 +117,8 @@ class LaunchScript:
             named["model"] = model["name"]
         words = [f"--{n.replace('_', '-')} {_quote(named[n])}" for n in SHOWN if n in named]
         usual = [name for name, value in stated.defaults.items() if value not in (False, 0, 1)]
+        # What another parameter has stated.
+        usual = [name for name in usual if name != "mixed" or not self._states_precision]
         recipe = self.facts.get("recipe")
         parts = {
             f"defaults of {framework.title}": [
@@ -136,11 +138,16 @@ class LaunchScript:
             ],
             "named, but not there": sources.missing,
             "not known, and taken as no arguments": sources.others,
+            "launches before the last one, not read": sources.earlier,
             "conditions taken as false": sources.doubts,
         }
         notes = [f"{what}: {', '.join(dict.fromkeys(x))}" for what, x in parts.items() if x]
         first = f"{self.path} ({framework.title}) states {' '.join(words)}"
         return [note[:MOST_NOTE] for note in (first, *notes)]
+
+    @property
+    def _states_precision(self) -> bool:
+        return bool(self.facts.get("bf16") or self.facts.get("fp16"))
 
     def _refuse_recipe(self, options: Options) -> None:
         """Raise InputError for what a recipe decides that is not read, and no option states."""

@@ -39,7 +39,8 @@ class Sources:
 
     programs: words that are no parameters. variables: that the script has defaults of. missing:
     files that are named and not there. doubts: conditions that were taken as false. others: words
-    that stand for arguments that are not known. documents: files that the script itself writes.
+    that stand for arguments that are not known. earlier: launches before the last one. documents:
+    files that the script itself writes.
     """
 
     base: Path
@@ -49,6 +50,7 @@ class Sources:
     missing: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
+    earlier: list[str] = field(default_factory=list)
     documents: dict[str, str] = field(default_factory=dict)
     files: int = 0
 
@@ -119,6 +121,8 @@ class Sources:
         self.documents |= script.files
         started = [words for words in script.commands if TRAINS.search(" ".join(words[:8]))]
         words = started[-1] if started else []
+        before = (" ".join(one)[:80] for one in started[:-1])
+        self.earlier += [text for text in before if re.search("torchrun|launch|train|tune", text)]
         for name, key in load_table("processes")["variables"].items():
             if name in script.variables:
                 self._add(key, script.variables[name])

@@ -238,7 +238,14 @@ class _Reader(NamedTuple):
         if divided and not stated and features % heads:
             raise InputError(f"{form.find_key('heads')}: {describe_heads(features, heads)}")
         if heads % settings.get("kv_heads", 1):
-            raise InputError(f"{form.find_key('kv_heads')}: expected a divisor of {heads}")
+            key = self.find_key("num_key_value_heads")
+            usual = (
+                ""
+                if key in self.config
+                else f", which Transformers takes as {settings['kv_heads']}"
+            )
+            what = f"{form.find_key('kv_heads')}{usual}: expected a divisor of {heads}"
+            raise InputError(what, advice="state it in the file" if usual else "")
 
     def expect_experts(self, settings: dict[str, Any]) -> None:
         """Raise InputError if no block has experts, or a token is sent to more than there are."""

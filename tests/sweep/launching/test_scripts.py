@@ -219,6 +219,19 @@ def test_further_arguments_are_no_value_of_a_flag(tmp_path, cli):
     assert "EXTRA_ARGS" in err
 
 
+def test_the_last_launch_of_several_is_read_and_the_others_named(tmp_path, cli):
+    path = tmp_path / "pretrain.sh"
+    start = "torchrun --nnodes 1 --nproc-per-node 8 "
+    lines = [f"{start}{FLAGS} --tensor-model-parallel-size {degree}" for degree in (4, 2)]
+    path.write_text("python prepare.py\n" + "\n".join(lines))
+    asked = ("predict", "--system", "dgx-h100", "--global-batch", 64, "--launch", path)
+    code, _, err = cli(*asked)
+    assert code == 0
+    assert "tp2" in err
+    assert "torchrun --nnodes 1" in err
+    assert "prepare" not in err
+
+
 def test_nothing_is_executed(tmp_path, cli, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shell = "X=$(touch made) `touch made`\ntorchrun $(touch made) --nnodes 1 --nproc-per-node 8 "
