@@ -45,7 +45,8 @@ def run_commands(block: str, folder: Path) -> list[str]:
             stdout=subprocess.PIPE,
             text=True,
             cwd=folder,
-            env={**os.environ, "PATH": path, "COLUMNS": "120"},
+            # Unbuffered: messages and answers in the order in which a terminal has them.
+            env={**os.environ, "PATH": path, "COLUMNS": "120", "PYTHONUNBUFFERED": "1"},
         )
         printed = [line.rstrip() for line in done.stdout.rstrip().splitlines()]
         lines += [f"{line}\n" for line in (f"$ {command}", *printed)]
