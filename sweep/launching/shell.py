@@ -15,6 +15,7 @@ from itertools import pairwise
 from paradl.grids.models.files.expressions import fill_in
 from paradl.grids.reading.errors import InputError
 
+MOST_BRANCHES = 100
 MOST_TEXT = 2**20  # characters of a script, and of all that variables make of it
 IN_PARENTHESES = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 PIECES = re.compile(
@@ -132,6 +133,8 @@ class Script:
         return True
 
     def _branch(self, word: str, condition: list[str]) -> None:
+        if len(self.branches) > MOST_BRANCHES:
+            raise InputError("conditions are nested too deep", where="launch script")
         outer = all(branch.is_taken for branch in self.branches)
         if word == "case":
             subject = " ".join(self.expand(condition[0])) if condition else ""
