@@ -33,10 +33,9 @@ from paradl.kernels.work.transformer import AttentionProducts, Block, Tensor, Tr
 
 # Modules whose recomputation computes all of a block again, except for its input.
 BLOCKS = RECOMPUTE["blocks"] | RECOMPUTE["full"]
-# Kinds of layers that compute products in blocks.
-MATRICES = ("linear", "matmul", "scan")
-# Of two tensors: no weights.
+# Kinds of layers that compute products in blocks: of two tensors, or with weights.
 OF_TENSORS = ("matmul", "scan")
+MATRICES = ("linear", *OF_TENSORS)
 # Of additive attention, whose scores are no product of queries and keys.
 ONE_HEAD = Reading(1, 1)
 

@@ -48,9 +48,10 @@ WORTH = (
 # Degrees that a recipe decides unless they are stated over it.
 RECIPES = ("tensor", "pipeline", "context", "micro")
 USUAL = (("attention", "fused"), ("loss", "whole"), ("states", "usual"))
+SETTINGS = ("attention", "context", "loss", "states", "offload")  # keys of a spec, too
 SHOWN = (
     *("model", "system", "pe", "strategy", "global_batch", "batch", "sequence", "precision"),
-    *("attention", "context", "loss", "states", "offload"),
+    *SETTINGS,
 )
 MOST_NOTE = 700  # characters
 Options = dict[str, Any]
@@ -116,9 +117,9 @@ class LaunchScript:
         if isinstance(model, dict):
             named["model"] = model["name"]
         words = [f"--{n.replace('_', '-')} {_quote(named[n])}" for n in SHOWN if n in named]
-        usual = [name for name, value in stated.defaults.items() if value not in (False, 0, 1)]
-        # What another parameter has stated.
-        usual = [name for name in usual if name != "mixed" or not self._states_precision]
+        usual = {name for name, value in stated.defaults.items() if value not in (False, 0, 1)}
+        if self.facts.get("bf16") or self.facts.get("fp16"):  # which have stated the precision
+            usual -= {"mixed"}
         recipe = self.facts.get("recipe")
         parts = {
             f"defaults of {framework.title}": [
@@ -144,10 +145,6 @@ class LaunchScript:
         notes = [f"{what}: {', '.join(dict.fromkeys(x))}" for what, x in parts.items() if x]
         first = f"{self.path} ({framework.title}) states {' '.join(words)}"
         return [note[:MOST_NOTE] for note in (first, *notes)]
-
-    @property
-    def _states_precision(self) -> bool:
-        return bool(self.facts.get("bf16") or self.facts.get("fp16"))
 
     def _refuse_recipe(self, options: Options) -> None:
         """Raise InputError for what a recipe decides that is not read, and no option states."""

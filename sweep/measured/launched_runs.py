@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.launching.reading import read_launch
-
-SETTINGS = ("attention", "context", "loss", "states")
+from paradl.sweep.launching.reading import SETTINGS, read_launch
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ def read_config(path: Path) -> dict[str, object]:
         "rank": form.rank,
         "customary": form.customary,
         "longest": positions if form.rank == 1 else None,
-        "constants": _read_constants(config, kind),
+        "constants": _read_constants(config, form),
         "family": {"name": form.family, **settings},
     }
 
@@ -99,9 +99,8 @@ def _ask_for_blocks(name: object) -> str:
     types = list_types()
     nearest = find_meant(str(name), types) or "llama"
     settings = load_family(types[nearest].family).settings | types[nearest].settings
-    place = str(settings.get("norms", "$"))
-    place = ("behind" if nearest == "bert" else "before") if "$" in place else place
-    words = [f"{settings.get('norm', 'layernorm')} {place} parts"]
+    norm = f"{settings.get('norm', '$')} {settings.get('norms', '$')} parts"
+    words = [] if "$" in norm else [norm]
     words.append("gated MLPs" if settings.get("gated") else "MLPs without gates")
     words += [word for word in ("experts", "latent", "sinks", "gates") if settings.get(word)]
     return (
@@ -130,7 +129,7 @@ class _Reader(NamedTuple):
         }
         self.expect_shares(settings)
         if "mixers" in load_family(self.form.family).settings:
-            settings |= self.read_layers(names, settings)
+            settings |= self.read_layers(names)
         if "experts" in self.form.settings:
             self.expect_experts(settings)
         return settings
@@ -191,7 +190,7 @@ class _Reader(NamedTuple):
         names = self.form.list_names(key)
         return next((name for name in names if self.config.get(name) is not None), names[0])
 
-    def read_layers(self, names: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    def read_layers(self, names: Mapping[str, Any]) -> dict[str, Any]:
         """The mixer, window and MLP of each block."""
         blocks, form = min(names["num_hidden_layers"], MOST_TIMES), self.form
         stated = next((key for key in LAYERS if self.config.get(key) is not None), None)
@@ -233,19 +232,16 @@ class _Reader(NamedTuple):
     def expect_shares(self, settings: Mapping[str, Any]) -> None:
         """Raise InputError if heads do not divide features, or keys' heads those of queries."""
         form, heads, features = self.form, settings["heads"], settings["features"]
-        divided = form.settings.get("head_features") or form.family in ("bert", "vit")
-        stated = self.config.get(self.find_key("head_dim")) or "latent" in settings
-        if divided and not stated and features % heads:
+        # Unless the file states the features of a head, they are a quotient.
+        depth = settings.get("head_features", features / heads)
+        if "latent" not in settings and depth != int(depth):
             raise InputError(f"{form.find_key('heads')}: {describe_heads(features, heads)}")
         if heads % settings.get("kv_heads", 1):
             key = self.find_key("num_key_value_heads")
-            usual = (
-                ""
-                if key in self.config
-                else f", which Transformers takes as {settings['kv_heads']}"
-            )
-            what = f"{form.find_key('kv_heads')}{usual}: expected a divisor of {heads}"
-            raise InputError(what, advice="state it in the file" if usual else "")
+            what = f"{form.find_key('kv_heads')}: expected a divisor of {heads}"
+            if key not in self.config:
+                what += f", got {settings['kv_heads']}, which Transformers has without this key"
+            raise InputError(what)
 
     def expect_experts(self, settings: dict[str, Any]) -> None:
         """Raise InputError if no block has experts, or a token is sent to more than there are."""
@@ -315,7 +311,7 @@ def _shorten_turns(turns: list[Any]) -> list[Any]:
     return turns[:1] if len({*turns}) == 1 else turns
 
 
-def _read_constants(config: Config, kind: str) -> dict[str, object]:
+def _read_constants(config: Config, form: ModelType) -> dict[str, object]:
     """The numbers that change no prediction, which the file states or its class has."""
     # Transformers 5 has them all under one key, and of several kinds of blocks in turn.
     stated = config.get("rope_parameters") or config.get("rope_scaling")
@@ -327,7 +323,8 @@ def _read_constants(config: Config, kind: str) -> dict[str, object]:
     usual = {"low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 8192}
     if scaling == "llama3" and any(rope.get(key, n) != n for key, n in usual.items()):
         scaling = "llama3 of other frequencies"
-    base, epsilon = (1e6, 1e-5) if kind == "mixtral" else (1e4, 1e-5 if kind == "gpt2" else 1e-6)
+    of_class = {"rotary_base": 1e4, "norm_epsilon": 1e-6} | form.constants
+    base, epsilon = of_class["rotary_base"], of_class["norm_epsilon"]
     epsilon = next((config[key] for key in EPSILONS if config.get(key)), epsilon)
     scaled = {"rope_scaling": scaling, "rope_factor": rope.get("factor")}
     return {

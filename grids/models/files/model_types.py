@@ -77,6 +77,7 @@ class ModelType(Record):
     layers: str | list[str] = Field(default_factory=list)
     kinds: dict[str, tuple[str, str | None]] = Field(default_factory=dict)
     settings: dict[str, Any] = Field(default_factory=dict)
+    constants: dict[str, float] = Field(default_factory=dict)
 
     def list_names(self, key: str) -> list[str]:
         """The keys that files may have, that of the type first."""

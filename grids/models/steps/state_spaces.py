@@ -22,6 +22,25 @@ from paradl.grids.models.tensors import LayerOutput, Passage, Reading, Role
 from paradl.grids.reading.errors import InputError
 
 
+def count_selective(channels: int, state: int) -> int:
+    """FLOPs of Mamba 1's scan, of a position: nine for each number of the state."""
+    return 9 * channels * state
+
+
+def count_pieces(piece: int, shared: int, features: int, state: int) -> int:
+    """FLOPs of Mamba 2's scan, of a position: scores of all groups, of `shared` features, and sums
+    of all heads in a piece; then states, made and read.
+    """
+    return 2 * piece * (shared + features) + 4 * features * state
+
+
+def count_delta(piece: int, key: int, value: int) -> int:
+    """FLOPs of the gated delta rule, of a position and head: as above, and triangular systems, of
+    keys with keys, that are solved for keys and values.
+    """
+    return 2 * piece * (3 * key + 2 * value) + 6 * key * value
+
+
 def convolve(
     site: Site, name: str, x: LayerOutput, role: Role, kernel: int, *, bias: bool
 ) -> LayerOutput:
@@ -105,13 +124,13 @@ class StateSpace(BuildingSettings):
             chosen = site.add(f"{name}.norm", "rmsnorm", keep_sizes(chosen), chosen)
         ranked = LayerOutput(make_sequence(positions, self.rank), chosen.maker)
         step = project(site, f"{name}.step", ranked, self.features, role, bias=True)
-        # An exponential of each number of the state, and nine operations beside it: kernels take
-        # as long as those of attention with 9/4 features a score.
-        states = self.features * self.state
+        # Each number of the state takes an exponential, too: kernels take as long as those of
+        # attention with 9/4 features a score.
+        states, flops = self.features * self.state, count_selective(self.features, self.state)
         role = replace(role, reading=Reading(states, states, window=1))
         numbers = self.features * (self.state + 1)
         read = (inner, chosen, step)
-        y = scan(site, f"{name}.scan", self.features, role, 9 * states, numbers, *read)
+        y = scan(site, f"{name}.scan", self.features, role, flops, numbers, *read)
         return multiply(site, f"{name}.gated", y, gate)
 
     def _build_second(self, name: str, x: LayerOutput, heads: int, site: Site) -> LayerOutput:
@@ -124,8 +143,7 @@ class StateSpace(BuildingSettings):
         inner = convolve(site, f"{name}.conv", inner, role, self.kernel, bias=self.conv_bias)
         positions, _ = expect_sequence(name, x.tensor)
         piece = min(self.piece, positions)
-        # In a piece the scores of each group and the sums of each head; then states, made and read.
-        flops = 2 * piece * (shared + self.features) + 4 * self.features * self.state
+        flops = count_pieces(piece, shared, self.features, self.state)
         role = replace(role, reading=Reading(heads, self.groups, window=piece))
         y = scan(site, f"{name}.scan", self.features, role, flops, 3 * heads, inner, step)
         y = multiply(site, f"{name}.gated", y, gate)
@@ -163,8 +181,7 @@ class LinearAttention(BuildingSettings):
         if self.kernel is not None:
             read = (project(site, f"{name}.decay", x, 2 * heads, role, bias=False),)
             inner = convolve(site, f"{name}.conv", inner, role, self.kernel, bias=False)
-            # The delta rule's triangular systems: keys with keys, and both they and values solved.
-            flops, vectors = 2 * piece * (3 * key + 2 * value) + 6 * key * value, 2 * heads
+            flops, vectors = count_delta(piece, key, value), 2 * heads
             norm = value  # which all heads share
         role = replace(role, reading=Reading(heads, key_heads, window=piece))
         y = scan(site, f"{name}.scan", width, role, heads * flops, vectors, inner, *read)

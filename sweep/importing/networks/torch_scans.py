@@ -12,24 +12,24 @@ from importlib import import_module
 from inspect import signature
 from typing import Any
 
+from paradl.grids.models.steps.state_spaces import count_delta, count_pieces, count_selective
+
 
 def _count_selective(u: Any, delta: Any, decay: Any, *_: Any) -> float:
     """Nine operations for each number of the state (Gu and Dao 2023, arXiv 2312.00752)."""
-    return float(9 * u.numel() * decay.shape[-1])
+    return float(count_selective(u.numel(), decay.shape[-1]))
 
 
 def _count_pieces(x: Any, dt: Any, decay: Any, b: Any, c: Any, piece: int = 256) -> float:
     """Scores and sums in a piece, states made and read (Dao and Gu 2024, arXiv 2405.21060)."""
-    features, piece = x.shape[2:].numel(), min(piece, x.shape[1])
-    products = piece * (b.shape[2:].numel() + features) + 2 * features * b.shape[-1]
-    return float(2 * x.shape[:2].numel() * products)
+    sizes = min(piece, x.shape[1]), b.shape[2:].numel(), x.shape[2:].numel(), b.shape[-1]
+    return float(x.shape[:2].numel() * count_pieces(*sizes))
 
 
 def _count_delta(q: Any, k: Any, v: Any, g: Any, beta: Any, piece: int = 64) -> float:
     """As above, with a triangle solved in each piece (Yang et al. 2024, arXiv 2412.06464)."""
-    key, value, piece = k.shape[-1], v.shape[-1], min(piece, v.shape[1])
-    products = piece * (3 * key + 2 * value) + 3 * key * value
-    return float(2 * v.shape[:3].numel() * products)
+    sizes = min(piece, v.shape[1]), k.shape[-1], v.shape[-1]
+    return float(v.shape[:3].numel() * count_delta(*sizes))
 
 
 # Operations of a forward pass by a function's arguments, of which the output is like one.

@@ -152,6 +152,27 @@ def test_compare_takes_the_runs_of_a_folder_from_a_script(tmp_path, cli):
     assert cli("compare", table, *script)[0] == 2
 
 
+def test_settings_of_a_script_reach_the_runs_that_are_compared(tmp_path, cli):
+    """Offload: as predict has it of the same script."""
+    script = tmp_path / "start.sh"
+    text = (DATA / "megatron_llama3_8b.sh").read_text()
+    script.write_text(text.replace("$DATA_ARGS 2", "$DATA_ARGS --optimizer-cpu-offload 2"))
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    (folder / "log.txt").write_text(
+        " iteration 1/ 9 | elapsed time per iteration (ms): 3000.0 | global batch size: 128 |\n"
+    )
+    options = ("--launch", script, "--system", "dgx-h100", "--json")
+    code, out, err = cli("compare", folder, *options)
+    assert code == 0, err
+    (row,) = json.loads(out)["rows"]
+    predicted = json.loads(cli("predict", *options)[1])
+    whole = ("--launch", DATA / "megatron_llama3_8b.sh", *options[2:])
+    assert predicted["memory"] < json.loads(cli("predict", *whole)[1])["memory"]
+    assert row["predicted_memory"] == predicted["memory"]
+    assert row["predicted_total"] == predicted["iteration_time"]
+
+
 ASKED = [
     ("megatron.sh", "torchrun --nnodes=$SLURM_NNODES --nproc-per-node=8 {}", "--pe"),
     ("megatron.sh", "torchrun --nnodes=4 --nproc-per-node=$(nvidia-smi -L | wc -l) {}", "--pe"),
