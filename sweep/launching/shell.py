@@ -1,42 +1,33 @@
-"""Commands of a bash script: variables, arrays, here-documents and conditions; nothing is executed.
+"""Commands of a bash script that start a training; nothing is executed.
 
 What the script does not set itself stays as it is written, `$SLURM_NNODES` or `$(hostname)`; the
-environment of this process is not read. A loop runs once, a function where it is written.
+environment of this process is not read. tree-sitter's grammar of bash parses it.
 """
 
-import operator
+import posixpath
 import re
-import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cache
 from itertools import pairwise
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser
 
 from paradl.grids.models.files.expressions import fill_in
 from paradl.grids.reading.errors import InputError
+from paradl.sweep.launching.conditions import judge_test
 
-MOST_BRANCHES = 100
-MOST_TEXT = 2**20  # characters of a script, and of all that variables make of it
-IN_PARENTHESES = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
-PIECES = re.compile(
-    rf"""(?P<gap>[ \t\r]+|\\\r?\n|[12&]?>>?(?:&[12]|[ \t]*[^\s;&|()]+)?)
-    |(?P<comment>(?<![^\s;(])\#[^\n]*)
-    |(?P<end>\n|;;|;|&&|\|\||\||&(?![>\d]))
-    |(?P<parenthesis>[()])
-    |(?P<piece>'[^']*'|"(?:\\.|[^"\\])*"|\${IN_PARENTHESES}|\$\{{[^}}]*\}}+|\$\w+|`[^`]*`|\\.
-        |[^\s;&|()\\'"`$\#]+|.)""",
-    re.VERBOSE | re.DOTALL,
+MOST_TEXT = 2**20  # characters of a script, and an eighth of what variables may make of it
+MOST_STATEMENTS = 20_000  # functions may call themselves
+# Programs that train, and those that start them.
+TRAINS = re.compile(
+    "torchrun|python|deepspeed|accelerate|srun|mpirun|nemo|llamafactory|axolotl|run_"
 )
-TARGET = r"(?:>>?[ \t]*(\S+)[ \t]*)?"
-HEREDOC = re.compile(
-    rf"{TARGET}<<-?[ \t]*(['\"]?)(\w+)\2[ \t]*{TARGET}[^\n]*\n(.*?)^[ \t]*\3[ \t]*$", re.S | re.M
-)
-REFERENCE = re.compile(
-    rf"\$(?P<arithmetic>\({IN_PARENTHESES}\))|\${IN_PARENTHESES}|`[^`]*`"
-    r"|\$\{(?P<body>[^{}]*)\}|\$(?P<name>\w+)"
-)
-ARRAY = re.compile(r"\"?\$\{(\w+)\[[@*]\]\}\"?")
-ASSIGNMENT = re.compile(r"(\w+)(\+?)=(.*)", re.S)
+# Words before a script, as a text or a file, that is read in their place.
+SHELLS = ("bash", "sh", "sbatch", "ssh", "exec", "time", "-c", "-lc", "-l", "-x", "-e", "-ex")
 # sbatch's options, as variables that Slurm sets of them.
 SBATCH = re.compile(r"^#SBATCH[ \t]+([^\n#]+)", re.M)
 SLURM = {
@@ -44,256 +35,362 @@ SLURM = {
     ("--ntasks-per-node",): ("SLURM_NTASKS_PER_NODE",),
     ("--gpus-per-node", "--gres"): ("SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"),
 }
-TESTERS = ("[", "[[", "test")
-NUMBERS = {f"-{name}": getattr(operator, name) for name in ("eq", "ne", "gt", "ge", "lt", "le")}
+UNKNOWN = "\0"  # printed by a command that is not known
+EXPANSIONS = ("simple_expansion", "expansion", "command_substitution", "arithmetic_expansion")
 
 
-@dataclass
-class Branch:
-    """An `if` or `case` that a statement stands in. subject: of a case."""
-
-    is_taken: bool
-    was_taken: bool
-    subject: str | None = None
-
-    def enter(self, holds: bool) -> None:
-        """Go on to the next branch."""
-        self.is_taken = holds and not self.was_taken
-        self.was_taken |= self.is_taken
+class ReturnError(Exception):
+    """A function returns."""
 
 
 @dataclass
 class Script:
-    """What a script says. commands: words of each. set_here: variables whose value is a default of
-    the script, which the environment may replace. doubts: conditions that depend on more than it.
+    """What a script says. commands: words of each that starts a training.
+
+    load: returns the text of a script that is called, None if it is not there. files: that it
+    writes. set_here: variables whose value is a default of the script, which the environment may
+    replace. doubts: conditions that depend on more than it, and are taken as false.
     """
 
+    load: Callable[[str], str | None] = lambda name: None
     variables: dict[str, str] = field(default_factory=dict)
     arrays: dict[str, list[str]] = field(default_factory=dict)
+    functions: dict[str, Node] = field(default_factory=dict)
     commands: list[list[str]] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
     set_here: dict[str, str] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
-    branches: list[Branch] = field(default_factory=list)
-    spent: int = 0
-    # How the statement before ended, and whether it succeeded: `&&` and `||` ask.
-    end: str = ""
-    holds: bool = True
-    in_condition: bool = False
+    # Words in front of each command, such as srun's; a function's arguments; what echo prints.
+    prefix: list[str] = field(default_factory=list)
+    arguments: list[str] | None = None
+    printed: list[str] | None = None
+    folder: str = ""
+    room: int = 8 * MOST_TEXT
+    statements: int = 0
 
     def read(self, text: str) -> None:
-        """Read the statements of a text."""
+        """Read the statements of a text. InputError: it is too long, or makes too much."""
+        if len(text) > MOST_TEXT:
+            raise InputError("too long for a launch script", where="launch script")
         for options in SBATCH.findall(text):
-            self._read_sbatch(options.replace("=", " ").split())
-        documents: list[str] = []
+            for option, value in pairwise(options.replace("=", " ").split()):
+                names = next((names for words, names in SLURM.items() if option in words), ())
+                if count := re.search(r"\d+$", value):
+                    self.variables |= dict.fromkeys(names, count[0])
+        try:
+            self._visit(_parse(text))
+        except RecursionError:
+            raise InputError("statements are nested too deep", where="launch script") from None
 
-        def keep(match: re.Match[str]) -> str:
-            documents.append(match[5] if match[2] else f"\0{match[5]}")
-            return f" heredoc {len(documents) - 1} {match[1] or match[4] or ''}\n"
-
-        for words, end in list_statements(HEREDOC.sub(keep, text)):
-            if {"&&": self.holds, "||": not self.holds}.get(self.end, True):
-                self.holds = self._read_statement(words, documents)
-            self.end = end
-
-    def _read_sbatch(self, words: list[str]) -> None:
-        for names, variables in SLURM.items():
-            for option, value in pairwise(words):
-                if option in names and (count := re.search(r"\d+$", value)):
-                    self.variables |= dict.fromkeys(variables, count[0])
-
-    def _read_statement(self, words: list[str], documents: list[str]) -> bool:
+    def _visit(self, node: Node) -> bool:
         """Read a statement; return whether it succeeds, as all but conditions do."""
-        while words and words[0] in ("then", "do", "else", "{", "}", "!", "time", "exec", "eval"):
-            if words[0] == "else" and self.branches:
-                self.branches[-1].enter(True)
-            self.in_condition &= words[0] != "then"
-            words = words[1:]
-        if not words:
-            return True
-        first, rest = words[0], words[1:]
-        if first in ("if", "elif", "case"):
-            self._branch(first, rest)
-            self.in_condition = first != "case"
-            return bool(self.branches) and self.branches[-1].is_taken
-        if self.in_condition and self.branches:  # goes on behind && or ||
-            self.branches[-1] = replace(self.branches[-1], is_taken=False, was_taken=False)
-            self.branches[-1].enter(self._judge(words))
-            return self.branches[-1].is_taken
-        if first in ("fi", "esac") and self.branches:
-            self.branches.pop()
-        elif first.endswith(")") and self.branches and self.branches[-1].subject is not None:
-            patterns = [shlex.split(one)[0] for one in first[:-1].split("|") if one]
-            subject = self.branches[-1].subject
-            self.branches[-1].enter(any(fnmatchcase(subject, pattern) for pattern in patterns))
-        elif all(branch.is_taken for branch in self.branches):
-            if first in TESTERS:
-                return self._judge(words)
-            self._run(words, documents)
+        self.statements += 1
+        if self.statements > MOST_STATEMENTS:
+            raise InputError("too many statements", where="launch script")
+        parts, text = _list_parts(node), _write(node)
+        match node.type:
+            case "command":
+                return self._run(parts)
+            case "variable_assignment":
+                self._assign(parts, text)
+            case "test_command":
+                return self._judge([*self._list_tokens(node)][1:-1], text)
+            case "compound_statement" if text.startswith("(("):
+                return self._judge([self._calculate(text[2:-2]) or text, "!=", "0"], text)
+            case "negated_command":
+                return not self._holds(parts[0])
+            case "list":
+                is_open = self._visit(parts[0]) is (node.children[1].type == "&&")
+                return self._visit(parts[1]) if is_open else True
+            case "if_statement":
+                self._choose(node)
+            case "case_statement":
+                self._select(self.write(parts[0]), parts[1:])
+            case "for_statement":
+                for word in self._expand_all(parts[1:-1]):
+                    self.variables[_write(parts[0])] = word
+                    self._visit(parts[-1])
+            case "while_statement" | "c_style_for_statement":  # once
+                if node.type[0] == "c" or self._holds(parts[0]):
+                    self._visit(parts[-1])
+            case "function_definition":
+                self.functions[_write(parts[0])] = parts[-1]
+            case "redirected_statement":
+                self._redirect(parts[0], parts[1:])
+            case kind if not kind.endswith(("expression", "word", "variable_name")):
+                self._visit_all(parts)
         return True
 
-    def _branch(self, word: str, condition: list[str]) -> None:
-        if len(self.branches) > MOST_BRANCHES:
-            raise InputError("conditions are nested too deep", where="launch script")
-        outer = all(branch.is_taken for branch in self.branches)
-        if word == "case":
-            subject = " ".join(self.expand(condition[0])) if condition else ""
-            self.branches.append(Branch(False, not outer, subject))
-            return
-        if word == "if":
-            self.branches.append(Branch(False, not outer))
-        elif not self.branches:
-            return
-        is_open = not self.branches[-1].was_taken
-        self.branches[-1].enter(is_open and self._judge(condition))
+    def _visit_all(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            self._visit(node)
 
-    def _judge(self, condition: list[str]) -> bool:
-        """Judge a condition; one that depends on more than the script does not hold."""
-        words = [" ".join(self.expand(word)) for word in condition]
-        match [word for word in words if word not in (*TESTERS, "]", "]]")]:
-            case ["-z", value]:
-                return value in ("", *condition) or value.startswith("$")
-            case ["-n", value]:
-                return not (value == "" or value.startswith("$"))
-            case [left, "=" | "==", right] if "$" not in left + right:
-                return fnmatchcase(left, right)
-            case [left, "!=", right] if "$" not in left + right:
-                return not fnmatchcase(left, right)
-            case [left, sign, right] if sign in NUMBERS and (left + right).isdecimal():
-                return bool(NUMBERS[sign](int(left[:9]), int(right[:9])))
-        self.doubts.append(" ".join(condition)[:80])
-        return False
+    def _choose(self, node: Node) -> None:
+        """Read the branch of an `if` whose condition holds."""
+        for clause in (node, *(part for part in node.children if part.type[:2] == "el")):
+            words = [child.type for child in clause.children]
+            start = words.index("then") if "then" in words else 0
+            # Of several commands the last one decides.
+            conditions = [one for one in clause.children[1:start] if one.is_named]
+            self._visit_all(conditions[:-1])
+            if all(map(self._holds, conditions[-1:])):
+                body = clause.children[start + 1 :]
+                self._visit_all(one for one in body if one.is_named and one.type[:2] != "el")
+                return
 
-    def _run(self, words: list[str], documents: list[str]) -> None:
-        """Keep a command, and what it assigns and writes."""
-        while words and words[0] in ("export", "local", "readonly", "declare", "-a", "-x", "-i"):
-            words = words[1:]
-        while words and (match := ASSIGNMENT.fullmatch(words[0])):
-            self._assign(match[1], match[2], match[3])
-            words = words[1:]
-        if not words:
-            return
-        expanded = [text for word in words for text in self.expand(word)]
-        if "heredoc" in expanded[:-2]:
-            number, name = expanded[expanded.index("heredoc") + 1 :][:2]
-            text = documents[int(number)]
-            self.files[name] = self.substitute(text[1:]) if text.startswith("\0") else text
-            return
-        if expanded[:1] != [":"]:
-            self.commands.append(expanded)
+    def _select(self, subject: str, items: list[Node]) -> None:
+        """Read the item of a `case` whose pattern matches."""
+        for item in items:
+            patterns = item.children_by_field_name("value")
+            if any(fnmatchcase(subject, self.write(pattern)) for pattern in patterns):
+                return self._visit_all(_list_parts(item)[len(patterns) :])
+        return None
 
-    def _assign(self, name: str, adds: str, value: str) -> None:
-        if value.startswith("("):
-            items = [text for word in split_words(value[1:-1]) for text in self.expand(word)]
-            self.arrays[name] = (self.arrays.get(name, []) if adds else []) + items
-            return
-        text = " ".join(self.expand(value))
-        self.variables[name] = (self.variables.get(name, "") if adds else "") + text
-        self.arrays.pop(name, None)
+    def _holds(self, node: Node) -> bool:
+        """Read the condition of an `if`; commands that are not known do not hold."""
+        succeeds = self._visit(node)
+        words = _write(node)
+        if node.type != "command" or words.startswith("test ") or words in ("true", ":", "false"):
+            return succeeds
+        return self._judge(["$"], words)
 
-    def expand(self, word: str) -> list[str]:
+    def _judge(self, words: list[str], text: str) -> bool:
+        """Judge a test; one that depends on more than the script is a doubt, and does not hold."""
+        if (holds := judge_test(words)) is None:
+            self.doubts.append(text[:80])
+        return bool(holds)
+
+    def _list_tokens(self, node: Node) -> Iterator[str]:
+        """Yield the words of a test, operators among them."""
+        for child in node.children:
+            nested = child.type.endswith("_expression")
+            yield from self._list_tokens(child) if nested else [self.write(child)]
+
+    def _redirect(self, body: Node, redirects: list[Node]) -> None:
+        """Read a statement, and what it writes: a here-document, or what echo prints."""
+        inner = {part.type: part for redirect in redirects for part in _list_parts(redirect)}
+        targets = [part for part in (*redirects, *inner.values()) if _write(part).startswith(">")]
+        text = None
+        if "heredoc_body" in inner:
+            is_raw = _write(inner["heredoc_start"])[:1] in "'\"\\"
+            text = (_write if is_raw else self.write)(inner["heredoc_body"])
+            words = _write(inner.get("pipeline", body)).split()
+            if not targets and {*words} & {*SHELLS}:
+                return self.read(text)
+            if words[0] == "read":
+                self.variables[words[-1]] = text
+                return None
+        elif targets and _write(body).startswith("echo "):
+            text = " ".join(self._expand_all(_list_parts(body)[1:]))
+        if text is None or not targets:
+            self._visit(body)
+        else:
+            self.files[self.write(_list_parts(targets[0])[-1])] = text
+        return None
+
+    def _assign(self, parts: list[Node], text: str) -> None:
+        name, values = _write(parts[0]), parts[1:]
+        adds = text.startswith(f"{name}+=")
+        if values and values[0].type == "array":
+            items = self.arrays.get(name, []) if adds else []
+            self.arrays[name] = items + self._expand_all(_list_parts(values[0]))
+        else:
+            before = self.variables.get(name, "") if adds else ""
+            self.variables[name] = before + " ".join(self._expand_all(values))
+            self.arrays.pop(name, None)
+
+    def _run(self, parts: list[Node]) -> bool:
+        """Run what is known of a command, and return whether it succeeds; keep others."""
+        self._visit_all(part for part in parts if part.type == "variable_assignment")
+        others = ("variable_assignment", "file_redirect", "herestring_redirect")
+        words = self._expand_all(part for part in parts if part.type not in others)
+        match words:
+            case ["source" | ".", name, *_]:
+                self._call(self._load(name) or "", self.prefix, self.arguments)
+            case ["eval", *rest]:
+                self.read(" ".join(rest))
+            case ["shift", *count] if self.arguments:
+                del self.arguments[: int(count[0]) if count and count[0].isdecimal() else 1]
+            case ["return", *_] if self.arguments is not None:
+                raise ReturnError
+            case ["test", *rest]:
+                return self._judge(rest, " ".join(words))
+            case ["echo", *rest]:
+                self._print(" ".join(rest))
+            case ["dirname" | "readlink" | "realpath", *_, name]:
+                self._print(posixpath.dirname(name) if "/" in name and words[0][0] == "d" else ".")
+            case ["pwd"]:
+                self._print(".")
+            case ["cd", *rest]:
+                if self.printed is None:
+                    self.folder = posixpath.join(self.folder, *rest[-1:])
+            case [name, *rest] if name in self.functions:
+                self._call(self.functions[name], self.prefix, rest)
+            case _:
+                self._start(words)
+        return words != ["false"]
+
+    def _load(self, name: str) -> str | None:
+        return self.load(posixpath.join(self.folder, name)) or self.load(name)
+
+    def _print(self, text: str) -> None:
+        if self.printed is not None:
+            self.printed.append(text)
+
+    def _start(self, words: list[str]) -> None:
+        """Keep a command that starts a training; a script that it runs is read in its place."""
+        for place, word in enumerate(words):
+            is_text = " " in word and words[:place] and words[place - 1] in SHELLS
+            is_file = word.endswith((".sh", ".sbatch", ".slurm"))
+            # A flag at the start of a line goes on with the line before.
+            flat = re.sub(r"\s*\n\s*(?=--[a-z])", " ", word)
+            text = flat if is_text else self._load(word) if is_file else None
+            if text is not None:
+                before = words[:place]
+                while before and before[-1] in SHELLS:
+                    before.pop()
+                return self._call(text, [*self.prefix, *before], words[place + 1 :])
+        self._print(UNKNOWN)
+        if TRAINS.search(" ".join(words[:8])):
+            self.commands.append([*self.prefix, *words])
+        return None
+
+    def _call(self, body: str | Node, prefix: list[str], arguments: list[str] | None) -> None:
+        """Read a text, or a function, with arguments of its own."""
+        outer = self.prefix, self.arguments
+        self.prefix, self.arguments = prefix, arguments
+        with suppress(ReturnError):
+            self.read(body) if isinstance(body, str) else self._visit(body)
+        self.prefix, self.arguments = outer
+
+    def _expand_all(self, nodes: Iterable[Node]) -> list[str]:
+        return [text for node in nodes for text in self._expand(node)]
+
+    def _expand(self, node: Node) -> list[str]:
         """Expand a word as bash would: into none, one or several."""
-        if (match := ARRAY.fullmatch(word)) and match[1] in self.arrays:
-            items = self.arrays[match[1]]
-            # Only quotes keep what is inside of an item together.
-            return items if word[0] == '"' else [text for item in items for text in item.split()]
+        parts = _list_parts(node)
+        # Only quotes keep what is inside of an item together.
+        if node.type == "string" and len(parts) == 1 and _write(node) == f'"{_write(parts[0])}"':
+            items = self._find_items(_write(parts[0]))
+            return [self.write(parts[0])] if items is None else items
         words, quoted = [""], False
-        for piece in PIECES.finditer(word):
-            text = piece[0]
-            if text[0] == "'":
-                words[-1] += text[1:-1]
-                quoted = True
-            elif text[0] == '"' and len(text) > 1:
-                words[-1] += self.substitute(re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.S))
-                quoted = True
-            elif text[0] == "\\":
-                words[-1] += text[1:].replace("\n", "")
-            else:
-                replaced = self.substitute(text)
-                # What is not known stays one word: of `$(hostname -I | head)`, too.
-                first, *others = [replaced] if replaced == text else re.split(r"\s+", replaced)
-                words[-1] += first
-                words += others
+        for part in node.children if node.type == "concatenation" else [node]:
+            text = self.write(part)
+            # What is not known stays one word: of `$(hostname -I | head)`, too.
+            is_split = part.type in EXPANSIONS and text != _write(part)
+            first, *others = re.split(r"\s+", text) if is_split else [text]
+            words[-1] += first
+            words += others
+            quoted |= part.type in ("string", "raw_string")
         return words if quoted else [text for text in words if text]
 
-    def substitute(self, text: str) -> str:
-        """Replace what the script itself sets."""
-        for _ in range(5):  # defaults may stand inside of defaults
-            replaced = REFERENCE.sub(self._look_up, text)
-            self.spent += len(replaced)
-            if self.spent > 8 * MOST_TEXT:
-                raise InputError("variables grow too large", where="launch script")
-            if replaced == text:
-                break
-            text = replaced
+    def write(self, node: Node) -> str:
+        """Write the text of a part of a word, expanded, and without its quotes."""
+        text = _write(node)
+        match node.type:
+            case "raw_string" | "ansi_c_string":
+                return text[text.index("'") + 1 : -1]
+            case "string":
+                text = self._fill(node, 1, len(node.text or b"") - 1)
+            case "arithmetic_expansion":
+                text = self._calculate(text[3:-2]) or text
+            case "command_substitution":
+                text = self._capture(node, text)
+            case "simple_expansion" | "expansion":
+                # The grammar counts blanks in strings to what follows them.
+                place = text.index("$")
+                text = text[:place] + self._look_up(node, text[place:], place)
+            case _:
+                text = self._fill(node, 0, len(node.text or b""))
+        self.room -= len(text)
+        if self.room < 0:
+            raise InputError("variables grow too large", where="launch script")
         return text
 
-    def _look_up(self, match: re.Match[str]) -> str:
-        if match["arithmetic"]:
-            names = re.sub(r"\$?\b([A-Za-z_]\w*)\b", lambda m: self._value(m[1]) or m[0], match[0])
-            try:
-                return str(fill_in(f"$({names[3:-2].replace('/', '//')})", {}))
-            except (ValueError, ArithmeticError):
-                return match[0]
-        body = match["body"] or match["name"]
-        if body is None:
-            return match[0]
-        if array := re.fullmatch(r"(\w+)\[[@*]\]", body):
-            items = self.arrays.get(array[1])
-            return match[0] if items is None else " ".join(items)
-        form = re.fullmatch(r"(\w+)(?::?([-=+])(.*))?", body, re.S)
+    def _fill(self, node: Node, start: int, end: int) -> str:
+        """Write the source of a node from start to end, with what is expanded in it."""
+        source, text = node.text or b"", ""
+        for child in _list_parts(node):
+            place = child.start_byte - node.start_byte
+            if place >= start and not child.type.endswith("_content"):
+                text += _unescape(source[start:place]) + self.write(child)
+                start = child.end_byte - node.start_byte
+        return text + _unescape(source[start:end])
+
+    def _calculate(self, text: str) -> str | None:
+        """Return the value of an expression; None if it is not known."""
+        names = re.compile(r"\$?\{?(\b[A-Za-z_]\w*|(?<=\$)\d|(?<=\{)\d)\}?")
+        text = names.sub(lambda match: self._find(match[1]) or match[0], text)
+        try:
+            return str(int(str(fill_in(f"$({text.strip().replace('/', '//')})", {}) or 0)))
+        except (ValueError, ArithmeticError):
+            return None
+
+    def _capture(self, node: Node, text: str) -> str:
+        """Return what functions and echo print in `$(...)`; its text if it is not known."""
+        outer, count = self.printed, len(self.commands)
+        self.printed = []
+        self._visit_all(_list_parts(node))
+        printed, self.printed = self.printed, outer
+        del self.commands[count:]
+        return text if UNKNOWN in printed or not printed else "\n".join(printed)
+
+    def _find_items(self, text: str) -> list[str] | None:
+        """Return the items of `${A[@]}` or `$@`; None of others."""
+        match = re.fullmatch(r"\$\{(\w+)\[[@*]\]\}", text)
+        return (
+            self.arguments if text in ("$@", "$*") else self.arrays.get(match[1]) if match else None
+        )
+
+    def _look_up(self, node: Node, text: str, place: int) -> str:
+        """Return the value of `$A`, `${A:-...}` and the like; the text if it is not known."""
+        if (items := self._find_items(text)) is not None:
+            return " ".join(items)
+        form = re.fullmatch(r"\$\{?(\w+|#)(?:\[(\d+)\])?(?::?([-=+]).*)?\}?", text, re.S)
         if form is None:
-            return match[0]
-        name, sign, other = form.groups()
-        value = self._value(name)
-        if sign == "+":
-            return other if value else ""
-        if value or sign is None:
-            return match[0] if value is None else value
-        other = re.sub(r"^(['\"])(.*)\1$", r"\2", other, flags=re.S)
-        self.set_here[name] = other
+            return text
+        name, index, sign = form.groups()
+        value = self._find(name, int(index or 0))
+        if sign == "+" and not value:
+            return ""
+        if sign is None or (value and sign != "+"):
+            return text if value is None else value
+        other = self._fill(node, place + form.end(3), len(node.text or b"") - 1)
+        if sign != "+":
+            self.set_here[name] = other
         if sign == "=":
             self.variables[name] = other
         return other
 
-    def _value(self, name: str) -> str | None:
-        return self.variables.get(
-            name, " ".join(self.arrays[name]) if name in self.arrays else None
-        )
+    def _find(self, name: str, index: int = 0) -> str | None:
+        """Return the value of a variable, an item of an array, or an argument of a function."""
+        if name == "#":
+            return None if self.arguments is None else str(len(self.arguments))
+        items = self.arrays.get(name)
+        if name.isdecimal():
+            items, index = self.arguments, int(name) - 1
+        if items is None:
+            return self.variables.get(name)
+        return items[index] if 0 <= index < len(items) else None
 
 
-def list_statements(text: str) -> Iterator[tuple[list[str], str]]:
-    """Yield the words of each statement, with their quotes, and its end; an array is one word."""
-    if len(text) > MOST_TEXT:
-        raise InputError("too long for a launch script", where="launch script")
-    words: list[str] = []
-    word = ""
-    inside = 0  # the parentheses of an array
-    for piece in PIECES.finditer(text):
-        kind, found = piece.lastgroup, piece[0]
-        if inside:
-            inside += (found == "(") - (found == ")")
-            word += " " if kind in ("gap", "comment") or found == "\n" else found
-            continue
-        if kind == "piece":
-            word += found
-        elif found == "(" and re.fullmatch(r"\w+\+?=", word):
-            word, inside = word + found, 1
-        else:
-            if found == "|" and words[:1] == [] and word and not word.startswith("["):
-                word += found  # patterns of a case
-                continue
-            is_pattern = found == ")" and not words and word
-            words += [word + found] if is_pattern else [word] if word else []
-            word = ""
-            if (kind == "end" or is_pattern or found in "()") and words:
-                yield words, found
-                words = []
-    words += [word] if word else []
-    if words:
-        yield words, ""
+@cache
+def _make_parser() -> Parser:
+    return Parser(Language(tree_sitter_bash.language()))
 
 
-def split_words(text: str) -> list[str]:
-    """Split a text into words, with their quotes."""
-    return [word for words, _ in list_statements(text) for word in words]
+def _parse(text: str) -> Node:
+    return _make_parser().parse(text.replace("\r", "").encode()).root_node
+
+
+def _list_parts(node: Node) -> list[Node]:
+    return [child for child in node.named_children if child.type != "comment"]
+
+
+def _write(node: Node) -> str:
+    """Return the source of a node."""
+    return (node.text or b"").decode()
+
+
+def _unescape(source: bytes) -> str:
+    return re.sub(r"\\(.)", r"\1", source.decode().replace("\\\n", ""), flags=re.S)

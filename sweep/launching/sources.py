@@ -20,10 +20,6 @@ from paradl.sweep.launching.python_file import Maker, read_python
 from paradl.sweep.launching.shell import MOST_TEXT, Script
 
 MOST_FILES = 20
-# Programs that train, and those that start them.
-TRAINS = re.compile(
-    "torchrun|python|deepspeed|accelerate|srun|mpirun|nemo|llamafactory|axolotl|run_"
-)
 FLAG = re.compile(r"--?([A-Za-z][\w.:-]*)(?:=(.*))?", re.S)
 PAIR = re.compile(r"\+*([A-Za-z_][\w.]*)=(.*)", re.S)
 # Of configurations: `${model.seq_length}`, `${TP:8}`, `${oc.env:TP,8}`.
@@ -112,28 +108,27 @@ class Sources:
         elif word not in self.missing:
             self.missing.append(word)
 
+    def _load(self, name: str) -> str | None:
+        """Return the text of a script that another one reads; None if it is not there."""
+        with suppress(OSError, ValueError):  # of names that no file can have
+            places = (self.base / name, self.base / Path(name).name)
+            return next((read_text(path, MOST_TEXT) for path in places if path.is_file()), None)
+        return None
+
     def _add_script(self, text: str) -> None:
         """Add the last command of a script that starts a training, and variables beside it."""
-        script = Script()
+        script = Script(self._load)
         script.read(text)
         self.variables |= script.set_here
         self.doubts += script.doubts
         self.documents |= script.files
-        started = [words for words in script.commands if TRAINS.search(" ".join(words[:8]))]
-        words = started[-1] if started else []
-        before = (" ".join(one)[:80] for one in started[:-1])
+        words = script.commands[-1] if script.commands else []
+        before = (" ".join(one)[:80] for one in script.commands[:-1])
         self.earlier += [text for text in before if re.search("torchrun|launch|train|tune", text)]
         for name, key in load_table("processes")["variables"].items():
             if name in script.variables:
                 self._add(key, script.variables[name])
-        # What it calls by `bash -c` is a script itself.
-        inner = [word for word in words if " " in word and TRAINS.search(word)]
-        self._add_words([word for word in words if word not in inner])
-        for word in inner[:3]:
-            nested = Script(script.variables, script.arrays)
-            nested.read(word)
-            for command in nested.commands:
-                self._add_words(command)
+        self._add_words(words)
 
     def _add_words(self, words: list[str]) -> None:
         """Add the parameters of a command: --key value ..., --key=value, and key=value."""
