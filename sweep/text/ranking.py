@@ -147,7 +147,7 @@ def _gather_reasons(rows: Sequence[RankingRow]) -> list[Row]:
     systems: dict[tuple[object, ...], dict[str, None]] = {}
     for row in rows:
         for loser in row.get("losers", ()):
-            at = systems.setdefault((row["model"], *(loser[name] for name in LOSER)), {})
+            at = systems.setdefault((row["model"], *(cast(Row, loser)[name] for name in LOSER)), {})
             at[row["system"]] = None  # once, though it may have several rankings
     lines = [
         {"model": model, **dict(zip(LOSER, loser, strict=True)), "system": [*names]}
