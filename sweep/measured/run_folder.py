@@ -59,7 +59,12 @@ class _ContradictionError(InputError):
 
 
 class RunMapping(Record):
-    """The mapping file: how files of the folder are read, and values that they do not state."""
+    """The mapping file: how files of the folder are read, and values that they do not state.
+
+    files: a pattern of names, such as *.log. columns: their columns by ours. units: of columns,
+    such as ms. values: of our columns, where files do not state them. per_file: such values by
+    file. skip: first steps of each run that are left out. tokens_per_pe: tokens of a PE in a step.
+    """
 
     files: str = EVERY
     columns: dict[str, str] = Field(default_factory=dict)
