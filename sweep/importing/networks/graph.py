@@ -230,7 +230,9 @@ def finish(
     data = {"name": name, "title": title, "source": source, "rank": graph.rank}
     # predict needs a data set; for these sizes the catalogue may have one.
     known = (n for n in list_names("dataset") if find("dataset", n, Path()).shape == graph.sample)
-    data |= {"customary": customary} if (customary := next(known, None)) else {}
+    is_text = graph.rank == 1 and "embedding" in graph.steps[0]
+    usual = f"pile:length={graph.sample[1]}" if is_text else next(known, None)
+    data |= {"customary": usual} if usual else {}
     architecture = validate(Architecture, {**data, "layers": graph.steps}, source)
     try:
         table = architecture.layers_for(graph.sample, None)
