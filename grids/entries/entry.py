@@ -10,9 +10,7 @@ from functools import partial
 from typing import Annotated, Any, Self
 
 import pydantic
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from paradl.grids.reading.errors import InputError, shorten
 from paradl.grids.reading.units import parse_quantity
@@ -44,10 +42,8 @@ class Record(pydantic.BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        schema = handler(core_schema)
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
+        schema: dict[str, Any] = handler(core_schema)
         texts = dict(KEYS)
         for base in reversed(cls.__mro__):
             for sentence in re.split(r"(?<=\.) ", " ".join((base.__doc__ or "").split())):

@@ -23,14 +23,7 @@ from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.layout_terms import VOLUMES
 from paradl.sweep.measured import log_formats
 from paradl.sweep.measured.log_formats import FACTORS, FORMATS, INVERSE, MS, LogFormat
-from paradl.sweep.measured.rates import (
-    MEAN,
-    SAMPLES,
-    STATED_BATCH,
-    STATED_PES,
-    STEP_TOKENS,
-    Row,
-)
+from paradl.sweep.measured.rates import MEAN, SAMPLES, STATED_BATCH, STATED_PES, STEP_TOKENS, Row
 
 Step = tuple[int, Row]  # its line in the file, and its columns
 

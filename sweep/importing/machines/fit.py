@@ -260,10 +260,9 @@ def lower_latency(system: System, like: System, runs: Sequence[Measurement]) -> 
             latency = min(latency, (found or ratio * latency) / ratio)
     if latency == node.latency:
         return system, ""
-    latency = float(f"{latency:.3g}")
-    why = f"{format_quantity(latency, 's', 3)}, since runs between nodes take less than its"
-    why += f" {format_quantity(node.latency, 's', 3)}"
-    return _with_latency(system, latency), f", but latency {why}; add the log of one node"
+    now, before = (format_quantity(seconds, "s", 3) for seconds in (latency, node.latency))
+    why = f", but latency {now}, since runs between nodes take less than its {before}"
+    return _with_latency(system, float(f"{latency:.3g}")), f"{why}; add the log of one node"
 
 
 def make_lines(logs: Floats) -> tuple[Connection, ...]:

@@ -170,10 +170,11 @@ class _Reader(TorchOperators):
         inputs.sort(key=lambda value: value.name != "input_ids")
         kinds = [value.type.tensor_type.elem_type for value in inputs]
         pasts = ["past" in value.name for value in inputs]
-        if not inputs or any(map(_is_state, kinds[1:], pasts[1:])):
+        floats = [kind in FLOATS and not past for kind, past in zip(kinds, pasts, strict=True)]
+        if not inputs or any(floats[1:]):
             listed = ", ".join(shorten(value.name) for value in inputs[:5])
-            advice = "export it without states"
-            raise InputError(f"expected one input, got {len(inputs)}: {listed}", advice=advice)
+            what = f"expected one input, got {len(inputs)}: {listed}"
+            raise InputError(what, advice="export it without states")
         name, *others = [value.name for value in inputs]
         stated = [value.type.tensor_type.shape.dim for value in inputs]
         sizes = _fill_in([dim.dim_value for dim in stated[0]], sample)
@@ -330,11 +331,6 @@ class _Reader(TorchOperators):
     def take_einsum(self, site: OperatorSite) -> TracedTensor:
         equation = site.args[0].get("equation", b"").decode(errors="replace")
         return super().take_einsum(replace(site, args=[equation]))
-
-
-def _is_state(kind: int, past: bool) -> bool:
-    """Return whether an input is of floats, and not of earlier tokens."""
-    return kind in FLOATS and not past
 
 
 def _fill_in(stated: Sequence[int], sample: Sequence[int] | None) -> Sizes:
