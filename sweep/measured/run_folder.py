@@ -14,7 +14,7 @@ from pydantic import Field
 
 from paradl.grids.entries.entry import Record
 from paradl.grids.reading.csvfile import read_records
-from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.grids.reading.errors import InputError, format_text, shorten, suggest_name
 from paradl.grids.reading.units import has_unit, parse_quantity
 from paradl.grids.reading.yamlfile import load, validate
 from paradl.sweep.measured.log_formats import KNOWN
@@ -294,7 +294,7 @@ def _complete(row: Row, where: str, origin: str) -> Row:
         stated = row.setdefault(name, number)
         if parse_quantity(stated, "1", f"{where}: {name}") != float(number):
             raise _ContradictionError(
-                f"{name}: the run has {number}{why}, {origin} states {shorten(stated)}",
+                f"{name}: the run has {number}{why}, {origin} states {format_text(stated)}",
                 where=where,
                 advice="are both of the same run?",
             )
