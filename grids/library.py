@@ -92,7 +92,7 @@ def find(kind: Kind, reference: Reference, base: Path) -> Entry:
     if settings is not None:
         return _set_up(kind, name, settings, reference, base)
     check_name(kind, reference, base)
-    path = locate_entry(reference, base)
+    path = locate_entry(kind, reference, base)
     if path is not None:
         if kind == "model" and path.suffix == ".json":
             return _validate(kind, read_config(path), str(path), path.parent)

@@ -136,41 +136,42 @@ def _write_parameters(parameters: dict[str, float]) -> dict[str, float | str]:
 
 
 class Choices(Record):
-    """The keys of a spec that choose formulas."""
+    """The keys of a spec that choose formulas.
 
-    # Table III verbatim, or a detailed machine.
+    oracle: Table III verbatim, or a detailed machine. scaling: whether `batch` is samples per
+    replica (b) or per global batch (B). times: measured compute times where a model has them for
+    the device, or the roofline for all. collectives: the algorithm of all-reduce and all-gather
+    (auto: the machine's fastest by message size, Table III's ring; best, in Table III only: the
+    cheaper of ring and tree). allreduce: in Table III only, of gradients whose weights a group
+    replicates; one ring of p, or inside groups first. conventions: in Table III only, sums, halos
+    and bounds as printed, or the layers that the authors' tool and experiments split and count
+    (docs/oracle.md). iterations: I = D/B per epoch, or rounded up, as by loaders that keep a
+    smaller last batch. optimizer: its update takes time, and its states memory. recompute: whether
+    layers run forward again in the backward pass, to keep less memory; not in Table III.
+
+    The others are of networks with blocks.
+    attention: whether a block keeps its scores in memory. context: how PEs that share a sequence
+    exchange keys and values. loss: what it keeps of logits, all of them (whole: fp32 alone, as
+    Megatron-LM; plain: as PyTorch), an eighth at a time, or none (auto: as the system's software
+    does). states: what blocks keep in fewer bytes than the precision's recipe, weights in fp8
+    (where products are narrow), the optimizer's moments in bf16, or both (narrow); or another
+    optimizer's. offload: what hosts keep, the optimizer's states, which they update, or what blocks
+    keep until the backward pass.
+    """
+
     oracle: OracleName = "machine"
-    # Whether `batch` is samples per replica (b) or per global batch (B).
     scaling: Literal["weak", "strong"] = "weak"
-    # Measured compute times where a model has them for the device, or the roofline for all.
     times: Literal["measured", "roofline"] = "measured"
-    # The algorithm of all-reduce and all-gather. auto: the machine's fastest by message size,
-    # Table III's ring; best (Table III only): the cheaper of ring and tree.
     collectives: Literal["auto", "ring", "tree", "two-level", "best"] = "auto"
-    # Table III only, for gradients whose weights a group replicates: one ring of p, or inside
-    # groups first.
     allreduce: Literal["ring", "hierarchical"] = "ring"
-    # Table III only. table: sums, halos and bounds as printed; authors: the layers that the
-    # authors' tool and experiments split and count (docs/oracle.md).
     conventions: Literal["table", "authors"] = "table"
-    # I = D/B per epoch, or rounded up, as by loaders that keep a smaller last batch.
     iterations: Literal["exact", "ceil"] = "exact"
-    # The optimizer, whose update takes time and whose states take memory.
     optimizer: Optimizer = "sgd"
-    # Whether layers run forward again in the backward pass, to keep less memory. Not in Table III.
     recompute: Literal["none", "full"] = "none"
-    # Of networks with blocks: whether the attention of a block keeps its scores in memory; how PEs
-    # that share a sequence exchange keys and values; what the loss keeps of logits: all of them
-    # (whole: fp32 alone, as Megatron-LM; plain: as PyTorch), an eighth at a time, or none. auto: as
-    # the system's software does.
     attention: Attention = "fused"
     context: ContextExchange = "ring"
     loss: LossLogits = "auto"
-    # What blocks keep in fewer bytes than the precision's recipe: weights in fp8 (where products
-    # are narrow), the optimizer's moments in bf16, or both (narrow); or another optimizer's.
     states: KeptStates = "usual"
-    # What hosts keep: the optimizer's states, which they update; what blocks keep until the
-    # backward pass.
     offload: Offload = "none"
 
 
@@ -205,7 +206,10 @@ def add_former_choices(definition: Mapping[str, object]) -> dict[str, object]:
 
 # A base of its own: pydantic puts the fields of the last base first, and so name and axes.
 class _Space(Record):
-    """A design space: axes and fixed values."""
+    """A design space: axes and fixed values.
+
+    name: the store's. axes: dimensions of the cube. parameters: those alike in all cells, by name.
+    """
 
     name: Name = "sweep"
     axes: Axes
@@ -229,15 +233,15 @@ class _Space(Record):
 class Spec(Choices, _Space):
     """A design space: axes, fixed values, choices of formulas, and outputs to keep.
 
-    With no `outputs`, only summaries are kept.
+    calibration: names or files (auto: the shipped one for each machine, precision and software, if
+    any). convergence: epochs to a target by global batch (docs/convergence.md; auto: the
+    catalogue's measured ones). placements: placed groups from an earlier search, to avoid a new one
+    (docs/placement.md). outputs: quantities to keep; with none, only summaries are kept.
     """
 
-    # auto: the shipped one for each machine, precision and software, if any.
     calibration: References = ("auto",)
-    # Epochs to a target by global batch (docs/convergence.md). auto: the catalogue's measured ones.
     convergence: References = ("none",)
     target: Name | None = None
-    # Placed groups from an earlier search, to avoid a new one (docs/placement.md).
     placements: tuple[Placements, ...] = ()
     outputs: Annotated[Texts, AfterValidator(check_outputs)] = MAIN_OUTPUTS
 

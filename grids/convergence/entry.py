@@ -26,7 +26,10 @@ Variance = Annotated[float, Field(ge=0, le=100.0)]  # of a logarithm
 
 
 class Point(Record):
-    """Epochs to the target at a global batch."""
+    """Epochs to the target at a global batch.
+
+    global_batch: samples of an iteration. epochs: until the target.
+    """
 
     global_batch: Count
     epochs: Positive
@@ -35,8 +38,12 @@ class Point(Record):
 class Convergence(Entry):
     """Epochs to a target accuracy as a law of the global batch.
 
-    critical_batch: None if epochs do not depend on the batch. converges_to: the largest batch known
-    to reach the target, if a larger one is known to fail.
+    optimizer: its name. epochs_min: epochs of small batches. critical_batch: samples of the batch
+    that doubles them; none if epochs do not depend on it. epochs_variance, covariance,
+    batch_variance: of the logarithms of these two (kernels/configuration/convergence.py). error:
+    spread of single runs' logarithms. points: measured ones. converges_to: the largest batch known
+    to reach the target, if a larger one is known to fail. warnings: what to tell of it.
+
     >>> stated = Convergence(
     ...     name="mine", model="resnet50", dataset="imagenet", target="top1>=0.759",
     ...     epochs_min=35, critical_batch=47_000,
@@ -50,8 +57,7 @@ class Convergence(Entry):
     target: Name
     optimizer: str = ""
     epochs_min: Positive
-    critical_batch: Positive | None = None  # [samples]
-    # As defined in kernels/configuration/convergence.py.
+    critical_batch: Positive | None = None
     epochs_variance: Variance = 0.0
     covariance: Annotated[float, Field(ge=-100.0, le=100.0)] = 0.0
     batch_variance: Variance = 0.0

@@ -36,7 +36,10 @@ Number = take_quantity("1", "32768")
 
 
 class MeasuredPoint(Record):
-    """One row: epochs, steps or both until the target was reached; neither if it never was."""
+    """One row: epochs, steps or both until the target was reached; neither if it never was.
+
+    global_batch: samples of an iteration. epochs, steps: until the target. optimizer: its name.
+    """
 
     where: SkipJsonSchema[str]  # file and line
     model: Name

@@ -97,7 +97,10 @@ def list_priors(
 
 
 class FittedParameter(Record):
-    """A fitted value, the spread of its logarithm, and whether the runs determined it."""
+    """A fitted value.
+
+    value: a factor, or seconds. spread: of its logarithm. determined: whether the runs did so.
+    """
 
     value: Above0
     spread: Spread
@@ -105,7 +108,10 @@ class FittedParameter(Record):
 
 
 class SerialTime(Record):
-    """Time on one PE as a factor on the model's profile or the roofline."""
+    """Time on one PE.
+
+    factor: on the model's profile or the roofline. spread: of its logarithm.
+    """
 
     factor: Above0
     spread: Spread
@@ -131,9 +137,9 @@ ASSUMED = ModelError(serial=0.04, group=0.12, reduce=0.12, exchange=0.2, unseen=
 class LayoutTime(Record):
     """Times of transformers' layouts, beside those by rates that hold for any machine.
 
-    factor: on all times. parameters: factors on parameters, by name. scatter: of the runs beside
-    these, over the spread that was expected. formulas: the version of the formulas that they were
-    fitted with.
+    factor: on all times. parameters: factors on parameters, by name. runs: their number. scatter:
+    of the runs beside these, over the spread that was expected. formulas: the version of the
+    formulas that they were fitted with.
     """
 
     factor: Above0
@@ -144,7 +150,10 @@ class LayoutTime(Record):
 
 
 class FittedSeries(Record):
-    """Fitted runs of one model and strategy at several scales."""
+    """Fitted runs of one model and strategy at several scales.
+
+    pe: the numbers of PEs. batch: samples per replica.
+    """
 
     model: Name
     dataset: Name
@@ -156,7 +165,9 @@ class FittedSeries(Record):
 class CalibrationFile(Entry):
     """A calibrated machine, in one precision and with one software.
 
-    `paradl calibrate` writes the descriptions above the values.
+    `paradl calibrate` writes the descriptions above the values. oracle: which it was fitted with.
+    software: that of the runs. switches: settings of that software. roofline_factor: as
+    profile_factor, of the roofline. profile_spread, roofline_spread: of single models around them.
     """
 
     name: Name

@@ -19,19 +19,22 @@ EITHER: list[JsonValue] = [{"required": ["samples", "shape"]}, {"required": ["to
 
 
 class Dataset(Entry):
-    """A data set: D samples of one shape, and the number of outputs to learn."""
+    """A data set: D samples of one shape, and the number of outputs to learn.
+
+    samples: their number D. shape: channels and a length, or two or three extents. targets: outputs
+    of a last layer `fc: targets`; none of tokens, whose vocabulary is the network's. tokens: of a
+    text, in all. length: tokens per sequence. packed: tokens of a packed document, on average over
+    tokens (squared lengths over lengths, summed).
+    """
 
     model_config = ConfigDict(json_schema_extra={"required": ["name"], "anyOf": EITHER})
     SETTINGS: ClassVar = ("length", "packed")  # keys that `NAME:key=value` may set
 
     samples: Count
-    # C and a length, or C and two or three extents.
     shape: Annotated[tuple[Count, ...], Field(min_length=2, max_length=4)]
-    # Outputs of a last layer `fc: targets`. None for tokens: the network has its own vocabulary.
     targets: Count | None = None
     tokens: Count | None = None
-    length: Count | None = None  # tokens per sequence
-    # Tokens of a packed document, on average over tokens: squared lengths over lengths, summed.
+    length: Count | None = None
     packed: Count | None = None
 
     @model_validator(mode="before")

@@ -4,6 +4,7 @@
 without the user's files.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Annotated, Any, Self
@@ -17,11 +18,41 @@ from paradl.grids.reading.units import parse_quantity
 MOST_NAME = 200  # characters; names are labels of the cube and part of messages
 
 
+# Keys of several files, which mean the same in each.
+KEYS = {
+    "model": "a network: a name of the catalogue, or a file",
+    "dataset": "a data set: a name of the catalogue, or a file",
+    "system": "a machine: a name of the catalogue, or a file",
+    "strategy": "a form of parallelism, such as data+pipeline",
+    "precision": "precision of training",
+    "target": "what training reaches, such as top1>=0.759",
+    "note": "a remark",
+    "source": "where its values are from",
+}
+
+
 class Record(pydantic.BaseModel):
-    """A frozen part of an entry; unknown keys are refused."""
+    """A frozen part of an entry; unknown keys are refused.
+
+    Sentences of docstrings such as `batch, precision: of the measurement.` are descriptions in JSON
+    schemas; keys of no class's own mean what KEYS says.
+    """
 
     # A misspelt key would silently leave a default. Frozen, since networks are keys of caches.
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
+        schema: dict[str, Any] = handler(core_schema)
+        texts = dict(KEYS)
+        for base in reversed(cls.__mro__):
+            for sentence in re.split(r"(?<=\.) ", " ".join((base.__doc__ or "").split())):
+                if match := re.match(r"((?:\w+, )*\w+): (.+?)\.?$", sentence):
+                    texts |= dict.fromkeys(match[1].split(", "), match[2])
+        for name, key in handler.resolve_ref_schema(schema).get("properties", {}).items():
+            if name in texts:
+                key.setdefault("description", texts[name])
+        return schema
 
 
 def refuse_bool(value: object) -> object:
@@ -70,7 +101,10 @@ Sources = Texts
 
 
 class Entry(Record):
-    """A named entry of the catalogue, or a user's file of the same form."""
+    """A named entry of the catalogue, or a user's file of the same form.
+
+    name: by which answers call it. title: one line about it.
+    """
 
     name: Name
     title: str = ""

@@ -50,7 +50,7 @@ def check_name(kind: Kind, reference: str, base: Path = Path()) -> None:
             advice="write it as YAML, by hand or with paradl import model (ONNX, PyTorch; "
             f"{GUIDES['model']})",
         )
-    path = locate_entry(reference, base)
+    path = locate_entry(kind, reference, base)
     if path is not None and not _is_missing(path):
         return
     several = reference.count(",") + 1
@@ -66,6 +66,8 @@ def check_name(kind: Kind, reference: str, base: Path = Path()) -> None:
         if guide := GUIDES.get(kind):
             end = "" if advice.endswith("?") else "."
             advice += f"{end} Or write your own file, such as ./mine.yaml ({guide})"
+        if reference and os.path.exists(base / reference):
+            advice = f"write ./{reference} for the file or folder of this name"
         what = f"unknown {kind} {shorten(reference)}"
         raise InputError(what, advice=advice, page="unknown-name")
 
@@ -124,10 +126,16 @@ def split_labels(text: str) -> list[str]:
     return names
 
 
-def locate_entry(reference: str, base: Path) -> Path | None:
-    """Return the file that a reference names, relative to `base`; None for a name."""
+def locate_entry(kind: Kind, reference: str, base: Path) -> Path | None:
+    """Return the file that a reference names, relative to `base`; None for a name.
+
+    A model may be a checkpoint's folder, which has a config.json.
+    """
+    if not is_path(reference):
+        return None
     # Unlike a shell, Path does not expand "~". `base` does not affect absolute paths.
-    return base / os.path.expanduser(reference) if is_path(reference) else None
+    path = base / os.path.expanduser(reference)
+    return path / "config.json" if kind == "model" and path.is_dir() else path
 
 
 def is_path(reference: str) -> bool:

@@ -52,7 +52,7 @@ Contended = Annotated[float, Field(ge=1.0), Number]
 class TensorPeaks(Record):
     """Dense peaks in reduced precisions that a PE has.
 
-    The last three are for matrix products of transformers alone.
+    tf32, amp, bf16, fp8, mxfp8, nvfp4: FLOP/s; the last three for products of transformers alone.
     """
 
     tf32: FlopPerSecond | None = None

@@ -31,7 +31,10 @@ Bytes = Annotated[float, Field(ge=0.0), take_quantity("B")]
 
 
 class PlainOperator(Record):
-    """An operator's times and memory; its key is its name."""
+    """An operator's times and memory; its key is its name.
+
+    forward, backward: seconds of a pass. weights: bytes. kept: bytes until the backward pass.
+    """
 
     forward: Seconds
     backward: Seconds
@@ -40,7 +43,10 @@ class PlainOperator(Record):
 
 
 class PlainTensor(Record):
-    """A tensor with its maker and takers."""
+    """A tensor between operators.
+
+    maker: the operator it is of. takers: those that read it. bytes: its size.
+    """
 
     maker: Name
     takers: Annotated[Texts, Field(min_length=1)]
@@ -48,7 +54,10 @@ class PlainTensor(Record):
 
 
 class PlainGraph(Entry):
-    """A graph as written in its file."""
+    """A graph as written in its file.
+
+    batch: samples of its times. operators: by name. tensors: between them.
+    """
 
     batch: Count | None = None
     operators: Annotated[dict[Name, PlainOperator], Field(min_length=1)]

@@ -56,8 +56,9 @@ USUAL_BATCH = 32
 class Profile(Record):
     """Seconds per sample, forward and backward, on a device, for one sample shape.
 
-    batch, precision: conditions of the measurement. If missing, the machine oracle assumes
-    USUAL_BATCH and the system's precision, with a wider spread.
+    device: the PE's name in files of systems. shape: of a sample, channels first. seconds: of a
+    sample [s]. batch, precision: conditions of the measurement; if missing, the machine oracle
+    assumes USUAL_BATCH and the system's precision, with a wider spread.
     """
 
     device: Name
@@ -81,8 +82,8 @@ class Profile(Record):
 class Constants(Record):
     """Numbers that change no prediction, and that a launch line states.
 
-    rotary_base: of rotary positions. rope_scaling: how they are stretched to longer sequences, and
-    rope_factor by how much. norm_epsilon: of norms. The defaults are Megatron-LM's.
+    rotary_base: of rotary positions. rope_scaling: how they are stretched to longer sequences.
+    rope_factor: by how much. norm_epsilon: of norms. The defaults are Megatron-LM's.
     """
 
     rotary_base: Above0 = 1e4
@@ -144,7 +145,15 @@ TEMPLATE_ADVICE = (
 
 
 class Architecture(Entry):
-    """A network for any sample of its rank, the number of spatial dimensions; 1: sequences."""
+    """A network for any sample of its rank.
+
+    rank: number of spatial dimensions; 1 of sequences. layers: steps in order. family: the blocks
+    that it has, with their settings. profiles: measured times. customary: the data set for which
+    its size is usually quoted. longest: tokens of the longest sequence it was trained for.
+    constants: numbers of launch lines. tuning: what of it is trained; by default all.
+    spatial_layers: number of first layers that spatial groups divide, before parts are gathered; by
+    default all.
+    """
 
     SETTINGS: ClassVar = tuple(Tuning.model_fields)  # keys that `NAME:key=value` may set
 
@@ -153,11 +162,10 @@ class Architecture(Entry):
     family: Family | None = None
     # At most 16: validation infers the layers once per profile.
     profiles: Annotated[tuple[Profile, ...], Field(max_length=16)] = ()
-    customary: str | None = None  # the data set for which its size is usually quoted
-    longest: Count | None = None  # tokens of the longest sequence it was trained for
+    customary: str | None = None
+    longest: Count | None = None
     constants: Constants | None = None
-    tuning: Tuning | None = None  # what of it is trained; None: all
-    # Number of first layers that spatial groups divide, before parts are gathered. None: all.
+    tuning: Tuning | None = None
     spatial_layers: Count | None = None
 
     @model_validator(mode="after")
@@ -241,7 +249,10 @@ def _infer_once(model: Architecture, shape: tuple[int, ...], targets: int | None
 
 
 class TemplateFile(Architecture):
-    """A template's keys, for schemas and messages."""
+    """A template's keys, for schemas and messages.
+
+    settings: names with defaults, which layers use as $name. words: steps defined in the file.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={"anyOf": [{"required": [key]} for key in TEMPLATE_KEYS]}

@@ -23,9 +23,9 @@ Count = Annotated[int, Field(ge=0, le=MOST_SEGMENTS)]
 class PlacedGroup(Record):
     """A network's layers on the devices of one group (docs/placement.md).
 
-    device [G]: the device of each layer, from 0. forward, backward [G]: segments in which a layer's
-    forward (backward) pass is on the critical path. messages: start-ups on the path. items: items
-    per sample sent on it in one segment. Both count a slower link as many times as it is slower
+    device: that of each layer, from 0. forward, backward: segments in which each layer's forward
+    (backward) pass is on the critical path. messages: start-ups on the path. items: items per
+    sample sent on it in one segment. Both count a slower link as many times as it is slower
     than the node's.
     """
 
@@ -74,7 +74,7 @@ Segments = Annotated[int, Field(ge=2, le=MOST_SEGMENTS)]
 class Placements(Record):
     """The placed groups of a model, a data set and a system, by number of devices.
 
-    groups: for a step in one piece; in_segments: for a step in so many segments.
+    groups: for a step in one piece. in_segments: for a step in so many segments.
     """
 
     model: Name

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 app = Typer()
 
 Measured = Annotated[
-    Path, Argument(metavar="MEASURED.csv", help="CSV file, a run per row; or a folder of logs.")
+    Path, Argument(metavar="MEASURED.csv", help="CSV file, a run per row; or a log, or a folder.")
 ]
 SystemOfRows = Annotated[
     str | None, Option("--system", help="System of rows without one: a catalogue name or a file.")

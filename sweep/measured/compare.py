@@ -35,7 +35,7 @@ def compare(
 
     {"rows": one per row of the file; "summary": average accuracies; "notes": on networks and
     machines}. system: of rows that name none. calibration, settings: as for `Configuration`.
-    launch: the launch script of a folder's runs, which states what their files do not. InputError:
+    launch: the launch script of a log, or of a folder's, which states what logs do not. InputError:
     a mistake in the file, with its line.
 
     >>> import paradl
@@ -48,7 +48,7 @@ def compare(
     (0.125, True)
     """
     script = LaunchedRuns.from_script(launch, system) if launch else LaunchedRuns(system)
-    rows_read = read_runs(Path(path), script.values)
+    rows_read = read_runs(Path(path), script.values, launch or "")
     conditions = Conditions(script.system, calibration, {**script.settings, **settings})
     runs = predict_runs(rows_read, replace(conditions, models=script.models))
     from paradl.sweep.measured.anomalies import find_anomalies  # late: it imports JAX

@@ -40,7 +40,7 @@ class LaunchedRuns:
         values = {
             **{"model": name, "strategy": options["strategy"], "p": options["pe"]},
             **({"dataset": f"pile:length={length}"} if length else {}),
-            "samples_per_replica": samples,
+            **{"samples_per_replica": samples, "replicas": replicas},
             "tokens_per_pe": samples * replicas * length // int(options["pe"]),
         }
         return cls(

@@ -100,6 +100,12 @@ BATCH = (
     r"\bTotal train batch size \([^)]*\))[\"']?(?:, \"value\")?[ .:=]*"
     r"(\d[\d,]*)(?:\.0+(?!\d))?(?![\d.]*[\dKMB])"
 )
-# Bytes that lines with a step, with memory or with a batch have.
+# PEs: Megatron-LM and DeepSpeed, Lightning, MaxText.
+PES = (
+    r"(?:(?<!parallel )\bworld[ _]size[\"']?[ .:=]+|\bregistered\. Starting with |"
+    r"\bNum_devices: *)(\d+)(?![\d.])"
+)
+# Bytes that lines with a step, with memory, a batch or PEs have.
 WORDS = {*(form.word for form in FORMATS), "reserved", "batch size", "batch_size"}
+WORDS |= {"world size", "world_size", "Starting with", "Num_devices"}
 WANTED = re.compile("|".join(map(re.escape, sorted(WORDS))).encode())

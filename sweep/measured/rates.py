@@ -11,8 +11,8 @@ TOKENS = "tokens_per_pe"  # of a step
 STEPS, SAMPLES, OF_PE = "steps_per_second", "samples_per_second", "tokens_per_second_per_pe"
 RATES = (STEPS, SAMPLES, "tokens_per_second", OF_PE)
 SPEEDS = ("total_s", *RATES)  # a row with one of these is a step
-# Columns of logs alone: tokens of a step, the batch of a configuration, the mean of a whole run.
-STEP_TOKENS, STATED_BATCH, MEAN = "step_tokens", "stated_batch", "mean"
+# Columns of logs alone: tokens of a step, batch and PEs of a configuration, a mean of all steps.
+STEP_TOKENS, STATED_BATCH, STATED_PES, MEAN = "step_tokens", "stated_batch", "stated_p", "mean"
 COUNTS = (STEP_TOKENS, TOKENS, "global_batch", "samples_per_replica", "replicas", "p")
 LENGTH = re.compile(r"\blength=(\d+)")
 ROUNDED = 0.0006  # steps per second: half of three decimals, and a little for samples

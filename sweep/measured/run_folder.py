@@ -14,11 +14,20 @@ from pydantic import Field
 
 from paradl.grids.entries.entry import Record
 from paradl.grids.reading.csvfile import read_records
-from paradl.grids.reading.errors import InputError, shorten, suggest_name
+from paradl.grids.reading.errors import InputError, format_text, shorten, suggest_name
 from paradl.grids.reading.units import has_unit, parse_quantity
 from paradl.grids.reading.yamlfile import load, validate
 from paradl.sweep.measured.log_formats import KNOWN
-from paradl.sweep.measured.rates import MEAN, RATES, SPEEDS, TOKENS, Row, add_seconds
+from paradl.sweep.measured.rates import (
+    MEAN,
+    RATES,
+    SPEEDS,
+    STATED_BATCH,
+    STATED_PES,
+    TOKENS,
+    Row,
+    add_seconds,
+)
 from paradl.sweep.measured.run_logs import BYTES, Step, read_log, read_trace
 
 NAME = "mapping.yaml"
@@ -45,8 +54,17 @@ Value = str | int | float
 Values = Mapping[str, Value]
 
 
+class _ContradictionError(InputError):
+    """What a run's own file says of it, and what is stated, differ."""
+
+
 class RunMapping(Record):
-    """The mapping file: how files of the folder are read, and values that they do not state."""
+    """The mapping file: how files of the folder are read, and values that they do not state.
+
+    files: a pattern of names, such as *.log. columns: their columns by ours. units: of columns,
+    such as ms. values: of our columns, where files do not state them. per_file: such values by
+    file. skip: first steps of each run that are left out. tokens_per_pe: tokens of a PE in a step.
+    """
 
     files: str = EVERY
     columns: dict[str, str] = Field(default_factory=dict)
@@ -57,15 +75,17 @@ class RunMapping(Record):
     tokens_per_pe: Value | None = None
 
 
-def read_folder(folder: Path, values: Values) -> Iterator[tuple[str, Row]]:
-    """Yield a row for each configuration in the folder's files, with its place (file:line).
+def read_folder(path: Path, values: Values, script: str) -> Iterator[tuple[str, Row]]:
+    """Yield a row for each configuration in a folder's files, or in one, with its place.
 
-    values: what the mapping file, which is then not needed, does not state.
+    values: what the mapping file, which is then not needed, does not state, but a script.
     """
+    folder = path if path.is_dir() else path.parent
     is_there = (folder / NAME).is_file() or not values
     mapping = _read_mapping(folder / NAME) if is_there else RunMapping()
+    origin = " or ".join([script] * bool(values) + [NAME] * is_there)
     mapping = mapping.model_copy(update={"values": {**values, **mapping.values}})
-    paths = _find_files(folder, mapping.files)
+    paths = _find_files(folder, mapping.files) if path.is_dir() else [path]
     if not paths or len(paths) > MOST_FILES:
         what = f"expected 1 to {MOST_FILES} files {shorten(mapping.files)}, got {len(paths)}"
         raise InputError(what, where=str(folder), advice=f"see 'files' of {NAME}")
@@ -74,7 +94,7 @@ def read_folder(folder: Path, values: Values) -> Iterator[tuple[str, Row]]:
         # `files` may leave a file out for a while.
         if name not in names and not (folder / name).is_file():
             raise InputError.unknown("file", name, names, where=f"{folder / NAME}: per_file")
-    runs = {path: [*_read_file(path, mapping)] for path in paths}
+    runs = {path: [*_read_file(path, mapping, origin)] for path in paths}
     for path, found in runs.items():
         # Beside runs lie scripts, configurations and pictures; files that are named must be runs.
         is_named = mapping.files != EVERY or path.name in mapping.per_file
@@ -107,8 +127,8 @@ def _find_files(folder: Path, pattern: str) -> list[Path]:
 
 def _read_mapping(path: Path) -> RunMapping:
     if not path.is_file():
-        what, advice = f"a folder of runs needs a file {NAME}", "docs/your-runs.md has one to copy"
-        raise InputError(what, where=str(path.parent), advice=advice)
+        advice = "docs/your-runs.md has one to copy; or give the runs' script: --launch SCRIPT"
+        raise InputError(f"logs need a file {NAME}", where=str(path.parent), advice=advice)
     document = load(path)
     mapping = validate(RunMapping, document.data, document)
     stated = [*mapping.values, *(name for values in mapping.per_file.values() for name in values)]
@@ -124,7 +144,7 @@ def _read_mapping(path: Path) -> RunMapping:
     return mapping
 
 
-def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Row]]:
+def _read_file(path: Path, mapping: RunMapping, origin: str) -> Iterator[tuple[str, Row]]:
     """Yield a run for each configuration in a file, of the median of its steps; none if empty."""
     stated = {**mapping.values, **mapping.per_file.get(path.name, {})}
     if tokens := _read_tokens(stated.pop(TOKENS, mapping.tokens_per_pe), path):
@@ -132,6 +152,7 @@ def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Row]]:
     fixed = {name: str(value) for name, value in stated.items()}
     runs: dict[tuple[str, ...], list[Step]] = {}
     steps_read: Iterable[Step]
+    refusal: _ContradictionError | None = None
     if path.name.endswith(TRACES) and not path.name.endswith(RESULTS):
         steps_read = read_trace(path)
     elif path.suffix == ".csv":
@@ -139,10 +160,16 @@ def _read_file(path: Path, mapping: RunMapping) -> Iterator[tuple[str, Row]]:
     else:
         steps_read = read_log(path)
     for number, step in steps_read:
-        row = _complete({**fixed, **step}, f"{path}:{number}")
+        try:
+            row = _complete({**fixed, **step}, f"{path}:{number}", origin)
+        except _ContradictionError as error:
+            refusal = refusal or error
+            continue  # a batch that ramps up passes others
         # A restarted run may go on with another batch or number of PEs.
         key = tuple(row.get(name, "") for name in IDENTITY)
         runs.setdefault(key, []).append((number, row))
+    if refusal and not runs:
+        raise refusal
     # A batch that ramps up has short-lived configurations, which end before they are warm.
     long = [steps for steps in runs.values() if len(steps) > mapping.skip or MEAN in steps[0][1]]
     if runs and not long:
@@ -241,8 +268,11 @@ def _convert(text: str, name: str, mapping: RunMapping, where: str) -> str:
     return repr(number)
 
 
-def _complete(row: Row, where: str) -> Row:
-    """Return the row with seconds and samples per replica, if need be from what gives them."""
+def _complete(row: Row, where: str, origin: str) -> Row:
+    """Return the row with seconds and samples per replica, if need be from what gives them.
+
+    origin: the file of what the run's own file does not state. _ContradictionError: they differ.
+    """
     row = add_seconds(row, where)
     if "global_batch" in row and not {"replicas", "samples_per_replica"} & row.keys():
         raise InputError(
@@ -250,22 +280,23 @@ def _complete(row: Row, where: str) -> Row:
             where=where,
             advice="write it, or 'samples_per_replica', into the mapping file",
         )
-    if {"global_batch", "replicas"} <= row.keys():
-        batch, replicas = (
-            parse_quantity(row[name], "1", f"{where}: {name}")
-            for name in ("global_batch", "replicas")
-        )
+    logged = {"p": (row[STATED_PES], "")} if STATED_PES in row else {}
+    if "replicas" in row and (of_all := row.get("global_batch") or row.get(STATED_BATCH)):
+        batch = parse_quantity(of_all, "1", f"{where}: global_batch")
+        replicas = parse_quantity(row["replicas"], "1", f"{where}: replicas")
+        of_all = f"a global batch of {batch:g}"
         if replicas < 1 or batch % replicas:
-            what = f"a global batch of {batch:g} is not divisible by {replicas:g} replicas"
+            what = f"{of_all} is not divisible by {replicas:g} replicas"
             raise InputError(what, where=where)
-        samples = f"{batch / replicas:.0f}"
-        stated = row.setdefault("samples_per_replica", samples)
-        if parse_quantity(stated, "1", f"{where}: samples_per_replica") != float(samples):
-            raise InputError(
-                f"samples_per_replica: expected {samples}, the global batch over the replicas, "
-                f"got {shorten(stated)}",
+        why = f" ({of_all} over {replicas:g} replicas)"
+        logged["samples_per_replica"] = (f"{batch / replicas:.0f}", why)
+    for name, (number, why) in logged.items():
+        stated = row.setdefault(name, number)
+        if parse_quantity(stated, "1", f"{where}: {name}") != float(number):
+            raise _ContradictionError(
+                f"{name}: the run has {number}{why}, {origin} states {format_text(stated)}",
                 where=where,
-                advice="leave one of the three out of the mapping file",
+                advice="are both of the same run?",
             )
     missing = [n for n in IDENTITY if n not in row and n != "system"]  # which --system gives
     if missing:

@@ -23,7 +23,7 @@ from paradl.kernels.names.arrays import Floats
 from paradl.kernels.names.layout_terms import VOLUMES
 from paradl.sweep.measured import log_formats
 from paradl.sweep.measured.log_formats import FACTORS, FORMATS, INVERSE, MS, LogFormat
-from paradl.sweep.measured.rates import MEAN, SAMPLES, STATED_BATCH, STEP_TOKENS, Row
+from paradl.sweep.measured.rates import MEAN, SAMPLES, STATED_BATCH, STATED_PES, STEP_TOKENS, Row
 
 Step = tuple[int, Row]  # its line in the file, and its columns
 
@@ -36,7 +36,8 @@ CLOCK = (1.0, 60.0, 3600.0, 86400.0)  # [s] of `1 day, 2:03:04`, from behind
 
 def read_log(path: Path) -> list[Step]:
     """Return the steps that a log reports, of the first of FORMATS that it has any of."""
-    readers, memory, batches = [*map(_StepReader, FORMATS)], Row(), set[str]()
+    readers, memory = [*map(_StepReader, FORMATS)], Row()
+    stated: dict[str, set[str]] = {STATED_BATCH: set(), STATED_PES: set()}
     for number, raw in _read_lines(path):
         # Before decoding: of a log of gigabytes, few lines report a step.
         if not log_formats.WANTED.search(raw):
@@ -50,28 +51,29 @@ def read_log(path: Path) -> list[Step]:
         batch = {"global_batch": f"{_read_number(match[1]):.0f}"} if match else {}
         # Several formats may read a line.
         if not sum(reader.read(line, (number, memory | batch), path) for reader in readers):
-            batches.update(batch.values())
+            stated[STATED_BATCH].update(batch.values())
+        stated[STATED_PES].update(re.findall(log_formats.PES, line))
     steps = next((reader.steps for reader in readers if reader.steps), [])
     # Configurations may have a batch for validation, too. Some state memory at the end.
-    stated = {STATED_BATCH: batches.pop()} if len(batches) == 1 else {}
+    sure = {name: found.pop() for name, found in stated.items() if len(found) == 1}
     if steps:
         steps[-1][1].update(memory)
-    return [(number, stated | row) for number, row in steps]
+    return [(number, sure | row) for number, row in steps]
 
 
 def _read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield each line of a file with its number; each drawing of a bar is a line of its own."""
-    number, rest = 0, b""
+    number, rest = 1, b""
     with path.open("rb") as file:
         while raw := file.readline(MOST_LINE):
             # Only the last piece of a long line has its end.
             is_end = raw.endswith(b"\n")
-            number += is_end
             *lines, rest = (rest + raw).split(b"\r")
             if is_end or len(rest) > MOST_LINE:
                 lines, rest = [*lines, rest], b""
             for line in lines:
                 yield number, line
+            number += is_end
     yield number, rest
 
 

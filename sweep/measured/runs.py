@@ -61,15 +61,18 @@ class MeasuredRun:
         return (self.model, self.dataset, self.system, self.strategy, self.samples_per_replica)
 
 
-def read_runs(path: Path, values: Values = MappingProxyType({})) -> tuple[MeasuredRun, ...]:
-    """Read all rows in order. values: of columns that the files of a folder do not state.
+def read_runs(
+    path: Path, values: Values = MappingProxyType({}), script: str = ""
+) -> tuple[MeasuredRun, ...]:
+    """Read all rows in order: of a table, a log, or a folder of both.
 
-    InputError: a mistake, with file and line.
+    values: of columns that logs do not state, but the script. InputError: a mistake, with its line.
     """
-    if values and not path.is_dir():
-        what, advice = "a table states its runs by itself", "name a folder of logs"
+    is_log = path.is_dir() or (path.is_file() and path.suffix != ".csv")
+    if values and path.exists() and not is_log:
+        what, advice = "a table states its runs by itself", "name a log, or a folder of logs"
         raise InputError(what, where=str(path), advice=advice)
-    records = read_folder(path, values) if path.is_dir() else read_records(path, REQUIRED, None)
+    records = read_folder(path, values, script) if is_log else read_records(path, REQUIRED, None)
     runs = tuple(_parse_run(where, record) for where, record in records)
     if not runs:
         raise InputError(

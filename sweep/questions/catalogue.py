@@ -5,14 +5,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import cast
 
-from paradl.grids.entries.datasets import Dataset
 from paradl.grids.entries.names import Kind, list_names
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.grids.entries.strategies import parse_strategy
 from paradl.grids.entries.strategy_words import LIMIT, MEANING
 from paradl.grids.entries.systems import System
 from paradl.grids.library import EXAMPLES, find
-from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import cut_text
 from paradl.grids.reading.errors import InputError, ShapeError
 from paradl.kernels.names.parallelisms import NAMED, WRITTEN, explain_conflict
@@ -36,7 +34,7 @@ def _list_references(kind: Kind, reference: str | None) -> tuple[str, ...]:
 def list_models(reference: str | None = None) -> list[ModelRow]:
     """List one network, or all of the catalogue, with parameters and multiply-accumulates.
 
-    InputError: a user's network states no customary data set, or does not fit it.
+    InputError: a user's network does not fit its customary data set.
 
     >>> import paradl
     >>> model = paradl.models("llama2_7b").iloc[0]
@@ -50,7 +48,9 @@ def _describe_model(reference: str) -> ModelRow:
     """Figures of a network for its customary data set."""
     model = find("model", reference, HERE)
     # Sizes of layers follow from the samples.
-    dataset = _find_customary(model, reference)
+    # A network of the user's own may state no data set: the row names the usual one.
+    customary = model.customary or EXAMPLES[model.rank]
+    dataset = cut_text(model, find("dataset", customary, HERE))
     try:
         table = model.table(dataset)
     except ShapeError as error:
@@ -64,17 +64,6 @@ def _describe_model(reference: str) -> ModelRow:
         "layers": len(table),
         "source": "; ".join(model.source),
     }
-
-
-def _find_customary(model: Architecture, reference: str) -> Dataset:
-    """Data set for which a network's size is usually quoted."""
-    if model.customary is None:
-        raise InputError(
-            "no data set is stated for which to count operations",
-            where=reference,
-            advice=f"add one to the file, such as 'customary: {EXAMPLES[model.rank]}'",
-        )
-    return cut_text(model, find("dataset", model.customary, HERE))
 
 
 def list_datasets(reference: str | None = None) -> list[DatasetRow]:

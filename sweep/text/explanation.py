@@ -23,6 +23,7 @@ from paradl.sweep.launching.processes import note_last_node
 from paradl.sweep.text.columns import Ranged, format_cell, write_summary
 from paradl.sweep.text.data import Format, Row
 from paradl.sweep.text.tables import print_record, print_table, print_text, show, show_sections
+from paradl.sweep.text.visible import tell
 
 RECORD = (
     *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments"),
@@ -188,12 +189,13 @@ def _lay_out_formula(row: TermRow | MemoryRow) -> Row:
 def show_layers(explanation: Explanation, form: Format) -> None:
     """Print one row per layer."""
     rows: Sequence[Row] = explanation["layers"]
+    if not rows and explanation["feasible"]:  # else the command says why
+        what = "a layout divides blocks, and has no rows of layers"
+        tell(f"paradl: {what}; leave out --layers-table: terms and memory have formulas of blocks")
     if form != "table":
         show(rows, form)
         return
     if not rows:
-        if explanation["feasible"]:  # else the command says why
-            print("a layout divides blocks: it has no table of layers")
         return
     fields: Row = explanation
     labels = [str(fields[key]) for key in LABELS]

@@ -60,6 +60,7 @@ WORDS = {
 }
 REGRETS = {"worst_loss": "worst slowdown", "mean_loss": "mean slowdown"}
 ADVICE = {TIGHT: "tight (--holds 90% leaves such layouts out)"}
+LOSER = ("reason", "layouts", "remedy")
 FRONT = 12  # rows of a long front
 LISTED = 3  # scenarios in a cell of a regret; of more values only the ends
 
@@ -146,14 +147,13 @@ def _gather_reasons(rows: Sequence[RankingRow]) -> list[Row]:
     systems: dict[tuple[object, ...], dict[str, None]] = {}
     for row in rows:
         for loser in row.get("losers", ()):
-            at = systems.setdefault((loser["reason"], loser["layouts"], loser["remedy"]), {})
+            at = systems.setdefault((row["model"], *(cast(Row, loser)[name] for name in LOSER)), {})
             at[row["system"]] = None  # once, though it may have several rankings
-    return [
-        {"reason": reason, "layouts": count, "system": [*names], "remedy": remedy}
-        for (reason, count, remedy), names in sorted(
-            systems.items(), key=lambda item: item[0][0] != "memory"
-        )
+    lines = [
+        {"model": model, **dict(zip(LOSER, loser, strict=True)), "system": [*names]}
+        for (model, *loser), names in systems.items()
     ]
+    return sorted(lines, key=lambda line: line["reason"] != "memory")
 
 
 def _gather_alike(rows: Sequence[RankingRow]) -> list[list[RankingRow]]:

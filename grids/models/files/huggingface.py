@@ -39,6 +39,7 @@ TEXT = ("text_config", "llm_config", "language_config", "thinker_config")
 RUN = re.compile("capacity|aux|loss|drop|dispatch|overlap|mixed_mlp|router|scoring")
 NONE = re.compile("first|shared|offset|window|experts$|start|type_vocab|per_tok")  # may be 0
 SHARED = ("model_type", "tie_word_embeddings")  # of a part that does not state its own
+PADDED = ("roberta", "xlm-roberta", "camembert")  # positions are counted behind the padding's
 EPSILONS = ("rms_norm_eps", "layer_norm_epsilon", "layer_norm_eps", "norm_epsilon", "norm_eps")
 
 
@@ -56,6 +57,9 @@ def read_config(path: Path) -> dict[str, object]:
         settings = reader.read_settings()
         longest = reader.find_key("max_position_embeddings")
         positions = None if config.get(longest) is None else read_size(config, longest)
+        if positions and kind in PADDED:
+            padding = {"pad_token_id": config.get("pad_token_id", 1)}
+            positions -= 1 + (read_size(padding, *padding) if any(padding.values()) else 0)
     source = f"config.json of Hugging Face, model_type {kind}"
     if not is_whole or "vision_config" in whole:
         source += f", the text part of {whole.get('model_type')} alone"
@@ -90,7 +94,7 @@ def _find_text(config: Config) -> tuple[str, Config]:
     if name is None:
         raise InputError("no config.json of Hugging Face: model_type is missing")
     if not isinstance(name, str) or name not in list_types():
-        raise InputError(f"unknown model_type {shorten(name)}", advice=_ask_for_blocks(name))
+        raise InputError(f"unknown model_type {_quote(name)}", advice=_ask_for_blocks(name))
     return name, config
 
 
@@ -158,7 +162,7 @@ class _Reader(NamedTuple):
                 isinstance(value, bool) for value in values
             ):
                 raise InputError(
-                    f"{self.find_key(key)}: {shorten(names[key])} is not modelled",
+                    f"{self.find_key(key)}: {_quote(names[key])} is not modelled",
                     advice=f"known: {', '.join(map(json.dumps, values))}",
                 )
         return names
@@ -174,7 +178,7 @@ class _Reader(NamedTuple):
         if isinstance(default, bool):
             # A text such as "false" is true to Python; null is false.
             if value is not None and not isinstance(value, bool):
-                raise InputError(f"{name}: expected true or false, got {shorten(value)}")
+                raise InputError(f"{name}: expected true or false, got {_quote(value)}")
             return bool(value)
         if value is None or (type(value) is type(default) and value == default):
             return value
@@ -203,7 +207,7 @@ class _Reader(NamedTuple):
         for block in range(blocks):
             word = str(turns[block % len(turns)])
             if word not in form.kinds:
-                what = f"{stated}.{block}: {shorten(turns[block % len(turns)])} is not modelled"
+                what = f"{stated}.{block}: {_quote(turns[block % len(turns)])} is not modelled"
                 raise InputError(what, advice=f"known: {', '.join(form.kinds)}")
             if stated and word == "sliding_attention" and not window:
                 what = f"{stated}.{block}: 'sliding_attention' needs a sliding_window"
@@ -259,7 +263,7 @@ class _Reader(NamedTuple):
         ):
             places = ("dense_blocks", "mlps" if settings.get("mlps") else "every")
             key = form.find_key(next(name for name in (*places, "mlps") if settings.get(name)))
-            what = f"{key}: {shorten(self.config.get(key))} leaves none of {blocks} blocks"
+            what = f"{key}: {_quote(self.config.get(key))} leaves none of {blocks} blocks"
             raise InputError(f"{what} with experts")
         elif not active or active > experts:
             what = f"expected at most {experts}, got {active}"
@@ -281,7 +285,7 @@ class _Reader(NamedTuple):
             harmless |= RUN.search(key) is not None
             if key not in known and re.search("expert|moe", key) and not harmless:
                 raise InputError(
-                    f"{key}: {shorten(value)} is not modelled for model_type {self.kind}",
+                    f"{key}: {_quote(value)} is not modelled for model_type {self.kind}",
                     advice="write the network as YAML (docs/your-model.md)",
                 )
 
@@ -294,9 +298,14 @@ def read_size(config: Config, key: str) -> int:
     # The exact type: JSON's true is an int to Python.
     if type(size) is not int or not 0 < size < MOST_SIZE:
         raise InputError(
-            f"{key}: expected a whole number from 1 to {MOST_SIZE - 1:,}, got {shorten(size)}"
+            f"{key}: expected a whole number from 1 to {MOST_SIZE - 1:,}, got {_quote(size)}"
         )
     return size
+
+
+def _quote(value: object) -> str:
+    """A value for a message: null, true and false as JSON has them."""
+    return json.dumps(value) if value in (None, True, False) else shorten(value)
 
 
 def _fill(value: object, names: Mapping[str, Any]) -> Any:

@@ -127,7 +127,10 @@ MOST_VALUES = 200_000
 
 
 class Word(Record):
-    """A step defined in the file: its settings, and the layers it expands to."""
+    """A step defined in the file.
+
+    settings: names with defaults. layers: those it expands to.
+    """
 
     settings: Form = Field(default_factory=dict)
     layers: list[Any]

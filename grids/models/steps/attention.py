@@ -202,7 +202,8 @@ UP = Role(module="mla_up_proj")
 class Index(Record):
     """Small heads that score all positions, of which attention reads the `most` best ones.
 
-    DeepSeek-V3.2 (arXiv 2512.02556, section 2.1). features: of a head.
+    DeepSeek-V3.2 (arXiv 2512.02556, section 2.1). heads: their number. features: of a head. most:
+    positions that are read.
     """
 
     heads: Count

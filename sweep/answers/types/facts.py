@@ -5,7 +5,7 @@ An answer is a TypedDict: a field's type is its type in JSON, and `Annotated` ad
 answers are derived from both.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
@@ -21,6 +21,7 @@ from typing import (
     is_typeddict,
 )
 
+from paradl.grids.entries.entry import Record
 from paradl.grids.entries.parameters import PARAMETERS
 from paradl.sweep.cube.variables import DERIVED, VARIABLES
 
@@ -84,9 +85,22 @@ def state_variable(name: str, unit: str = "1") -> Fact:
 
 @cache  # both sets of units of tables ask for all answers
 def list_fields(answer: type) -> dict[str, Field]:
-    """Fields of an answer by name."""
+    """Fields of an answer by name; of a record, those of its `definition`, without nulls."""
+    if issubclass(answer, Record):
+        keys = answer.model_json_schema()["properties"]
+        texts = {name: key["description"].rstrip(".") for name, key in keys.items()}
+        facts = {name: Fact(text[0].lower() + text[1:]) for name, text in texts.items()}
+        hints = get_type_hints(answer)
+        return {name: _read_record(hints[name], fact) for name, fact in facts.items()}
     hints = get_type_hints(answer, include_extras=True)
     return {name: _read_field(hint) for name, hint in hints.items()}
+
+
+def _read_record(kind: Any, fact: Fact) -> Field:
+    """Make the field of a record's key."""
+    kinds = [part for part in get_args(kind) if part is not NoneType]
+    is_optional = get_origin(kind) in (Union, UnionType)
+    return Field(kinds[0] if is_optional else kind, fact, optional=is_optional)
 
 
 def _read_field(hint: Any) -> Field:
@@ -128,13 +142,13 @@ def _describe_field(field: Field) -> Schema:
 def _describe_kind(kind: Any, names: tuple[str, ...] = ()) -> Schema:
     """Schema of a type; a nested answer keeps the units and meanings of its fields."""
     origin, arguments = get_origin(kind), get_args(kind)
-    if is_typeddict(kind):
+    if is_typeddict(kind) or (isinstance(kind, type) and issubclass(kind, Record)):
         return describe_fields(list_fields(kind))
-    if origin is list:
+    if origin in (list, tuple):
         return {"type": "array", "items": _describe_kind(arguments[0], names)}
     if origin is Literal:
         return {"enum": list(arguments)}
-    if origin is dict:
+    if origin in (dict, Mapping):
         return _describe_mapping(arguments[1], names)
     if origin in (Union, UnionType):
         return _join_kinds(arguments)

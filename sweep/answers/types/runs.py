@@ -1,6 +1,6 @@
 """Answers about measured runs: `compare` with predictions, and `calibrate` by them."""
 
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, TypedDict
 
 from pydantic import Field
 
@@ -114,75 +114,6 @@ class Comparison(TypedDict):
     notes: words.Notes
 
 
-def state_field(name: str) -> Fact:
-    """Fact about a field of the calibration's file, worded as in the file's own schema."""
-    text = CalibrationFile.model_fields[name].description or ""
-    return Fact(f"{text[:1].lower()}{text[1:].rstrip('.')}")
-
-
-class FittedValue(TypedDict):
-    """A fitted parameter."""
-
-    value: Annotated[float, "its value"]
-    spread: Annotated[float, "spread of its logarithm"]
-    determined: Annotated[bool, "whether the runs determined it"]
-
-
-class SerialFactor(TypedDict):
-    """A factor on the time on one PE."""
-
-    factor: Annotated[float, "the factor"]
-    spread: Annotated[float, "spread of its logarithm"]
-
-
-class LayoutFactors(TypedDict):
-    """Times of layouts beside those by rates that hold for any machine."""
-
-    factor: Annotated[float, "factor on all times"]
-    parameters: Annotated[dict[str, float], "factors on parameters, by name"]
-    runs: Annotated[int, "fitted runs"]
-    scatter: Annotated[float, "of the runs, over the spread that was expected"]
-    formulas: Annotated[int, "version of the formulas"]
-
-
-class SeriesRow(TypedDict):
-    """Fitted runs of one model and strategy at several scales."""
-
-    model: words.Model
-    dataset: words.Dataset
-    strategy: words.Strategy
-    pe: Annotated[list[int], "PE counts"]
-    batch: Annotated[list[int], "samples per replica"]
-
-
-class CalibrationRecord(TypedDict):
-    """Calibration of a machine."""
-
-    name: Annotated[str, "the calibration's name"]
-    title: Annotated[str, "a one-line description"]
-    source: Annotated[list[str], "the files of runs that were fitted"]
-    system: words.System
-    oracle: words.OracleName
-    precision: words.Precision
-    software: Annotated[str, "the software of the runs"]
-    parameters: Annotated[dict[str, FittedValue], "fitted values, by name"]
-    correlation: Annotated[list[list[float]], "correlations of their logarithms: a lower triangle"]
-    serial: Annotated[
-        dict[str, SerialFactor], "by model: factor on the time on one PE, with its spread"
-    ]
-    architectures: Annotated[dict[str, str], "by model: fingerprint of the network that ran"]
-    profile_factor: Annotated[float, "factor on the time of a model that was profiled but not run"]
-    profile_spread: Annotated[float, "spread of the time of a model that was profiled but not run"]
-    roofline_factor: Annotated[float, "factor on the time of a model known only by its layers"]
-    roofline_spread: Annotated[float, "spread of the time of a model known only by its layers"]
-    unseen_spread: NotRequired[Annotated[float, state_field("unseen_spread")]]
-    layouts: NotRequired[Annotated[LayoutFactors, state_field("layouts")]]
-    error: Annotated[dict[str, float], state_field("error")]
-    series: Annotated[list[SeriesRow], state_field("series")]
-    layers: Annotated[list[str], state_field("layers")]
-    accuracy: Annotated[dict[str, dict[str, float]], state_field("accuracy")]
-
-
 class RunColumns(Record, extra="allow"):
     """Row of a CSV file of measured runs (docs/your-runs.md)."""
 
@@ -202,5 +133,5 @@ class RunColumns(Record, extra="allow"):
 
 ANSWERS = {
     "compare": AnswerType(Comparison, record=True),
-    "calibrate": AnswerType(CalibrationRecord, record=True),
+    "calibrate": AnswerType(CalibrationFile, record=True),
 }

@@ -17,7 +17,8 @@ from paradl.grids.entries.connections import Collectives, Connection
 from paradl.grids.entries.systems import System
 from paradl.grids.inputs.machine import Machine, build_network
 from paradl.grids.inputs.values import RowValues
-from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.errors import InputError, format_count
+from paradl.grids.reading.units import format_quantity
 from paradl.kernels.arrays import use_numpy
 from paradl.kernels.machine.library_collectives import (
     gather_costs,
@@ -105,12 +106,16 @@ def with_lines(system: System, level: int, name: str, lines: tuple[Connection, .
 
 @dataclass(frozen=True)
 class LineFitter:
-    """Fits the lines of a collective at a level of a system; levels below are fitted already."""
+    """Fits the lines of a collective at a level of a system; levels below are fitted already.
+
+    ratio: of a line's latency to that inside a node, which is then fitted with it; 0: it stays.
+    """
 
     system: System
     level: int
     name: str
     runs: Sequence[Measurement]
+    ratio: float = 0.0
 
     def fit(self, path: Connection | None) -> Fitted:
         """Fit the lines.
@@ -134,8 +139,15 @@ class LineFitter:
         self._expect_fit(np.abs(fitted.errors))
         return fitted
 
+    def find_latency(self) -> float | None:
+        """Return the least latency of the lines [s]; None if the rows do not show it."""
+        fitted = self._fit_most(None, None)
+        return find_least(fitted.lines) if self._shows(fitted, "latency") else None
+
     def _predict(self, lines: tuple[Connection, ...]) -> Floats:
         system = with_lines(self.system, self.level, self.name, lines)
+        if self.ratio:
+            system = _with_latency(system, find_least(lines) / self.ratio)
         return np.concatenate([predict(system, run) for run in self.runs])
 
     def _shows(self, fitted: Fitted, key: str) -> bool:
@@ -213,6 +225,46 @@ class LineFitter:
         return Fitted(complete(logs), find_residuals(logs))
 
 
+def note_few(runs: Sequence[Measurement], found: Fitted) -> list[str]:
+    """Return a note if lines have as many figures as the rows have sizes: they always fit."""
+    sizes = {(run.pes, row.size) for run in runs for row in run.samples}
+    if len(sizes) > len(found.lines) * (1 if found.assumed else 2):
+        return []
+    count = format_count(len(sizes), "size")
+    return [f"{runs[0].where}: {count} of {runs[0].collective}: too few to judge the fit"]
+
+
+def find_least(lines: Sequence[Connection]) -> float:
+    """Return the least latency of lines [s]."""
+    return min(line.latency for line in lines)
+
+
+def _with_latency(system: System, latency: float) -> System:
+    """Return the system with another latency inside its nodes [s]."""
+    node = system.levels[0].model_copy(update={"latency": latency})
+    return system.model_copy(update={"levels": (node, *system.levels[1:])})
+
+
+def lower_latency(system: System, like: System, runs: Sequence[Measurement]) -> tuple[System, str]:
+    """Return the system with what runs between nodes leave for the latency inside, and why.
+
+    `like` gives that latency, which no run shows. If it leaves less for the network than inside a
+    node, both become smaller, in the ratio of `like`.
+    """
+    node, network = system.levels[0], like.levels[min(1, len(like.levels) - 1)]
+    ratio, latency = max(1.0, network.latency / node.latency), node.latency
+    for name in STEPS if node.collectives is None else ():
+        fitter = LineFitter(system, 1, name, [run for run in runs if run.collective == name])
+        if fitter.runs and (fitter.find_latency() or 0) < node.latency:
+            found = replace(fitter, ratio=ratio).find_latency()
+            latency = min(latency, (found or ratio * latency) / ratio)
+    if latency == node.latency:
+        return system, ""
+    now, before = (format_quantity(seconds, "s", 3) for seconds in (latency, node.latency))
+    why = f", but latency {now}, since runs between nodes take less than its {before}"
+    return _with_latency(system, float(f"{latency:.3g}")), f"{why}; add the log of one node"
+
+
 def make_lines(logs: Floats) -> tuple[Connection, ...]:
     """Return lines from logarithms [line, 2] of latency and bandwidth, the fastest first."""
     lines = [
@@ -281,7 +333,7 @@ def rate_run(system: System, run: Measurement) -> RatedRun:
         "pes": run.pes,
         "rows": len(run.samples),
         "lines": len(lines),
-        "step_latency": min(line.latency for line in lines),
+        "step_latency": find_least(lines),
         "bus_bandwidth": max(line.bandwidth for line in lines)
         * (1 if level is system.levels[0] else system.links_per_node),
         "median_error": float(np.expm1(np.median(errors))),

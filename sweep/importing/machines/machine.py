@@ -29,6 +29,9 @@ from paradl.sweep.importing.machines.fit import (
     MISFIT,
     Fitted,
     LineFitter,
+    find_least,
+    lower_latency,
+    note_few,
     rate_run,
     with_lines,
 )
@@ -282,6 +285,9 @@ class _Builder:
         pes, like = system.pes_per_node, self.given.like
         for level, stated in enumerate(system.levels):
             fitted = [run for run in self.list_runs(level, pes) if _is_fitted(run, pes)]
+            if level == 1 and like and self.tags["levels.0"] == f"assumed: as {like.name}":
+                system, lowered = lower_latency(system, like, fitted)
+                self.tags["levels.0"] += lowered
             for name in STEPS:
                 runs = [run for run in fitted if run.collective == name]
                 if not runs:
@@ -316,7 +322,7 @@ class _Builder:
         name = next(name for name in AS_MESSAGES if measured[name])
         lines = getattr(collectives, name)
         plain = {
-            "latency": min(line.latency for line in lines),
+            "latency": find_least(lines),
             "bandwidth": max(line.bandwidth for line in lines),
         }
         levels[level] = levels[level].model_copy(update=plain)
@@ -324,15 +330,6 @@ class _Builder:
         words = f"fitted: {name}; from PE to PE assumed as its ring's step"
         self.tags[f"levels.{level}"] = f"{words}{tag and '; '}{tag.strip(': ')}"
         return system.model_copy(update={"levels": tuple(levels)})
-
-
-def note_few(runs: Sequence[Measurement], found: Fitted) -> list[str]:
-    """Return a note if lines have as many figures as the rows have sizes: they always fit."""
-    sizes = {(run.pes, row.size) for run in runs for row in run.samples}
-    if len(sizes) > len(found.lines) * (1 if found.assumed else 2):
-        return []
-    count = format_count(len(sizes), "size")
-    return [f"{runs[0].where}: {count} of {runs[0].collective}: too few to judge the fit"]
 
 
 def _tag(found: Fitted, like: System | None) -> str:

@@ -25,6 +25,8 @@ SAMPLE = "sample"
 MOST_OPERATORS = 20_000
 # Samples of a traced batch: two, so that a dimension of 1 is not the batch's.
 BATCH = 2
+VENDOR = "com.microsoft"  # domain of operators that onnxruntime writes
+FUSED = "export it before onnxruntime fuses operators or quantises weights"
 
 
 @dataclass(frozen=True)
@@ -188,10 +190,11 @@ class TracedGraph:
             most = self.unknown.most_common(8)
             named = (f"{name} ({100 * items / made:.2g} % of the bytes)" for name, items in most)
             more = f" and {len(self.unknown) - 8} more" if len(self.unknown) > 8 else ""
-            raise InputError(
-                f"unknown operators: {', '.join(named)}{more}",
-                advice="--allow-unknown counts them as memory traffic",
+            advice = "--allow-unknown counts them as memory traffic"
+            advice = (
+                f"{FUSED}; {advice}" if any(VENDOR in name for name in self.unknown) else advice
             )
+            raise InputError(f"unknown operators: {', '.join(named)}{more}", advice=advice)
 
     def read(self, tensor: TracedTensor) -> None:
         """Go on from a tensor."""
@@ -230,7 +233,9 @@ def finish(
     data = {"name": name, "title": title, "source": source, "rank": graph.rank}
     # predict needs a data set; for these sizes the catalogue may have one.
     known = (n for n in list_names("dataset") if find("dataset", n, Path()).shape == graph.sample)
-    data |= {"customary": customary} if (customary := next(known, None)) else {}
+    is_text = graph.rank == 1 and "embedding" in graph.steps[0]
+    usual = f"pile:length={graph.sample[1]}" if is_text else next(known, None)
+    data |= {"customary": usual} if usual else {}
     architecture = validate(Architecture, {**data, "layers": graph.steps}, source)
     try:
         table = architecture.layers_for(graph.sample, None)

@@ -7,6 +7,7 @@ else rows are added before it.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -16,6 +17,8 @@ from typing import Any
 from paradl.grids.reading.errors import InputError, add_place, format_text, shorten
 from paradl.sweep.importing.networks.graph import (
     BATCH,
+    FUSED,
+    VENDOR,
     ImportedNetwork,
     Sizes,
     TracedGraph,
@@ -166,10 +169,12 @@ class _Reader(TorchOperators):
         inputs = [value for value in model.graph.input if value.name not in self.tensors]
         inputs.sort(key=lambda value: value.name != "input_ids")
         kinds = [value.type.tensor_type.elem_type for value in inputs]
-        if not inputs or any(kind in FLOATS for kind in kinds[1:]):
+        pasts = ["past" in value.name for value in inputs]
+        floats = [kind in FLOATS and not past for kind, past in zip(kinds, pasts, strict=True)]
+        if not inputs or any(floats[1:]):
             listed = ", ".join(shorten(value.name) for value in inputs[:5])
-            advice = "export it without states, or keys and values of earlier tokens"
-            raise InputError(f"expected one input, got {len(inputs)}: {listed}", advice=advice)
+            what = f"expected one input, got {len(inputs)}: {listed}"
+            raise InputError(what, advice="export it without states")
         name, *others = [value.name for value in inputs]
         stated = [value.type.tensor_type.shape.dim for value in inputs]
         sizes = _fill_in([dim.dim_value for dim in stated[0]], sample)
@@ -183,9 +188,12 @@ class _Reader(TorchOperators):
         self.constants: dict[str, None] = dict.fromkeys(others)
         self.shared: dict[str, None] = {}
         named = {dim.dim_param: size for dim, size in zip(stated[0], sizes, strict=False)}
-        for name, kind, dims in zip(others, kinds[1:], stated[1:], strict=True):
-            known = (dim.dim_value or named.get(dim.dim_param, 1) for dim in dims)
-            self.shapes.add_type(name, kind, [*known])
+        for name, kind, dims, past in zip(others, kinds[1:], stated[1:], pasts[1:], strict=True):
+            # Training has no earlier tokens, and masks are of all.
+            known = [dim.dim_value or named.get(dim.dim_param, int(not past)) for dim in dims]
+            every = [not past and re.search("past|total", dim.dim_param) for dim in dims]
+            pairs = zip(known, every, strict=True)
+            self.shapes.add_type(name, kind, [sizes[-1] if whole else n for n, whole in pairs])
             self.tensors[name] = self.make_weight(name)
 
     def make_weight(
@@ -215,6 +223,9 @@ class _Reader(TorchOperators):
 
     def take_node(self, node: Any, label: str) -> None:
         """Add the outputs of a node."""
+        if any(part.HasField("g") for part in node.attribute):
+            advice = "export it without branches or loops, or caches of earlier tokens"
+            raise InputError(f"{shorten(node.op_type)} has a graph of its own", advice=advice)
         reads = [self.tensors[name] for name in node.input if name]
         outputs = [name for name in node.output if name]
         is_live = any(not tensor.is_weight for tensor in reads)
@@ -270,7 +281,7 @@ class _Reader(TorchOperators):
         sizes, samples = self.shapes.find(name), self.shapes.samples
         if sizes is None or min(sizes, default=1) < 1:
             known = "not known" if sizes is None else [*sizes]
-            advice = "none may depend on values of the sample"
+            advice = FUSED if VENDOR in kind else "none may depend on values of the sample"
             raise InputError(f"the sizes that {kind} gives are {known}", advice=advice)
         # Wherever the samples are: what counts is the number of items.
         at = next((place for place, size in enumerate(sizes) if size % samples == 0), None)

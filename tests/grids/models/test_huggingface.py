@@ -148,6 +148,26 @@ def test_biases_of_qwen2(tmp_path):
     assert table.parameters == OF_LLAMA + 32 * (4096 + 2 * 1024)
 
 
+def test_a_checkpoint_is_a_folder_with_a_config(tmp_path):
+    path = write(tmp_path / "mine", LLAMA)
+    assert find("model", str(tmp_path / "mine"), Path()) == find("model", path, Path())
+    assert find("model", "./mine", tmp_path) == find("model", path, Path())
+    with pytest.raises(InputError, match=r"write \./mine"):
+        find("model", "mine", tmp_path)
+    with pytest.raises(InputError, match=r"config\.json: no such file"):
+        find("model", f"{tmp_path}/", Path())
+
+
+@pytest.mark.parametrize(
+    ("kind", "padding", "longest"), [("bert", {}, 514), ("roberta", {}, 512), ("roberta", 3, 510)]
+)
+def test_positions_behind_the_paddings_are_the_longest_sequence(tmp_path, kind, padding, longest):
+    of_bert = {"hidden_act": "gelu", "max_position_embeddings": 514, "model_type": kind}
+    config = {**LLAMA, **of_bert, "num_hidden_layers": 2, "tie_word_embeddings": True}
+    config |= {"pad_token_id": padding} if padding else {}
+    assert find("model", write(tmp_path / "mine", config), Path()).longest == longest
+
+
 MISTAKES = [
     ({**LLAMA, "model_type": "lama"}, "blocks of llama (rmsnorm before parts, gated MLPs)"),
     ({**LLAMA, "model_type": "rwkv"}, "docs/your-model.md"),
@@ -157,6 +177,10 @@ MISTAKES = [
     ({key: value for key, value in LLAMA.items() if key != "vocab_size"}, "vocab_size"),
     ({**LLAMA, "hidden_size": "4k"}, "hidden_size: expected a whole number"),
     ({**LLAMA, "hidden_size": -8}, "hidden_size"),
+    (
+        {**LLAMA, "hidden_size": None},
+        "hidden_size: expected a whole number from 1 to 2,147,483,647, got null",
+    ),
     ({**LLAMA, "hidden_size": 1e400}, "hidden_size"),
     ({**LLAMA, "num_key_value_heads": 5}, "num_key_value_heads"),
     ({**LLAMA, "hidden_size": 4100}, "num_attention_heads: 32 heads"),

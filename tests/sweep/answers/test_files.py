@@ -59,6 +59,18 @@ def test_it_is_a_schema(form):
     Draft202012Validator.check_schema(SCHEMAS[form])
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_each_key_is_described(form):
+    parts = {form: SCHEMAS[form], **SCHEMAS[form].get("$defs", {})}
+    bare = [
+        f"{name}.{key}"
+        for name, part in parts.items()
+        for key, value in part.get("properties", {}).items()
+        if not value.get("description")
+    ]
+    assert not bare
+
+
 @pytest.mark.parametrize(("form", "path"), FILES, ids=lambda value: getattr(value, "stem", value))
 def test_it_takes_the_files_of_the_catalogue_and_of_the_documentation(form, path):
     data = load(path).data

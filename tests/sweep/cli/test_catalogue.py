@@ -86,16 +86,23 @@ def test_a_text_is_cut_to_the_length_of_a_network(name, tmp_path, cli):
 
 
 @pytest.mark.parametrize(("rank", "example"), [(1, "pile"), (2, "imagenet"), (3, "cosmoflow-256")])
-def test_a_data_set_of_the_same_rank_is_advised(rank, example, tmp_path, cli):
-    path = tmp_path / "mine.yaml"
-    path.write_text(f"name: mine\nrank: {rank}\nlayers: [relu]\n")
-    assert f"such as 'customary: {example}'" in cli("list", "models", path)[2]
+def test_a_network_is_counted_for_the_usual_data_set_of_its_rank(rank, example, tmp_path, cli):
+    """Also when it is compared with a checkpoint: an import names none for samples of its own."""
+    path, stored = tmp_path / "mine.yaml", tmp_path / "part.safetensors"
+    step = "relu" if rank == 1 else "fc: targets"
+    path.write_text(f"name: mine\nrank: {rank}\nlayers: [{step}]\n")
+    code, out, err = cli("list", "models", path, "--json")
+    assert code == 0, err
+    (row,) = json.loads(out)
+    assert row["dataset"].startswith(example)
+    header = json.dumps({"all": {"shape": [row["parameters"]]}}).encode()
+    stored.write_bytes(len(header).to_bytes(8, "little") + header)
+    assert cli("import", "check", path, stored)[0] == 0
 
 
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (("layers: [relu]",), "mine.yaml: "),
         (("customary: cosmoflow-128", "layers: [relu]"), "2 spatial dimensions"),
         (("customary: imagenett", "layers: [relu]"), "'imagenet'"),
         (("customary: imagenet", f"layers: [{CONV}]"), "3 channels"),

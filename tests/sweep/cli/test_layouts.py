@@ -83,6 +83,9 @@ def test_why_others_do_not_fit(cli):
     assert re.search(r"\bmemory +[\d,]+ +.*\bPEs of at least [\d.]+ GB", out)
     assert re.search(r" 1 +tp1 .* 1\d,\d\d0 ", out)  # tokens a second without an exponent
     assert "e+" not in out
+    many = ("--model", "llama2_7b,llama2_70b", "--system", "dgx-h100", "--pe", 8, "--batch", 8)
+    names = re.findall(r"^ (\w+) +memory +[\d,]+ ", cli("best", *many)[1], re.MULTILINE)
+    assert names == ["llama2_7b", "llama2_70b"]
 
 
 @pytest.mark.parametrize("free", [0, 0.1])

@@ -46,7 +46,10 @@ def write_log(
     """Rows of a line, each time the factor of its size."""
     steps = {"all_reduce": 2, "all_gather": 1}[name] * (pes - 1)
     lines = [f"# Collective test starting: {name}_perf"]
-    lines += [f"#  Rank {n} Group 0 Pid {n} on host device {n} [0x1b] {device}" for n in range(pes)]
+    lines += [
+        f"#  Rank {n} Group 0 Pid {n} on host{n // 8} device {n % 8} [0x1b] {device}"
+        for n in range(pes)
+    ]
     lines += [
         "# size count type redop root time algbw busbw #wrong",
         "# (B) (elements) (us) (GB/s) (GB/s)",
@@ -270,6 +273,19 @@ def test_a_node_that_no_run_shows_is_the_one_named(like, name, memory, import_fi
     assert machine is not None, err
     model = find("system", like, Path())
     assert (machine.levels[0], machine.mesh) == (model.levels[0], model.mesh)
+
+
+@pytest.mark.parametrize(("total", "node"), [(25e-6, 1.12e-6), (40e-6, 1.8e-6), (60e-6, 3.4e-6)])
+def test_two_nodes_may_take_less_than_the_node_that_is_assumed(total, node, import_files):
+    """7 latencies inside and one between, twice, make the total; dgx-h100 has 3.4 and 14 us."""
+    files = {"two.txt": write_log(pes=16, latency=total / 30, bandwidth=380e9)}
+    options = ("--like", "dgx-h100", "--pes-per-node", 8, "--links-per-node", 8)
+    _, err, machine = import_files(files, *options)
+    assert machine is not None, err
+    inside, between = (level.latency for level in machine.levels)
+    assert inside == pytest.approx(node, rel=0.02)
+    assert 2 * (7 * inside + between) == pytest.approx(total, rel=0.02)
+    assert ("3.4 us; add" in err) == (node < 3.4e-6)
 
 
 OSU = "# OSU MPI-CUDA {} Test v7.4\n# Size  {}\n{} {}\n"

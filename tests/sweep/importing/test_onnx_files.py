@@ -139,6 +139,56 @@ def test_inputs_beside_tokens_are_the_same_for_all_samples(tmp_path):
     assert any("types" in note for note in network.notes)
 
 
+@pytest.mark.parametrize("past", ["past_sequence_length", "P"])
+def test_training_has_no_earlier_tokens(past, tmp_path):
+    """Keys of earlier tokens come before those of the sample; the mask is of both."""
+    helper, kinds = onnx.helper, onnx.TensorProto
+    ends = [
+        ("past_key_values.0.key", kinds.FLOAT, ["N", 1, past, 16]),
+        ("attention_mask", kinds.INT64, ["N", f"{past} + L" if "_" in past else "total_length"]),
+        ("input_ids", kinds.INT64, ["N", "L"]),
+    ]
+    weights = [
+        helper.make_tensor("words", kinds.FLOAT, [50, 16], range(800)),
+        helper.make_tensor("one", kinds.INT64, [1], [1]),
+        helper.make_tensor("both", kinds.INT64, [2], [1, 2]),
+    ]
+    nodes = [
+        node("Gather", "words input_ids", "e"),
+        node("Unsqueeze", "e one", "k"),
+        node("Concat", "past_key_values.0.key k", "present.0.key", axis=2),
+        node("Transpose", "present.0.key", "turned", perm=[0, 1, 3, 2]),
+        node("MatMul", "k turned", "scores"),
+        node("Cast", "attention_mask", "m", to=kinds.FLOAT),
+        node("Unsqueeze", "m both", "mask"),
+        node("Add", "scores mask", "y"),
+    ]
+    inputs = [helper.make_tensor_value_info(*end) for end in ends]
+    outputs = [
+        helper.make_tensor_value_info(name, kinds.FLOAT, None) for name in ("y", "present.0.key")
+    ]
+    graph = helper.make_graph(nodes, "net", inputs, outputs, weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
+    table = read(tmp_path / "net.onnx", "20")
+    assert (table.parameters, table.macs, table.y[-1]) == (50 * 16, 20 * 20 * 16, 20 * 20)
+
+
+def test_operators_that_no_training_has_say_how_to_export(tmp_path, cli):
+    part = onnx.helper.make_graph([node("Relu", "x", "z")], "part", [], [])
+    fused = node("SkipLayerNormalization", domain="com.microsoft")
+    branch = node("If", then_branch=part)
+    for one, sizes, words in ((fused, 0, "fuses"), (fused, 4, "fuses"), (branch, 0, "branches")):
+        path = write(tmp_path / "net.onnx", [one])
+        model = onnx.load(path)
+        if sizes:  # as the file states them
+            model.graph.output[0].type.CopyFrom(model.graph.input[0].type)
+        onnx.save(model, path)
+        code, _, err = cli("import", "model", path, "-o", tmp_path / "mine.yaml")
+        assert (code, err.count("\n")) == (2, 1)
+        assert words in err
+
+
 def test_states_and_lengths_that_are_missing_are_one_message(tmp_path, cli):
     for kind, options in ((onnx.TensorProto.FLOAT, ("--shape", 20)), (7, ()), (7, ("--shape", 0))):
         path = write_tokens(tmp_path / "net.onnx", kind)

@@ -304,6 +304,33 @@ def test_what_is_wrong_is_said(name, folder):
         read_runs(folder(mapping, run_log=text))
 
 
+LAUNCHED: dict[str, str | int] = {
+    **{"model": "resnet50", "dataset": "imagenet", "strategy": "data", "p": 8},
+    **{"replicas": 8, "samples_per_replica": 32},
+}
+WORLDS = (
+    "using world size: {}, data-parallel size: 8",
+    "world_size ......... {}",
+    "Num_devices: {}",
+)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_log_is_not_of_another_script(world, tmp_path):
+    """Batch and PEs agree, in one step at least: a batch may ramp up."""
+    path, step = tmp_path / "run.log", log(MEGATRON, (252.0,))
+    ramp = log(MEGATRON.replace("  256", "   64"), (130.0,))
+    path.write_text(f"{world.format(8)}\n{ramp}\n{step}\n")
+    for place in (path, tmp_path):
+        (run,) = read_runs(place, LAUNCHED, "start.sh")
+        assert (run.p, run.samples_per_replica, run.measured.total) == (8, 32, 0.252)
+    cases = ((f"{world.format(16)}\n{step}", "p: .*16.*start.sh.*8"), (ramp, "64.*start.sh.*32"))
+    for text, reason in cases:
+        path.write_text(text)
+        with pytest.raises(InputError, match=f"run.log:[12]: .*{reason}"):
+            read_runs(path, LAUNCHED, "start.sh")
+
+
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a": 1}', "no"])
 def test_a_hostile_trace(text, folder):
     with pytest.raises(InputError):

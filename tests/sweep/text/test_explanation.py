@@ -69,3 +69,13 @@ def test_an_explanation_as_json_and_csv(capsys):
     ]
     for of in ("time", "memory"):
         assert sum(float(row["share"]) for row in rows if row["of"] == of) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_layout_without_rows_of_layers_says_so(form, cli):
+    """On stderr: JSON has no rows."""
+    asked = ("--model", "llama2_7b", "--system", "dgx-h100", "--pe", 8, "--batch", 8)
+    options = ("--strategy", "dp8 zero1", "--layers-table", "--format", form)
+    code, out, err = cli("explain", *asked, *options)
+    assert (code, out.strip(), err.count("\n")) == (0, "[]" if form == "json" else "", 1)
+    assert "--layers-table" in err
