@@ -2,7 +2,8 @@
 
 From their sources: Megatron-LM (so Megatron-Bridge, Primus, GPT-NeoX), nanotron 0.4, NeMo 1.23 and
 2.3, MaxText 0.2.5, DeepSpeed 0.19, litgpt 0.5.13, mlperf-logging 4.1 (`tracked_stats`: NVIDIA's),
-Composer 0.32, transformers 5.24 (so TRL and axolotl), LLaMA-Factory 0.9.5, torchtitan 0.3.
+Composer 0.32, transformers 5.24 (so TRL and axolotl), LLaMA-Factory 0.9.5, torchtitan 0.3. From
+logs that they wrote: Megatron-DeepSpeed, Lightning, nanoGPT, nanochat, llm.c.
 
 Groups of a pattern: `value`, and its `suffix`. `step`: lines that repeat it count once. `total`: of
 another bar, if not the first line's. `clock`: in which the value has grown, both since the first
@@ -40,6 +41,7 @@ END = r"_per_second['\"]? *[:=] *['\"]?"
 # batch, and steps before means. Rates of steps that are rounded by more than 1 % are left out.
 FORMATS = (
     LogFormat("Megatron-LM", "elapsed", rf"elapsed time per iteration \(ms\): *{NUMBER}", MS),
+    LogFormat("Megatron-DeepSpeed", "elapsed", rf"elapsed time per iteration \(s\): *{NUMBER}"),
     LogFormat("nanotron", ELAPSED, rf"{ELAPSED}_per_iteration_ms: *{NUMBER}(?P<suffix>[KM]?)", MS),
     LogFormat(
         *("NeMo", "train_step_timing"),
@@ -54,6 +56,9 @@ FORMATS = (
         *("litgpt without accumulation", "iter time:"),
         *(rf"iter (\d+) step \1 .*iter time: {NUMBER} ms \(step\)", MS),
     ),
+    LogFormat("nanoGPT", "iter ", rf"^iter \d+: loss [\d.]+, time {NUMBER}ms", MS),
+    LogFormat("nanochat", "dt: ", rf"\bstep \d+/\d+ .*\bdt: {NUMBER}ms", MS),
+    LogFormat("llm.c", "step ", rf"^step +\d+/\d+ \|.*\| {NUMBER} ms \|", MS),
     LogFormat(*MLLOG, rf'"tracked_stats".*"throughput": *{NUMBER}', SAMPLES),
     LogFormat(
         *MLLOG,
@@ -79,6 +84,11 @@ FORMATS = (
         is_mean=True,
     ),
     LogFormat(
+        *("Lightning", "Epoch "),
+        r"^Epoch \d+: +\d+%\|[^|]*\| *(?P<step>\d+)/(?P<total>\d+) \[[^\]]*?, *"
+        rf"{NUMBER}(?P<suffix>s/it|it/s)",
+    ),
+    LogFormat(
         *(HF, "%|"),  # its bar; others have a description in front
         r"^(?:\[\w+\]:|\d+:)? *\d+%\|[^|]*\| *(?P<step>\d+)/(?P<total>\d+) \[[^\]]*, *"
         rf"(?:\?|{NUMBER})(?P<suffix>s/it|it/s)",
@@ -91,6 +101,8 @@ MEMORY = {
     rf"\bmemory: *{NUMBER} *GiB": 2**30,
     rf"\bpeak reserved: *{NUMBER} *MiB": 2**20,
     rf"\bmax reserved: *{NUMBER}": 2**20,
+    rf"\bpeak_memory_usage: *{NUMBER}": 1,
+    rf"\bmemory/device_reserved \(GiB\)'?: *{NUMBER}": 2**30,
     rf"\bMaxMemAllocated={NUMBER} *GB": 2**30,  # it divides by 1024^3
     rf"\bmemory/peak_reserved_mem: *{NUMBER}": 1e9,
 }

@@ -124,6 +124,44 @@ LOGS = {
         ),
         False,
     ),
+    "Megatron-DeepSpeed": (
+        say(
+            lambda n, t: (
+                f" iteration {n:8}/  500000 | consumed samples: {n} | consumed tokens: {n} | "
+                f"elapsed time per iteration (s): {t} | learning rate: 1.0E-05 | "
+                "global batch size:   128 | lm loss: 8.1 | samples per second: 1.9 | TFLOPs: 1 |\n"
+            )
+        ),
+        False,
+    ),
+    "nanoGPT": (say(lambda n, t: f"iter {n}: loss 5.7, time {1e3 * t}ms, mfu 34.2%\n"), True),
+    "nanochat": (
+        say(
+            lambda n, t: (
+                f"step {n:05}/21400 (0.05%) | loss: 8.1 | lrm: 1.00 | dt: {1e3 * t}ms | "
+                "tok/sec: 96,712 | mfu: 48.20 | total time: 0.50m\n"
+            )
+        ),
+        True,
+    ),
+    "llm.c": (
+        say(
+            lambda n, t: (
+                f"step {n:4}/19560 | loss 7.1 (+0.1z)| norm 1.2 (+0.1z)| lr 3e-5 | {1e3 * t} ms | "
+                "50.2% bf16 MFU | 96712 tok/s\n"
+            )
+        ),
+        True,
+    ),
+    "Lightning": (
+        say(
+            lambda n, t: (
+                f"\rEpoch 0:  {n}%|█         | {n}/90 [00:05<09:00, {1 / t}it/s, v_num=0, loss=2.3]"
+            )
+        )
+        + "\n",
+        True,
+    ),
     "a bar of the Trainer": (
         "Loading checkpoint shards: 100%|██| 4/4 [00:05<00:00,  1.25s/it]\r"
         "  0%|          | 0/90 [00:00<?, ?it/s]\r 50%|█████     | 3/5 [00:01<00:00, 4.00it/s]\r"
