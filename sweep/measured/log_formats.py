@@ -3,7 +3,7 @@
 From their sources: Megatron-LM (so Megatron-Bridge, Primus, GPT-NeoX), nanotron 0.4, NeMo 1.23 and
 2.3, MaxText 0.2.5, DeepSpeed 0.19, litgpt 0.5.13, mlperf-logging 4.1 (`tracked_stats`: NVIDIA's),
 Composer 0.32, transformers 5.24 (so TRL and axolotl), LLaMA-Factory 0.9.5, torchtitan 0.3. From
-logs that they wrote: Megatron-DeepSpeed, Lightning, nanoGPT, nanochat, llm.c.
+memory of them: Megatron-DeepSpeed, Lightning, nanoGPT, nanochat, llm.c.
 
 Groups of a pattern: `value`, and its `suffix`. `step`: lines that repeat it count once. `total`: of
 another bar, if not the first line's. `clock`: in which the value has grown, both since the first
