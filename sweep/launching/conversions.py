@@ -28,9 +28,10 @@ def fold_megatron(facts: Facts) -> Facts:
         modules = one("modules")
         words = modules if isinstance(modules, list) else re.findall(r"\w+", str(modules or ""))
         folded["recompute"] = "+".join(map(str, words)) or "core_attn"
-    elif one("method") == "block" and one("again") != one("blocks"):
-        what = f"recompute_method block of {one('again')} layers is not modelled"
-        raise InputError(what, where="recompute_num_layers", advice="give --strategy")
+    elif one("method") == "block":
+        # Of each part of the pipeline, so many blocks; of a network by name it is not known of how many.
+        parts = (one("pipeline") or 1) * (one("chunks") or 1)
+        folded["some_blocks"] = (one("again") or 1) * parts < (one("blocks") or 0)
     if "distributed" in str(one("optimizer")) and not one("zero"):
         folded["zero"] = 1
     if one("stages"):
@@ -46,18 +47,17 @@ def fold_megatron(facts: Facts) -> Facts:
 
 def _fold_network(facts: Facts) -> Facts:
     one = facts.get
-    kind = "t5" if one("encoder_blocks") else "vit" if one("patch") else "decoder"
+    kind = "t5" if one("encoder_blocks") else "vit" if one("patch") else one("kind") or "decoder"
     folded = Facts(kind=kind, blocks=one("encoder_blocks") or one("blocks"))
-    for ours, decoder in (("encoder_blocks", "decoder_blocks"), ("length", "decoder_length")):
-        if kind == "t5" and one(decoder) not in (None, one(ours)):
-            what = f"{one(decoder)} of the decoder beside {one(ours)} is not modelled"
-            raise InputError(what, where=decoder, advice="give --model and --sequence")
+    if kind == "t5":
+        lengths = [n for n in (one("length"), one("decoder_length")) if n]
+        folded["two_lengths"] = len(set(lengths)) > 1
     is_grouped = one("grouped") is not False and one("kv_heads")
     folded["kv_heads"] = one("kv_heads") if is_grouped else one("heads")
     if one("rotary_flag"):
         folded["positions"] = "rotary"
     folded["vocabulary"] = one("vocabulary") or VOCABULARIES.get(str(one("tokenizer")))
-    if not folded["vocabulary"] and one("tokenizer_model"):
+    if one("tokenizer_model"):
         folded["vocabulary_of"] = find_name(str(one("tokenizer_model")))
     if one("experts"):
         # Experts are as wide as other linear layers unless it is said otherwise.
@@ -65,7 +65,8 @@ def _fold_network(facts: Facts) -> Facts:
         if one("pattern") is not None:
             folded |= find_pattern(_read_pattern(one("pattern"), int(folded["blocks"] or 0)))
     elif one("hidden") is None and one("features"):
-        folded["hidden"] = 4 * facts["features"]
+        wide = 4 * facts["features"]
+        folded["hidden"] = wide * 2 // 3 // 64 * 64 if one("gated") else wide
     if window := re.findall(r"\d+", str(one("window") or "")):
         folded["window"] = int(window[0]) + 1
     return folded

@@ -85,47 +85,40 @@ def find_pattern(pattern: Sequence[int]) -> Facts:
 def make_network(facts: Facts, length: int, title: str) -> dict[str, object]:
     """Return the definition of a network by its sizes, with a name. length: of a sequence [tokens].
 
-    InputError: a size is missing, or its blocks are of no family.
+    InputError: a size is missing.
     """
     table, kind = load_table("networks"), facts.get("kind") or "decoder"
-    has_experts = bool(facts.get("experts") or facts.get("latent"))
-    decoders = ("moe",) if has_experts else DECODERS[:2]
-    differences = {
-        name: [
-            f"{trait} {facts[trait]}"
-            for trait, value in table["forms"][name]["traits"].items()
-            if facts.get(trait) not in (None, value)
-        ]
-        for name in (decoders if kind == "decoder" else (kind,))
-    }
-    name = min(differences, key=lambda name: len(differences[name]))
-    if differences[name]:
-        what = f"blocks with {', '.join(differences[name])} are of no family"
-        raise InputError(what, where="network", advice="give --model NAME or a file")
-    form, settings = table["forms"][name], dict[str, object]()
-    for fact in (*form["needed"], *form["others"]):
+    form, settings = table["forms"][kind], dict[str, object]()
+    longest = max(int(facts.get("longest") or 0), length)
+    facts = facts | {"longest": longest}
+    if kind == "decoder":
+        biased, learned = facts.get("bias"), facts.get("positions") == "learned"
+        facts |= dict.fromkeys(("output_bias", "mlp_bias"), biased)
+        facts |= {"bias": biased or facts.get("qkv_bias"), "positions": longest if learned else 0}
+        facts |= {} if facts.get("experts") else {"active": None}
+    # Without experts in all blocks, the others have an MLP.
+    needed = [*form["needed"], *(() if facts.get("experts") or kind == "bert" else ("hidden",))]
+    for fact in dict.fromkeys((*needed, *form["others"])):
         value = facts.get(fact)
         if value is not None:
-            settings[form.get("renamed", {}).get(fact, fact)] = value
-        elif fact in form["needed"]:
+            spelled = form.get("spelled", {}).get(value, value)
+            settings[form.get("renamed", {}).get(fact, fact)] = spelled
+        elif fact in needed:
             advice = f"state it in the script ({fact}), or give --model NAME or a file"
             raise InputError(f"no {fact} of the network", where="network", advice=advice)
     if facts.get("latent"):
         latent = {setting: facts.get(fact) for fact, setting in table["latent"].items()}
         unused = ("kv_heads", "head_features", "normalise_heads")
         settings = {k: v for k, v in settings.items() if k not in unused} | {"latent": latent}
-    longest = max(int(facts.get("longest") or 0), length)
-    if name == "gpt":
-        settings["positions"] = longest
     constants = {key: facts[key] for key in Constants.model_fields if facts.get(key) is not None}
-    is_text = name != "vit"
+    is_text = kind != "vit"
     return {
         "name": title,
         "source": ["sizes of a launch script"],
         "rank": 1 if is_text else 2,
         "customary": "pile" if is_text else "imagenet",
         **({"longest": longest, "constants": constants} if is_text else {}),
-        "family": {"name": name, **settings},
+        "family": {"name": kind, **settings},
     }
 
 
@@ -133,6 +126,7 @@ def find_name(text: str) -> str | None:
     """Return the catalogue's name of a network that frameworks write otherwise; None: none."""
     table = load_table("networks")
     known = {name.replace("_", ""): name for name in list_names("model")} | table["names"]
+    known |= {name: name for name in table["sizes"]}
     whole = re.sub(r"\.(ya?ml|json)$|\(.*", "", text.lower().rpartition("/")[2])
     for part in (whole, *whole.split(".")):
         plain = re.sub(r"[^a-z0-9]", "", part)
@@ -144,8 +138,21 @@ def find_name(text: str) -> str | None:
 
 
 def find_named(name: str, length: int) -> str | dict[str, object]:
-    """Return a network of the catalogue, as one that reads sequences of this length [tokens]."""
+    """Return a network by `find_name`, as one that reads sequences of this length [tokens]."""
+    table = load_table("networks")
+    if row := table["sizes"].get(name):
+        others: Facts = row[7] if len(row) > 7 else {}
+        sizes = dict(zip(table["columns"], row[:7], strict=True))
+        return make_network({"norm": "rms", "gated": True} | sizes | others, length, name)
     model = find("model", name, Path())
     if not model.longest or length <= model.longest:
         return name
     return model.definition() | {"longest": length}
+
+
+def find_vocabulary(name: str | None, kind: str) -> tuple[int, bool]:
+    """Find the vocabulary of a network by `find_name`; else one to assume. True: it is assumed."""
+    if name is None:
+        return load_table("networks")["vocabularies"][kind], True
+    family = find("model", find_named(name, 0), Path()).family
+    return int(((family and family.__pydantic_extra__) or {}).get("vocabulary") or 0), False

@@ -22,6 +22,7 @@ from paradl.sweep.launching.networks import (
     describe_network,
     find_name,
     find_named,
+    find_vocabulary,
     make_network,
 )
 from paradl.sweep.launching.sources import Sources
@@ -133,7 +134,7 @@ class LaunchScript:
                 if not is_harmless(name) and not name.isdecimal()
             ],
             "not stated here": [f"{name} ({variable})" for name, variable in stated.open.items()],
-            "not understood, or not counted": [
+            "not understood, not counted, or assumed": [
                 *(one.shown for one in stated.unknown if one.value not in (None, False, "none")),
                 *(note for name, note in framework.notes.items() if self.facts.get(name)),
             ],
@@ -230,9 +231,10 @@ class LaunchScript:
         if name and "\0" not in str(folder) and (folder / "config.json").is_file():
             return str(folder / "config.json")
         if self.facts.get("features") and "features" not in self.stated.defaults:
-            if of := self.facts.get("vocabulary_of"):
-                named = describe_network(find("model", str(of), Path()))
-                self.facts["vocabulary"] = named["vocabulary"]
+            if not self.facts.get("vocabulary") and (kind := self.facts.get("kind")) != "vit":
+                of, kind = self.facts.get("vocabulary_of"), str(kind or "decoder")
+                found, self.facts["usual_words"] = find_vocabulary(of, kind)
+                self.facts["vocabulary"] = found
             return make_network(self.facts, length, Path(self.path).stem)
         what = f"the network {shorten(name)}" if name else "the network"
         raise InputError(
