@@ -292,6 +292,7 @@ def read_launch(text: str) -> LaunchScript:
         raise InputError.unknown("script or framework", text, FRAMEWORKS, where="launch")
     sources = Sources(path.parent)
     sources.read(path, chosen if path.suffix == ".py" and colon else "")
+    sources.resolve()
     words = [*sources.programs, *(statement.key for statement in sources.statements)]
     with add_place(str(path)):
         framework = find_framework(words)

@@ -1,21 +1,24 @@
-"""Commands of a bash script: variables, arrays, here-documents and conditions; nothing is executed.
+"""Commands of a bash script: variables, arrays, here-documents, conditions, functions, other scripts.
 
-What the script does not set itself stays as it is written, `$SLURM_NNODES` or `$(hostname)`; the
-environment of this process is not read. A loop runs once, a function where it is written.
+Nothing is executed. What the script does not set itself stays as it is written, `$SLURM_NNODES` or
+`$(hostname)`; the environment of this process is not read. A loop runs once.
 """
 
 import operator
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
+from pathlib import Path
 
 from paradl.grids.models.files.expressions import fill_in
 from paradl.grids.reading.errors import InputError
+from paradl.grids.reading.textfile import read_text
 
-MOST_BRANCHES = 100
+MOST_BRANCHES, MOST_CALLS = 100, 20
 MOST_TEXT = 2**20  # characters of a script, and of all that variables make of it
 IN_PARENTHESES = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 PIECES = re.compile(
@@ -23,7 +26,7 @@ PIECES = re.compile(
     |(?P<comment>(?<![^\s;(])\#[^\n]*)
     |(?P<end>\n|;;|;|&&|\|\||\||&(?![>\d]))
     |(?P<parenthesis>[()])
-    |(?P<piece>'[^']*'|"(?:\\.|[^"\\])*"|\${IN_PARENTHESES}|\$\{{[^}}]*\}}+|\$\w+|`[^`]*`|\\.
+    |(?P<piece>'[^']*'|"(?:\\.|[^"\\])*"|\${IN_PARENTHESES}|\$\{{[^}}]*\}}+|\$\w+|\$[@*\#]|`[^`]*`|\\.
         |[^\s;&|()\\'"`$\#]+|.)""",
     re.VERBOSE | re.DOTALL,
 )
@@ -33,9 +36,9 @@ HEREDOC = re.compile(
 )
 REFERENCE = re.compile(
     rf"\$(?P<arithmetic>\({IN_PARENTHESES}\))|\${IN_PARENTHESES}|`[^`]*`"
-    r"|\$\{(?P<body>[^{}]*)\}|\$(?P<name>\w+)"
+    r"|\$\{(?P<body>[^{}]*)\}|\$(?P<name>\w+|[@*#])"
 )
-ARRAY = re.compile(r"\"?\$\{(\w+)\[[@*]\]\}\"?")
+ARRAY = re.compile(r"\"?\$(?:\{(\w+)\[[@*]\]\}|([@*]))\"?")
 ASSIGNMENT = re.compile(r"(\w+)(\+?)=(.*)", re.S)
 # sbatch's options, as variables that Slurm sets of them.
 SBATCH = re.compile(r"^#SBATCH[ \t]+([^\n#]+)", re.M)
@@ -44,6 +47,10 @@ SLURM = {
     ("--ntasks-per-node",): ("SLURM_NTASKS_PER_NODE",),
     ("--gpus-per-node", "--gres"): ("SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"),
 }
+DECLARERS = ("export", "local", "readonly", "declare", "typeset", "env", "-a", "-x", "-i", "-r")
+# Commands that run a script which they name.
+RUNNERS = ("bash", "sh", "source", ".", "sbatch", "srun", "mpirun", "exec", "nohup")
+SCRIPTS = (".sh", ".bash", ".sbatch", ".slurm", ".env")
 TESTERS = ("[", "[[", "test")
 NUMBERS = {f"-{name}": getattr(operator, name) for name in ("eq", "ne", "gt", "ge", "lt", "le")}
 
@@ -62,12 +69,24 @@ class Branch:
         self.was_taken |= self.is_taken
 
 
+Sentence = tuple[list[str], str]  # words of a statement, and its end
+
+
+def find_file(base: Path, word: str) -> Path | None:
+    """Find a file that a script names: also beside it, or below it if a variable says where."""
+    plain = re.sub(r".*[})`]/|^\$\w+/", "", word)
+    near = (base / word, base / plain, base / plain.rpartition("/")[2])
+    return next((path for path in near if len(word) < 200 and "\0" not in word and path.is_file()), None)
+
+
 @dataclass
 class Script:
     """What a script says. commands: words of each. set_here: variables whose value is a default of
     the script, which the environment may replace. doubts: conditions that depend on more than it.
+    base: where other scripts lie. functions: their statements. The array `@` has the arguments.
     """
 
+    base: Path = field(default_factory=Path)
     variables: dict[str, str] = field(default_factory=dict)
     arrays: dict[str, list[str]] = field(default_factory=dict)
     commands: list[list[str]] = field(default_factory=list)
@@ -75,7 +94,10 @@ class Script:
     set_here: dict[str, str] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
     branches: list[Branch] = field(default_factory=list)
+    functions: dict[str, list[Sentence]] = field(default_factory=dict)
+    documents: list[str] = field(default_factory=list)
     spent: int = 0
+    depth: int = 0
     # How the statement before ended, and whether it succeeded: `&&` and `||` ask.
     end: str = ""
     holds: bool = True
@@ -85,16 +107,73 @@ class Script:
         """Read the statements of a text."""
         for options in SBATCH.findall(text):
             self._read_sbatch(options.replace("=", " ").split())
-        documents: list[str] = []
 
         def keep(match: re.Match[str]) -> str:
-            documents.append(match[5] if match[2] else f"\0{match[5]}")
-            return f" heredoc {len(documents) - 1} {match[1] or match[4] or ''}\n"
+            self.documents.append(match[5] if match[2] else f"\0{match[5]}")
+            return f" heredoc {len(self.documents) - 1} {match[1] or match[4] or ''}\n"
 
-        for words, end in list_statements(HEREDOC.sub(keep, text)):
+        self._follow(list_statements(HEREDOC.sub(keep, text)))
+
+    def finish(self) -> None:
+        """Read functions as they are written if no command calls one."""
+        for body in () if self.commands else list(self.functions.values()):
+            self._follow(iter(body))
+
+    def _follow(self, statements: Iterator[Sentence]) -> None:
+        """Follow statements, those of functions when they are called."""
+        for words, end in statements:
+            self._spend(100)
+            if words[0] == "function" or (end == "(" and re.fullmatch(r"[A-Za-z][\w-]*", words[-1])):
+                name = words[words[0] == "function" and len(words) > 1]
+                self.functions[name] = list(_take_body(statements, int(words[-1] == "{")))
+                continue
             if {"&&": self.holds, "||": not self.holds}.get(self.end, True):
-                self.holds = self._read_statement(words, documents)
+                self.holds = self._read_statement(words)
             self.end = end
+
+    def _spend(self, amount: int) -> None:
+        self.spent += amount
+        if self.spent > 8 * MOST_TEXT:
+            raise InputError("variables grow too large", where="launch script")
+
+    @contextmanager
+    def _nest(self) -> Iterator[None]:
+        """Keep arguments, and how the last statement ended, over a call."""
+        outer, arguments = (self.end, self.holds), self.arrays.get("@")
+        self.end, self.depth = "", self.depth + 1
+        if self.depth > MOST_CALLS:
+            raise InputError("calls are nested too deep", where="launch script")
+        yield
+        (self.end, self.holds), self.depth = outer, self.depth - 1
+        self.arrays.pop("@", None)
+        self.arrays |= {} if arguments is None else {"@": arguments}
+
+    def _call(
+        self, body: Iterable[Sentence] | str, arguments: list[str] | None, start: list[str]
+    ) -> None:
+        """Follow a function, or a text. start: of its commands. arguments: if it has its own."""
+        kept = len(self.commands)
+        with self._nest():
+            self.arrays |= {} if arguments is None else {"@": arguments}
+            if isinstance(body, str):
+                self.read(body)
+            else:
+                self._follow(iter(body))
+        self.commands[kept:] = [start + one for one in self.commands[kept:]]
+
+    def _print(self, text: str) -> str | None:
+        """Return what commands print, of those whose output is known without running them."""
+        kept, variables = len(self.commands), dict(self.variables)
+        with self._nest():
+            self._follow(list_statements(text))
+        printed, self.commands = self.commands[kept:], self.commands[:kept]
+        self.variables = variables
+        match [(one[0], " ".join(w for w in one[1:] if w not in ("-n", "-e"))) for one in printed]:
+            case [("echo", text)]:
+                return text
+            case [("echo", text), ("bc", _)] | [("expr", text)]:
+                return _compute(text)
+        return None
 
     def _read_sbatch(self, words: list[str]) -> None:
         for names, variables in SLURM.items():
@@ -102,7 +181,7 @@ class Script:
                 if option in names and (count := re.search(r"\d+$", value)):
                     self.variables |= dict.fromkeys(variables, count[0])
 
-    def _read_statement(self, words: list[str], documents: list[str]) -> bool:
+    def _read_statement(self, words: list[str]) -> bool:
         """Read a statement; return whether it succeeds, as all but conditions do."""
         while words and words[0] in ("then", "do", "else", "{", "}", "!", "time", "exec", "eval"):
             if words[0] == "else" and self.branches:
@@ -129,7 +208,7 @@ class Script:
         elif all(branch.is_taken for branch in self.branches):
             if first in TESTERS:
                 return self._judge(words)
-            self._run(words, documents)
+            self._run(words)
         return True
 
     def _branch(self, word: str, condition: list[str]) -> None:
@@ -164,23 +243,58 @@ class Script:
         self.doubts.append(" ".join(condition)[:80])
         return False
 
-    def _run(self, words: list[str], documents: list[str]) -> None:
-        """Keep a command, and what it assigns and writes."""
-        while words and words[0] in ("export", "local", "readonly", "declare", "-a", "-x", "-i"):
+    def _run(self, words: list[str]) -> None:
+        """Keep a command, and what it assigns, writes and calls."""
+        is_sum = words[0] == "let"
+        while words and words[0] in (*DECLARERS, "let"):
             words = words[1:]
         while words and (match := ASSIGNMENT.fullmatch(words[0])):
-            self._assign(match[1], match[2], match[3])
+            self._assign(match[1], match[2], f"$(({match[3]}))" if is_sum else match[3])
             words = words[1:]
-        if not words:
-            return
         expanded = [text for word in words for text in self.expand(word)]
-        if "heredoc" in expanded[:-2]:
-            number, name = expanded[expanded.index("heredoc") + 1 :][:2]
-            text = documents[int(number)]
-            self.files[name] = self.substitute(text[1:]) if text.startswith("\0") else text
+        if not expanded or expanded[0] == ":":
             return
-        if expanded[:1] != [":"]:
+        first, *rest = expanded
+        if "heredoc" in expanded[:-1]:
+            self._read_document(expanded)
+        elif first == "for":
+            self.variables.pop(rest[0] if rest else "", None)
+            if len(rest) == 3:
+                self.variables[rest[0]] = rest[2]
+        elif first == "shift":
+            self.arrays["@"] = self.arrays.get("@", [])[int(rest[0]) if rest and rest[0].isdecimal() else 1 :]
+        elif first == "cd" and rest and len(rest[0]) < 200 and (self.base / rest[0]).is_dir():
+            self.base /= rest[0]
+        elif first in self.functions:
+            self._call(self.functions[first], rest, [])
+        elif not self._run_file(expanded):
             self.commands.append(expanded)
+
+    def _run_file(self, words: list[str]) -> bool:
+        """Follow another script that is run; return whether it is there."""
+        shares = words[0] in ("source", ".")
+        for place, word in enumerate(words[:20] if words[0] in RUNNERS else words[:1]):
+            is_one = word.endswith(SCRIPTS) or (place == 1 and shares)
+            if is_one and (path := find_file(self.base, word) or self.files.get(word)):
+                text = path if isinstance(path, str) else read_text(path, MOST_TEXT)
+                self._call(text, None if shares else words[place + 1 :], [] if shares else words[:place])
+                return True
+        return False
+
+    def _read_document(self, words: list[str]) -> None:
+        """Read a here-document as what its command takes it for."""
+        place = words.index("heredoc")
+        number, *names = words[place + 1 :]
+        text = self.documents[int(number)]
+        text = self.substitute(text[1:]) if text.startswith("\0") else text
+        if names:
+            self.files[names[0]] = text
+        elif words[0] == "read":
+            self.variables[words[place - 1]] = text
+        elif words[0] == "cat":
+            self.commands.append(["echo", text])
+        elif words[0] in RUNNERS:
+            self._call(text, None, words[:place])
 
     def _assign(self, name: str, adds: str, value: str) -> None:
         if value.startswith("("):
@@ -193,8 +307,8 @@ class Script:
 
     def expand(self, word: str) -> list[str]:
         """Expand a word as bash would: into none, one or several."""
-        if (match := ARRAY.fullmatch(word)) and match[1] in self.arrays:
-            items = self.arrays[match[1]]
+        if (match := ARRAY.fullmatch(word)) and (match[1] or "@") in self.arrays:
+            items = self.arrays[match[1] or "@"]
             # Only quotes keep what is inside of an item together.
             return items if word[0] == '"' else [text for item in items for text in item.split()]
         words, quoted = [""], False
@@ -220,9 +334,7 @@ class Script:
         """Replace what the script itself sets."""
         for _ in range(5):  # defaults may stand inside of defaults
             replaced = REFERENCE.sub(self._look_up, text)
-            self.spent += len(replaced)
-            if self.spent > 8 * MOST_TEXT:
-                raise InputError("variables grow too large", where="launch script")
+            self._spend(len(replaced))
             if replaced == text:
                 break
             text = replaced
@@ -231,24 +343,22 @@ class Script:
     def _look_up(self, match: re.Match[str]) -> str:
         if match["arithmetic"]:
             names = re.sub(r"\$?\b([A-Za-z_]\w*)\b", lambda m: self._value(m[1]) or m[0], match[0])
-            try:
-                return str(fill_in(f"$({names[3:-2].replace('/', '//')})", {}))
-            except (ValueError, ArithmeticError):
-                return match[0]
+            return _compute(names[3:-2]) or match[0]
         body = match["body"] or match["name"]
         if body is None:
-            return match[0]
+            printed = self._print(match[0][1:-1].removeprefix("("))
+            return match[0] if printed is None else printed
         if array := re.fullmatch(r"(\w+)\[[@*]\]", body):
             items = self.arrays.get(array[1])
             return match[0] if items is None else " ".join(items)
-        form = re.fullmatch(r"(\w+)(?::?([-=+])(.*))?", body, re.S)
+        form = re.fullmatch(r"(\w+|[@*#])(?::?([-=+?])(.*))?", body, re.S)
         if form is None:
             return match[0]
         name, sign, other = form.groups()
         value = self._value(name)
         if sign == "+":
             return other if value else ""
-        if value or sign is None:
+        if value or sign in (None, "?"):
             return match[0] if value is None else value
         other = re.sub(r"^(['\"])(.*)\1$", r"\2", other, flags=re.S)
         self.set_here[name] = other
@@ -257,12 +367,33 @@ class Script:
         return other
 
     def _value(self, name: str) -> str | None:
+        items = self.arrays.get("@")
+        if items is not None and (name.isdecimal() or name in "@*#"):
+            counted = str(len(items)) if name == "#" else " ".join(items)
+            return counted if name in "@*#" else (["$0", *items][int(name) : int(name) + 1] or [""])[0]
         return self.variables.get(
             name, " ".join(self.arrays[name]) if name in self.arrays else None
         )
 
 
-def list_statements(text: str) -> Iterator[tuple[list[str], str]]:
+def _take_body(statements: Iterator[Sentence], depth: int) -> Iterator[Sentence]:
+    """Yield the statements up to the brace that closes a function."""
+    for words, end in statements:
+        depth += (words[0] == "{") - (words[0] == "}")
+        if depth <= 0:
+            return
+        yield words, end
+
+
+def _compute(text: str) -> str | None:
+    """Return the value of whole numbers' arithmetic; None: it is none."""
+    try:
+        return str(fill_in(f"$({text.replace('/', '//')})", {}))
+    except (ValueError, ArithmeticError):
+        return None
+
+
+def list_statements(text: str) -> Iterator[Sentence]:
     """Yield the words of each statement, with their quotes, and its end; an array is one word."""
     if len(text) > MOST_TEXT:
         raise InputError("too long for a launch script", where="launch script")
