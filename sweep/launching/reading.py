@@ -46,6 +46,9 @@ WORTH = (
     *("micro", "local_batch", "length", "precision", "mixed", "bf16", "backend", "kernel"),
     *("attention_dropout", "hidden_dropout", "again", "option", "recompute", "reshard"),
 )
+PRECISIONS = {"bf16", "fp16", "fp8", "fp4", "mixed", "dtype", "precision", "quantization", "converters"}
+# Programs that start processes on one node by default.
+STARTERS = ("torchrun", "deepspeed", "torch.distributed.launch", "torch.distributed.run", "accelerate")
 # Degrees that a recipe decides unless they are stated over it.
 RECIPES = ("tensor", "pipeline", "context", "micro")
 USUAL = (("attention", "fused"), ("loss", "whole"), ("states", "usual"))
@@ -54,6 +57,7 @@ SHOWN = (
     *("model", "system", "pe", "strategy", "global_batch", "batch", "sequence", "precision"),
     *SETTINGS,
 )
+CONFIGURES = re.compile("deepspeed|config_file|yaml_cfg")  # keys of files that state a layout
 MOST_NOTE = 700  # characters
 Options = dict[str, Any]
 
@@ -75,9 +79,12 @@ class LaunchScript:
         """
         options = {name: value for name, value in given.items() if value not in (None, [])}
         sequence = options.get("sequence", self.facts.get("length"))
-        if "model" not in options:
+        self._refuse_missing(options)
+        if "dataset" not in options:
             self._wait_for("length", "--sequence", options, "sequence")
+        if "model" not in options:
             options["model"] = self._find_model(int(sequence or 0))
+            options["model"] = self._add_adapter(options["model"])
         pes = options.setdefault("pe", options.get("pe") or self._count_pes())
         count = int(pes) if str(pes).isdecimal() else None
         facts = complete(_find_sizes(options["model"]) | self.facts, count)
@@ -85,12 +92,15 @@ class LaunchScript:
         if "strategy" not in options:
             options["strategy"] = self._write_layout(facts, count)
         if not {"batch", "global_batch"} & {*options}:
-            if not facts.get("global_batch"):
+            if self.stated.open.get("global_batch") != "auto" or not facts.get("global_batch"):
                 self._wait_for("global_batch", "--global-batch", options)
-            else:
+            if facts.get("global_batch"):
                 options["global_batch"] = str(int(facts["global_batch"]))
-        if "dataset" not in options and facts.get("length") and facts.get("kind") != "vit":
-            options.setdefault("sequence", str(facts["length"]))
+        if "dataset" not in options and facts.get("kind") != "vit":
+            if not sequence:
+                what = "no length of sequences"
+                raise InputError(what, where=self.path, advice="give --sequence")
+            options.setdefault("sequence", str(sequence))
         for fact in ("bf16", "fp16", "mixed"):
             self._wait_for(fact, "--precision", options, "precision")
         if facts.get("precision") and ":precision" not in str(options.get("system")):
@@ -124,14 +134,15 @@ class LaunchScript:
         recipe = self.facts.get("recipe")
         parts = {
             f"defaults of {framework.title}": [
-                framework.describe_default(name) for name in WORTH if name in usual
+                *(framework.describe_default(name) for name in WORTH if name in usual),
+                *([] if ({*stated.facts} - {*stated.defaults}) & PRECISIONS else ["fp32"]),
             ],
-            "default of torchrun": ["nnodes 1"] if self._takes_one_node else [],
+            "default of what starts processes": ["1 node"] if self._takes_one_node else [],
             "not read, but for what is stated over it": [f"the recipe {recipe}"] if recipe else [],
             "from the script's defaults of variables": [
-                f"{name}={value}"
+                f"{'$' * name.isdecimal()}{name}={value}"
                 for name, value in sources.variables.items()
-                if not is_harmless(name) and not name.isdecimal()
+                if not is_harmless(name) or name.isdecimal()
             ],
             "not stated here": [f"{name} ({variable})" for name, variable in stated.open.items()],
             "not understood, not counted, or assumed": [
@@ -158,6 +169,15 @@ class LaunchScript:
                 advice = f"override it in the script, or give --{flag}"
                 raise InputError(what, where=self.path, advice=advice)
 
+    def _refuse_missing(self, options: Options) -> None:
+        """Raise InputError for a configuration that is not there, unless the layout is given."""
+        for statement in self.sources.statements:
+            is_missing = str(statement.value) in self.sources.missing
+            if is_missing and "strategy" not in options and CONFIGURES.search(statement.key):
+                what = f"{statement.value}, which states the layout, is not there"
+                advice = "put it beside the script, or give --strategy"
+                raise InputError(what, where=self.path, advice=advice)
+
     def _wait_for(self, fact: str, option: str, options: Options, name: str = "") -> None:
         """Raise InputError for a fact that the environment decides and no option states."""
         if fact in self.stated.open and (name or fact) not in options:
@@ -178,15 +198,13 @@ class LaunchScript:
 
     @property
     def _takes_one_node(self) -> bool:
-        """True if torchrun starts the processes, and its default number of nodes."""
-        return not self.facts.get("nodes") and "torchrun" in self.sources.programs
+        """True if a program starts the processes on one node unless it is told of others."""
+        stated = {statement.key for statement in self.sources.statements}
+        known = self.facts.get("nodes") or {"hostfile", "include"} & stated
+        return not known and bool({*STARTERS} & {*self.sources.programs})
 
     def _write_layout(self, facts: Facts, pes: int | None) -> str:
         """Write the layout. InputError: a degree that is not stated, or is not modelled."""
-        for statement in self.sources.statements:
-            if "deepspeed" in statement.key and str(statement.value) in self.sources.missing:
-                what = f"the ZeRO stage stands in {statement.value}, which is not there"
-                raise InputError(what, where=self.path, advice="give --strategy")
         for name in DEGREES:
             self._wait_for(name, "--strategy", {})
             if not (isinstance(facts.get(name) or 1, int) and (facts.get(name) or 1) > 0):
@@ -242,6 +260,18 @@ class LaunchScript:
             where=self.path,
             advice="give --model NAME or a file",
         )
+
+    def _add_adapter(self, model: Any) -> Any:
+        """Add adapters of a known rank to a network, and its weights of four bits."""
+        facts, rank = self.facts, self.facts.get("lora")
+        if facts.get("adapter") not in ("lora", "qlora") or not rank:
+            return model
+        is_narrow = facts["adapter"] == "qlora" or facts.get("in_4bit") or facts.get("bits") == 4
+        facts["adapter"] = None
+        narrow = {"weights": "nf4"} if is_narrow else {}
+        if isinstance(model, dict):
+            return model | {"tuning": {"lora": rank, **narrow}}
+        return f"{model}:" + ",".join(f"{k}={v}" for k, v in {"lora": rank, **narrow}.items())
 
     def _add_software(self, system: str) -> str:
         """Add software and switches to the name of a machine that states none."""

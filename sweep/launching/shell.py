@@ -342,7 +342,9 @@ class Script:
 
     def _look_up(self, match: re.Match[str]) -> str:
         if match["arithmetic"]:
-            names = re.sub(r"\$?\b([A-Za-z_]\w*)\b", lambda m: self._value(m[1]) or m[0], match[0])
+            names = re.sub(
+                r"\$\{?(\w+)\}?|\b([A-Za-z_]\w*)", lambda m: self._value(m[1] or m[2]) or m[0], match[0]
+            )
             return _compute(names[3:-2]) or match[0]
         body = match["body"] or match["name"]
         if body is None:

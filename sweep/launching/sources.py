@@ -143,8 +143,9 @@ class Sources:
         before = (" ".join(one)[:80] for one in started[:-1])
         self.earlier += [text for text in before if re.search("torchrun|launch|train|tune", text)]
         for name, key in load_table("processes")["variables"].items():
-            if name in script.variables:
-                self._add(key, script.variables[name])
+            if value := script.variables.get(name):
+                listed = re.fullmatch(r"\d+(,\d+)+", value)  # CUDA_VISIBLE_DEVICES
+                self._add(key, value.count(",") + 1 if listed else value)
         # What it calls by `bash -c` is a script itself.
         inner = [word for word in words if " " in word and TRAINS.search(word)]
         self._add_words([word for word in words if word not in inner])
@@ -184,9 +185,11 @@ class Sources:
             self.others += [value for value in others if value not in self.others]
             if key:
                 self._add(key, " ".join(kept) if kept else True)
-            else:
-                for word in kept:
-                    self._refer(word)
+                continue
+            for word in kept:
+                self._refer(word)
+                if word.endswith(".py"):
+                    self._add("program", word.rpartition("/")[2])
 
 
 def flatten(data: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:

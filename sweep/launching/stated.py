@@ -96,7 +96,12 @@ def complete(facts: Facts, pes: int | None) -> Facts:
     stages = int(facts.get("pipeline") or 1)
     if facts.get("chunk_blocks") and facts.get("blocks"):
         blocks = facts["blocks"] + (facts.get("chunk_less") or 0)
-        found["chunks"] = max(1, int(blocks // (facts["chunk_blocks"] * stages)))
+        parts = -(-blocks // facts["chunk_blocks"])
+        # Megatron's parts are even, torchtitan's last one may be smaller.
+        if parts % stages or ("chunk_less" not in facts and blocks % facts["chunk_blocks"]):
+            what = f"{blocks} blocks in {stages} stages are no even parts of {facts['chunk_blocks']}"
+            raise InputError(what, where="layers per virtual pipeline stage")
+        found["chunks"] = int(parts // stages)
     local = facts.get("local_batch") or facts.get("micro")
     if pes and local and not facts.get("global_batch"):
         passes = local * (facts.get("accumulate") or 1)
