@@ -14,7 +14,13 @@ from paradl.sweep.launching.networks import find_name, find_pattern
 # Tokenizers that fix a vocabulary.
 VOCABULARIES = {"GPT2BPETokenizer": 50257, "Llama2Tokenizer": 32000, "Llama3Tokenizer": 128256}
 # Names of precisions of recipes, such as bf16_with_fp8_current_scaling_mixed.
-MIXED = {"nvfp4": "nvfp4|fp4", "mxfp8": "mxfp8|fp8_mx", "fp8": "fp8", "bf16": "bf16", "amp": "16"}
+MIXED = {
+    "nvfp4": "nvfp4|fp4",
+    "mxfp8": "mxfp8|fp8_mx",
+    "fp8": "fp8",
+    "bf16": "bf(loat)?16",
+    "amp": "16",
+}
 
 
 def fold_megatron(facts: Facts) -> Facts:
@@ -252,12 +258,17 @@ def fold_maxtext(facts: Facts) -> Facts:
         raise InputError("not modelled", where="remat_policy", advice="give --strategy")
     has_fsdp = degrees["fsdp"] > 1 or "fsdp" in rest
     pes = one("pes") or (None if rest else prod(degrees.values()))
+    # It counts samples of a device, of which those that share a sequence have as many together.
+    shared = degrees["tensor"] * degrees["sequenced"] * degrees["context"]
+    micro = (one("micro") or 0) * shared
     experts = one("expert_count") if (one("expert_count") or 1) > 1 else None
     return (
         facts
         | degrees
         | {
             "pes": pes,
+            "micro": int(micro) if micro == int(micro) else micro,
+            "local_batch": micro * degrees["pipeline"],
             "tensor": degrees["tensor"] * degrees["sequenced"],
             "sequence": degrees["sequenced"] > 1,
             # Ranks of experts are data ranks, too.
@@ -287,6 +298,7 @@ def unfold_maxtext(facts: Facts) -> Facts:
         "ici_tensor_sequence": facts["tensor"] if facts["sequence"] else 1,
         **{"ici_context": facts["context"], "ici_expert": expert},
         "ici_pipeline": facts["pipeline"],
+        "micro": facts["micro"] / (facts["tensor"] * facts["context"]),
         "expert_count": one("experts") or 1,
         "hidden": one("hidden") or one("expert_hidden"),
         "head_features": one("head_features") or facts["features"] // facts["heads"],

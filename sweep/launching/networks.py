@@ -95,6 +95,8 @@ def make_network(facts: Facts, length: int, title: str) -> dict[str, object]:
         biased, learned = facts.get("bias"), facts.get("positions") == "learned"
         facts |= dict.fromkeys(("output_bias", "mlp_bias"), biased)
         facts |= {"bias": biased or facts.get("qkv_bias"), "positions": longest if learned else 0}
+        if facts.get("wider") and not facts.get("hidden"):
+            facts["hidden"] = int(facts["wider"] * facts["features"])
         facts |= {} if facts.get("experts") else {"active": None}
     # Without experts in all blocks, the others have an MLP.
     needed = [*form["needed"], *(() if facts.get("experts") or kind == "bert" else ("hidden",))]

@@ -16,7 +16,7 @@ from paradl.grids.entries.software import SOFTWARE, SoftwareName, Switches, writ
 from paradl.grids.library import find
 from paradl.grids.reading.errors import InputError, add_place, shorten
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, NODE, RECOMPUTE
-from paradl.sweep.launching.facts import Facts, Framework, load_framework
+from paradl.sweep.launching.facts import Facts, Framework, load_framework, load_table
 from paradl.sweep.launching.names import FRAMEWORKS
 from paradl.sweep.launching.networks import (
     describe_network,
@@ -37,8 +37,8 @@ from paradl.sweep.launching.stated import (
 
 # In the order in which scripts are recognised: those with signs of several frameworks first.
 RECOGNISED = (
-    *("maxtext", "torchtitan", "torchtitan-0.2", "primus", "megatron-bridge", "nemo"),
-    *("deepspeed", "megatron", "accelerate"),
+    *("maxtext", "torchtitan", "torchtitan-0.2", "primus", "megatron-bridge", "nanotron"),
+    *("llm-foundry", "gpt-neox", "nemo", "deepspeed", "megatron", "accelerate"),
 )
 DEGREES = ("tensor", "context", "expert", "pipeline", "chunks", "micro", "zero")
 # Facts whose defaults are named.
@@ -46,9 +46,25 @@ WORTH = (
     *("micro", "local_batch", "length", "precision", "mixed", "bf16", "backend", "kernel"),
     *("attention_dropout", "hidden_dropout", "again", "option", "recompute", "reshard"),
 )
-PRECISIONS = {"bf16", "fp16", "fp8", "fp4", "mixed", "dtype", "precision", "quantization", "converters"}
+PRECISIONS = {
+    "bf16",
+    "fp16",
+    "fp8",
+    "fp4",
+    "mixed",
+    "dtype",
+    "precision",
+    "quantization",
+    "converters",
+}
 # Programs that start processes on one node by default.
-STARTERS = ("torchrun", "deepspeed", "torch.distributed.launch", "torch.distributed.run", "accelerate")
+STARTERS = (
+    "torchrun",
+    "deepspeed",
+    "torch.distributed.launch",
+    "torch.distributed.run",
+    "accelerate",
+)
 # Degrees that a recipe decides unless they are stated over it.
 RECIPES = ("tensor", "pipeline", "context", "micro")
 USUAL = (("attention", "fused"), ("loss", "whole"), ("states", "usual"))
@@ -101,7 +117,9 @@ class LaunchScript:
                 what = "no length of sequences"
                 raise InputError(what, where=self.path, advice="give --sequence")
             options.setdefault("sequence", str(sequence))
-        for fact in ("bf16", "fp16", "mixed"):
+        # Of two that a file leaves to Trainer, one is stated.
+        has_one = facts.get("bf16") or facts.get("fp16")
+        for fact in () if has_one else ("bf16", "fp16", "mixed"):
             self._wait_for(fact, "--precision", options, "precision")
         if facts.get("precision") and ":precision" not in str(options.get("system")):
             options.setdefault("precision", facts["precision"])
@@ -135,7 +153,7 @@ class LaunchScript:
         parts = {
             f"defaults of {framework.title}": [
                 *(framework.describe_default(name) for name in WORTH if name in usual),
-                *([] if ({*stated.facts} - {*stated.defaults}) & PRECISIONS else ["fp32"]),
+                *(["fp32"] if self._has_no_precision else []),
             ],
             "default of what starts processes": ["1 node"] if self._takes_one_node else [],
             "not read, but for what is stated over it": [f"the recipe {recipe}"] if recipe else [],
@@ -188,13 +206,19 @@ class LaunchScript:
         for name in ("pes", "nodes", "per_node"):
             self._wait_for(name, "--pe", {})
         facts = self.facts
-        if facts.get("pes"):
-            return int(facts["pes"])
+        if facts.get("pes") or facts.get("data"):
+            return int(facts.get("pes") or facts["data"] * count_inside(facts))
         nodes = facts.get("nodes") or (1 if self._takes_one_node else None)
         if not nodes or not facts.get("per_node"):
             missing = "nodes" if facts.get("per_node") else "PEs"
             raise InputError(f"no number of {missing}", where=self.path, advice="give --pe")
         return int(nodes) * int(facts["per_node"])
+
+    @property
+    def _has_no_precision(self) -> bool:
+        """True if nothing states a precision, so that it is the framework's: fp32."""
+        stated = {*self.stated.facts} - {*self.stated.defaults}
+        return self.facts.get("precision") == "fp32" and not stated & PRECISIONS
 
     @property
     def _takes_one_node(self) -> bool:
@@ -334,6 +358,10 @@ def read_launch(text: str) -> LaunchScript:
 def find_framework(words: Iterable[str]) -> Framework:
     """Find the framework of a script by its programs and parameters. InputError: none is known."""
     text = " ".join(words)
+    for name, signs in load_table("others").items():
+        if re.search(signs, text):
+            advice = "give --model, --pe, --strategy, --global-batch and --sequence in its place"
+            raise InputError(f"scripts of {name} are not read", advice=advice)
     for name in RECOGNISED:
         if re.search(load_framework(name).signs, text):
             return load_framework(name)

@@ -76,7 +76,9 @@ def find_file(base: Path, word: str) -> Path | None:
     """Find a file that a script names: also beside it, or below it if a variable says where."""
     plain = re.sub(r".*[})`]/|^\$\w+/", "", word)
     near = (base / word, base / plain, base / plain.rpartition("/")[2])
-    return next((path for path in near if len(word) < 200 and "\0" not in word and path.is_file()), None)
+    return next(
+        (path for path in near if len(word) < 200 and "\0" not in word and path.is_file()), None
+    )
 
 
 @dataclass
@@ -123,7 +125,9 @@ class Script:
         """Follow statements, those of functions when they are called."""
         for words, end in statements:
             self._spend(100)
-            if words[0] == "function" or (end == "(" and re.fullmatch(r"[A-Za-z][\w-]*", words[-1])):
+            if words[0] == "function" or (
+                end == "(" and re.fullmatch(r"[A-Za-z][\w-]*", words[-1])
+            ):
                 name = words[words[0] == "function" and len(words) > 1]
                 self.functions[name] = list(_take_body(statements, int(words[-1] == "{")))
                 continue
@@ -262,7 +266,9 @@ class Script:
             if len(rest) == 3:
                 self.variables[rest[0]] = rest[2]
         elif first == "shift":
-            self.arrays["@"] = self.arrays.get("@", [])[int(rest[0]) if rest and rest[0].isdecimal() else 1 :]
+            self.arrays["@"] = self.arrays.get("@", [])[
+                int(rest[0]) if rest and rest[0].isdecimal() else 1 :
+            ]
         elif first == "cd" and rest and len(rest[0]) < 200 and (self.base / rest[0]).is_dir():
             self.base /= rest[0]
         elif first in self.functions:
@@ -277,7 +283,9 @@ class Script:
             is_one = word.endswith(SCRIPTS) or (place == 1 and shares)
             if is_one and (path := find_file(self.base, word) or self.files.get(word)):
                 text = path if isinstance(path, str) else read_text(path, MOST_TEXT)
-                self._call(text, None if shares else words[place + 1 :], [] if shares else words[:place])
+                self._call(
+                    text, None if shares else words[place + 1 :], [] if shares else words[:place]
+                )
                 return True
         return False
 
@@ -343,7 +351,9 @@ class Script:
     def _look_up(self, match: re.Match[str]) -> str:
         if match["arithmetic"]:
             names = re.sub(
-                r"\$\{?(\w+)\}?|\b([A-Za-z_]\w*)", lambda m: self._value(m[1] or m[2]) or m[0], match[0]
+                r"\$\{?(\w+)\}?|\b([A-Za-z_]\w*)",
+                lambda m: self._value(m[1] or m[2]) or m[0],
+                match[0],
             )
             return _compute(names[3:-2]) or match[0]
         body = match["body"] or match["name"]
@@ -372,7 +382,9 @@ class Script:
         items = self.arrays.get("@")
         if items is not None and (name.isdecimal() or name in "@*#"):
             counted = str(len(items)) if name == "#" else " ".join(items)
-            return counted if name in "@*#" else (["$0", *items][int(name) : int(name) + 1] or [""])[0]
+            return (
+                counted if name in "@*#" else (["$0", *items][int(name) : int(name) + 1] or [""])[0]
+            )
         return self.variables.get(
             name, " ".join(self.arrays[name]) if name in self.arrays else None
         )

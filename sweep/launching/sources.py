@@ -31,7 +31,11 @@ FLAG = re.compile(r"--?([A-Za-z][\w.:-]*)(?:=(.*))?", re.S)
 PAIR = re.compile(r"\+*([A-Za-z_][\w.]*)=(.*)", re.S)
 # Of configurations: `${model.seq_length}`, `${TP:8}`, `${oc.env:TP,8}`.
 INTERPOLATION = re.compile(r"\$\{(?:oc\.env:)?\.?([\w.]+)(?:[:,]([^${}]*))?\}")
-FUNCTIONS: dict[str, Callable[[Iterable[float]], float]] = {"multiply": prod, "sum": sum, "add": sum}
+FUNCTIONS: dict[str, Callable[[Iterable[float]], float]] = {
+    "multiply": prod,
+    "sum": sum,
+    "add": sum,
+}
 # Words that stand for any arguments: `$@`, `${EXTRA_ARGS}`.
 ARGUMENTS = re.compile(r"(?i)\$\{?(?:[@*]|\w*(?:arg|opt|extra|flag)\w*)(?:\[[@*]\])?\}?")
 OTHER_FILES = re.compile("vocab|token|merge|data|templ")

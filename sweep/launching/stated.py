@@ -70,7 +70,10 @@ def read_facts(framework: Framework, statements: Sequence[Statement]) -> Stated:
             raise InputError(what, where=statement.key, advice=known) from None
         if value is None and facts.get(row.name) is None and str(statement.value) == "auto":
             waiting[row.name] = "auto"
-        is_worse = row.name == "model_name" and facts.get(row.name) and not find_name(str(value))
+        # What makes a value is the network's name only if it is one.
+        is_known = row.name not in ("model_name", "recipe") or find_name(str(value))
+        is_maker = isinstance(statement.value, Maker) and row.name == "model_name"
+        is_worse = not is_known and (facts.get(row.name) or is_maker)
         if (value is not None or row.name not in facts) and not is_worse:
             facts[row.name] = value
         if value is not None:
@@ -99,7 +102,9 @@ def complete(facts: Facts, pes: int | None) -> Facts:
         parts = -(-blocks // facts["chunk_blocks"])
         # Megatron's parts are even, torchtitan's last one may be smaller.
         if parts % stages or ("chunk_less" not in facts and blocks % facts["chunk_blocks"]):
-            what = f"{blocks} blocks in {stages} stages are no even parts of {facts['chunk_blocks']}"
+            what = (
+                f"{blocks} blocks in {stages} stages are no even parts of {facts['chunk_blocks']}"
+            )
             raise InputError(what, where="layers per virtual pipeline stage")
         found["chunks"] = int(parts // stages)
     local = facts.get("local_batch") or facts.get("micro")

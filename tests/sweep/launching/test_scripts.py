@@ -69,7 +69,8 @@ SCRIPTS = {
     ),
     "primus_llama3_8b.yaml": (64, "tp1 pp1 dp64 mb2 zero1", 128, 8192, "bf16", "megatron"),
     "llamafactory_full.yaml": (
-        *(64, "tp1 pp1 dp64 mb1 zero3", 128, 2048, "bf16", "deepspeed,overlap_gradients=on"),
+        *(64, "tp1 pp1 dp64 mb1 zero3 recompute=blocks", 128, 2048, "bf16"),
+        "deepspeed,overlap_gradients=on",
     ),
 }
 # Networks of the catalogue that have the sizes in their flags.
