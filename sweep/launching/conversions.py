@@ -34,10 +34,6 @@ def fold_megatron(facts: Facts) -> Facts:
         modules = one("modules")
         words = modules if isinstance(modules, list) else re.findall(r"\w+", str(modules or ""))
         folded["recompute"] = "+".join(map(str, words)) or "core_attn"
-    elif one("method") == "block":
-        # Of each part of the pipeline, so many blocks; of a network by name it is not known of how many.
-        parts = (one("pipeline") or 1) * (one("chunks") or 1)
-        folded["some_blocks"] = (one("again") or 1) * parts < (one("blocks") or 0)
     if "distributed" in str(one("optimizer")) and not one("zero"):
         folded["zero"] = 1
     if one("stages"):
@@ -152,9 +148,6 @@ def fold_torchtitan(facts: Facts) -> Facts:
     stays = one("reshard") == "never" or (one("reshard") == "default" and staged)
     converted = str(one("converters") or "").lower().replace("float8", "fp8")
     narrow = (ours for ours, words in MIXED.items() if re.search(words, converted))
-    if "recompute" not in facts:
-        what = f"activation checkpoints '{one('again')} {one('option')}' are not modelled"
-        raise InputError(what, where="activation_checkpoint", advice="give --strategy")
     less = int(one("first_less") or 0) + int(one("last_less") or 0)
     return facts | {
         "zero": (2 if stays else 3) if is_sharded else 0,
@@ -220,6 +213,7 @@ def fold_accelerate(facts: Facts) -> Facts:
     return facts | {
         "zero": zero,
         "software": software,
+        "offload": one("offload") or "OFFLOAD" in words,
         "copies": one("replicate") or 1,
         "shard_of_node": "HYBRID" in words and not one("replicate"),
         "adapter": one("adapter") if one("adapter") not in ("full", "freeze") else None,
@@ -254,8 +248,6 @@ def fold_maxtext(facts: Facts) -> Facts:
     if others := rest - {"data", "fsdp"}:
         what = f"-1 is not modelled for {', '.join(others)}"
         raise InputError(what, where="parallelism", advice="state the number")
-    if not one("recompute"):
-        raise InputError("not modelled", where="remat_policy", advice="give --strategy")
     has_fsdp = degrees["fsdp"] > 1 or "fsdp" in rest
     pes = one("pes") or (None if rest else prod(degrees.values()))
     # It counts samples of a device, of which those that share a sequence have as many together.
@@ -267,6 +259,7 @@ def fold_maxtext(facts: Facts) -> Facts:
         | degrees
         | {
             "pes": pes,
+            "partly": "save" in str(one("policy")),
             "micro": int(micro) if micro == int(micro) else micro,
             "local_batch": micro * degrees["pipeline"],
             "tensor": degrees["tensor"] * degrees["sequenced"],

@@ -1,9 +1,9 @@
 """Facts of a training run by our names, and tables of how frameworks state them: `tables/*.yaml`.
 
 A parameter states one fact: `sequence_parallel: sequence? off` is a switch that is off unless it is
-stated, `!` negates one, `~` is one that `auto` switches on, `$` is a text, and others are numbers or choices. A case states ours by
-several of theirs, both ways: the first one that holds. What neither does is in `conversions.py`. A
-script is read, and written, by the same table.
+stated, `!` negates one, `~` is one that `auto` switches on, `$` is a text; others are numbers,
+or choices. A case states ours by several of theirs, both ways: the first one that holds. What neither
+does is in `conversions.py`. A script is read, and written, by the same table.
 """
 
 import re
@@ -227,6 +227,6 @@ def load_framework(name: str) -> Framework:
         written,
         rows,
         cases,
-        {k: v for one in read for k, v in one.notes.items()} | data.get("notes", {}),
+        {k: v for one in (*extended, *read) for k, v in one.notes.items()} | data.get("notes", {}),
         data.get("cleared", ()),
     )

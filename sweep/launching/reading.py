@@ -58,13 +58,9 @@ PRECISIONS = {
     "converters",
 }
 # Programs that start processes on one node by default.
-STARTERS = (
-    "torchrun",
-    "deepspeed",
-    "torch.distributed.launch",
-    "torch.distributed.run",
-    "accelerate",
-)
+STARTERS = {
+    *("torchrun", "deepspeed", "accelerate", "torch.distributed.launch", "torch.distributed.run")
+}
 # Degrees that a recipe decides unless they are stated over it.
 RECIPES = ("tensor", "pipeline", "context", "micro")
 USUAL = (("attention", "fused"), ("loss", "whole"), ("states", "usual"))
@@ -103,7 +99,9 @@ class LaunchScript:
             options["model"] = self._add_adapter(options["model"])
         pes = options.setdefault("pe", options.get("pe") or self._count_pes())
         count = int(pes) if str(pes).isdecimal() else None
-        facts = complete(_find_sizes(options["model"]) | self.facts, count)
+        known = {name: value for name, value in self.facts.items() if value is not None}
+        facts = complete(self.facts | _find_sizes(options["model"]) | known, count)
+        self.facts["some_blocks"] = facts.get("some_blocks")
         self._refuse_recipe(options)
         if "strategy" not in options:
             options["strategy"] = self._write_layout(facts, count)
@@ -225,7 +223,7 @@ class LaunchScript:
         """True if a program starts the processes on one node unless it is told of others."""
         stated = {statement.key for statement in self.sources.statements}
         known = self.facts.get("nodes") or {"hostfile", "include"} & stated
-        return not known and bool({*STARTERS} & {*self.sources.programs})
+        return not known and bool(STARTERS & {*self.sources.programs})
 
     def _write_layout(self, facts: Facts, pes: int | None) -> str:
         """Write the layout. InputError: a degree that is not stated, or is not modelled."""
@@ -234,6 +232,9 @@ class LaunchScript:
             if not (isinstance(facts.get(name) or 1, int) and (facts.get(name) or 1) > 0):
                 what = f"{name}: expected a whole number from 1, got {shorten(facts[name])}"
                 raise InputError(what, where=self.path)
+        if facts.get("recompute") is None:
+            what = f"what is recomputed by {facts.get('option') or facts.get('policy')}"
+            raise InputError(f"{what} is not known", where=self.path, advice="give --strategy")
         if facts.get("micro") is None:
             what = "no number of sequences in a micro-batch"
             raise InputError(what, where=self.path, advice="give --strategy, such as 'dp8 mb1'")
@@ -288,7 +289,7 @@ class LaunchScript:
     def _add_adapter(self, model: Any) -> Any:
         """Add adapters of a known rank to a network, and its weights of four bits."""
         facts, rank = self.facts, self.facts.get("lora")
-        if facts.get("adapter") not in ("lora", "qlora") or not rank:
+        if str(facts.get("adapter")).lower() not in ("lora", "qlora", "true") or not rank:
             return model
         is_narrow = facts["adapter"] == "qlora" or facts.get("in_4bit") or facts.get("bits") == 4
         facts["adapter"] = None

@@ -1,4 +1,4 @@
-"""Commands of a bash script: variables, arrays, here-documents, conditions, functions, other scripts.
+"""Commands of a bash script: variables, arrays, here-documents, conditions, functions, scripts.
 
 Nothing is executed. What the script does not set itself stays as it is written, `$SLURM_NNODES` or
 `$(hostname)`; the environment of this process is not read. A loop runs once.
@@ -17,19 +17,17 @@ from pathlib import Path
 from paradl.grids.models.files.expressions import fill_in
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.textfile import read_text
+from paradl.sweep.launching.shell_words import (
+    IN_PARENTHESES,
+    MOST_TEXT,
+    PIECES,
+    Sentence,
+    list_statements,
+    split_words,
+    take_body,
+)
 
 MOST_BRANCHES, MOST_CALLS = 100, 20
-MOST_TEXT = 2**20  # characters of a script, and of all that variables make of it
-IN_PARENTHESES = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
-PIECES = re.compile(
-    rf"""(?P<gap>[ \t\r]+|\\\r?\n|[12&]?>>?(?:&[12]|[ \t]*[^\s;&|()]+)?)
-    |(?P<comment>(?<![^\s;(])\#[^\n]*)
-    |(?P<end>\n|;;|;|&&|\|\||\||&(?![>\d]))
-    |(?P<parenthesis>[()])
-    |(?P<piece>'[^']*'|"(?:\\.|[^"\\])*"|\${IN_PARENTHESES}|\$\{{[^}}]*\}}+|\$\w+|\$[@*\#]|`[^`]*`|\\.
-        |[^\s;&|()\\'"`$\#]+|.)""",
-    re.VERBOSE | re.DOTALL,
-)
 TARGET = r"(?:>>?[ \t]*(\S+)[ \t]*)?"
 HEREDOC = re.compile(
     rf"{TARGET}<<-?[ \t]*(['\"]?)(\w+)\2[ \t]*{TARGET}[^\n]*\n(.*?)^[ \t]*\3[ \t]*$", re.S | re.M
@@ -69,23 +67,20 @@ class Branch:
         self.was_taken |= self.is_taken
 
 
-Sentence = tuple[list[str], str]  # words of a statement, and its end
-
-
 def find_file(base: Path, word: str) -> Path | None:
     """Find a file that a script names: also beside it, or below it if a variable says where."""
     plain = re.sub(r".*[})`]/|^\$\w+/", "", word)
     near = (base / word, base / plain, base / plain.rpartition("/")[2])
-    return next(
-        (path for path in near if len(word) < 200 and "\0" not in word and path.is_file()), None
-    )
+    is_name = len(word) < 200 and "\0" not in word
+    return next((path for path in near if is_name and path.is_file()), None)
 
 
 @dataclass
 class Script:
     """What a script says. commands: words of each. set_here: variables whose value is a default of
     the script, which the environment may replace. doubts: conditions that depend on more than it.
-    base: where other scripts lie. functions: their statements. The array `@` has the arguments.
+    base: where other scripts lie; missing: those that do not. functions: their statements. The
+    array `@` has the arguments.
     """
 
     base: Path = field(default_factory=Path)
@@ -98,6 +93,8 @@ class Script:
     branches: list[Branch] = field(default_factory=list)
     functions: dict[str, list[Sentence]] = field(default_factory=dict)
     documents: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    unset: list[str] = field(default_factory=list)
     spent: int = 0
     depth: int = 0
     # How the statement before ended, and whether it succeeded: `&&` and `||` ask.
@@ -116,9 +113,9 @@ class Script:
 
         self._follow(list_statements(HEREDOC.sub(keep, text)))
 
-    def finish(self) -> None:
-        """Read functions as they are written if no command calls one."""
-        for body in () if self.commands else list(self.functions.values()):
+    def read_functions(self) -> None:
+        """Read functions as they are written, where no command that is followed calls them."""
+        for body in list(self.functions.values()):
             self._follow(iter(body))
 
     def _follow(self, statements: Iterator[Sentence]) -> None:
@@ -129,7 +126,7 @@ class Script:
                 end == "(" and re.fullmatch(r"[A-Za-z][\w-]*", words[-1])
             ):
                 name = words[words[0] == "function" and len(words) > 1]
-                self.functions[name] = list(_take_body(statements, int(words[-1] == "{")))
+                self.functions[name] = list(take_body(statements, int(words[-1] == "{")))
                 continue
             if {"&&": self.holds, "||": not self.holds}.get(self.end, True):
                 self.holds = self._read_statement(words)
@@ -234,9 +231,10 @@ class Script:
         """Judge a condition; one that depends on more than the script does not hold."""
         words = [" ".join(self.expand(word)) for word in condition]
         match [word for word in words if word not in (*TESTERS, "]", "]]")]:
-            case ["-z", value]:
+            case ["-z", value] | [value, "=" | "==", ""]:
+                self.unset += re.findall(r"^\$\{?(\w+)", value)
                 return value in ("", *condition) or value.startswith("$")
-            case ["-n", value]:
+            case ["-n", value] | [value, "!=", ""]:
                 return not (value == "" or value.startswith("$"))
             case [left, "=" | "==", right] if "$" not in left + right:
                 return fnmatchcase(left, right)
@@ -279,14 +277,18 @@ class Script:
     def _run_file(self, words: list[str]) -> bool:
         """Follow another script that is run; return whether it is there."""
         shares = words[0] in ("source", ".")
-        for place, word in enumerate(words[:20] if words[0] in RUNNERS else words[:1]):
-            is_one = word.endswith(SCRIPTS) or (place == 1 and shares)
-            if is_one and (path := find_file(self.base, word) or self.files.get(word)):
-                text = path if isinstance(path, str) else read_text(path, MOST_TEXT)
-                self._call(
-                    text, None if shares else words[place + 1 :], [] if shares else words[:place]
-                )
-                return True
+        found = words[:20] if words[0] in RUNNERS else words[:1]
+        places = [place for place, word in enumerate(found) if word.endswith(SCRIPTS)]
+        for place in places[:1] or [1] * (shares and len(words) > 1):
+            word = words[place]
+            path = None if word.startswith("/") else find_file(self.base, word)
+            if path is None and word not in self.files:
+                self.missing.append(word)
+                return False
+            text = read_text(path, MOST_TEXT) if path else self.files[word]
+            own = (None, []) if shares else (words[place + 1 :], words[:place])
+            self._call(text, *own)
+            return True
         return False
 
     def _read_document(self, words: list[str]) -> None:
@@ -310,6 +312,8 @@ class Script:
             self.arrays[name] = (self.arrays.get(name, []) if adds else []) + items
             return
         text = " ".join(self.expand(value))
+        if name in self.unset:
+            self.set_here[name] = text
         self.variables[name] = (self.variables.get(name, "") if adds else "") + text
         self.arrays.pop(name, None)
 
@@ -390,55 +394,9 @@ class Script:
         )
 
 
-def _take_body(statements: Iterator[Sentence], depth: int) -> Iterator[Sentence]:
-    """Yield the statements up to the brace that closes a function."""
-    for words, end in statements:
-        depth += (words[0] == "{") - (words[0] == "}")
-        if depth <= 0:
-            return
-        yield words, end
-
-
 def _compute(text: str) -> str | None:
     """Return the value of whole numbers' arithmetic; None: it is none."""
     try:
         return str(fill_in(f"$({text.replace('/', '//')})", {}))
     except (ValueError, ArithmeticError):
         return None
-
-
-def list_statements(text: str) -> Iterator[Sentence]:
-    """Yield the words of each statement, with their quotes, and its end; an array is one word."""
-    if len(text) > MOST_TEXT:
-        raise InputError("too long for a launch script", where="launch script")
-    words: list[str] = []
-    word = ""
-    inside = 0  # the parentheses of an array
-    for piece in PIECES.finditer(text):
-        kind, found = piece.lastgroup, piece[0]
-        if inside:
-            inside += (found == "(") - (found == ")")
-            word += " " if kind in ("gap", "comment") or found == "\n" else found
-            continue
-        if kind == "piece":
-            word += found
-        elif found == "(" and re.fullmatch(r"\w+\+?=", word):
-            word, inside = word + found, 1
-        else:
-            if found == "|" and words[:1] == [] and word and not word.startswith("["):
-                word += found  # patterns of a case
-                continue
-            is_pattern = found == ")" and not words and word
-            words += [word + found] if is_pattern else [word] if word else []
-            word = ""
-            if (kind == "end" or is_pattern or found in "()") and words:
-                yield words, found
-                words = []
-    words += [word] if word else []
-    if words:
-        yield words, ""
-
-
-def split_words(text: str) -> list[str]:
-    """Split a text into words, with their quotes."""
-    return [word for words, _ in list_statements(text) for word in words]

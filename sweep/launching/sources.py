@@ -18,7 +18,8 @@ from paradl.grids.reading.textfile import read_text
 from paradl.grids.reading.yamlfile import load, read_nodes
 from paradl.sweep.launching.facts import CONFIGURATIONS, Statement, load_table
 from paradl.sweep.launching.python_file import Maker, read_python
-from paradl.sweep.launching.shell import MOST_TEXT, Script, find_file
+from paradl.sweep.launching.shell import Script, find_file
+from paradl.sweep.launching.shell_words import MOST_TEXT
 
 MOST_FILES = 20
 # Programs that train, and those that start them.
@@ -137,12 +138,13 @@ class Sources:
         """Add the last command of a script that starts a training, and variables beside it."""
         script = Script(self.base)
         script.read(text)
-        script.finish()
+        if not (started := list_launches(script)):
+            script.read_functions()
+            started = list_launches(script)
         self.variables |= script.set_here
         self.doubts += script.doubts
         self.documents |= script.files
-        commands = (words for words in script.commands if words[0] not in ("echo", "printf"))
-        started = [words for words in commands if TRAINS.search(" ".join(words[:30]))]
+        self.missing += script.missing
         words = started[-1] if started else []
         before = (" ".join(one)[:80] for one in started[:-1])
         self.earlier += [text for text in before if re.search("torchrun|launch|train|tune", text)]
@@ -175,7 +177,7 @@ class Sources:
             else:
                 values.append(word)
         named = {key: values[0] for key, values in pairs if values}
-        # torchtitan's: a function of a module, which may lie here. Hydra's: a file without its ending.
+        # torchtitan's: a function of a module, which may lie here. Hydra's: a file without ending.
         path = self.base / f"{named.get('module', '').replace('.', '/')}.py"
         if "config" in named and path.is_file():
             self.read(path, named["config"])
@@ -194,6 +196,12 @@ class Sources:
                 self._refer(word)
                 if word.endswith(".py"):
                     self._add("program", word.rpartition("/")[2])
+
+
+def list_launches(script: Script) -> list[list[str]]:
+    """List the commands of a script that start a training."""
+    commands = (words for words in script.commands if words[0] not in ("echo", "printf"))
+    return [words for words in commands if TRAINS.search(" ".join(words[:30]))]
 
 
 def flatten(data: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:

@@ -102,11 +102,13 @@ def complete(facts: Facts, pes: int | None) -> Facts:
         parts = -(-blocks // facts["chunk_blocks"])
         # Megatron's parts are even, torchtitan's last one may be smaller.
         if parts % stages or ("chunk_less" not in facts and blocks % facts["chunk_blocks"]):
-            what = (
-                f"{blocks} blocks in {stages} stages are no even parts of {facts['chunk_blocks']}"
-            )
-            raise InputError(what, where="layers per virtual pipeline stage")
+            what = f"{blocks} blocks do not fill {stages} stages with chunks of "
+            advice = "change the blocks of a chunk, or give --strategy"
+            raise InputError(what + str(facts["chunk_blocks"]), where="launch", advice=advice)
         found["chunks"] = int(parts // stages)
+    if facts.get("method") == "block":  # of each part, so many
+        some = int(facts.get("again") or 1) * stages * found["chunks"]
+        found["some_blocks"] = some < (facts.get("blocks") or 0)
     local = facts.get("local_batch") or facts.get("micro")
     if pes and local and not facts.get("global_batch"):
         passes = local * (facts.get("accumulate") or 1)
