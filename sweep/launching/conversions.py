@@ -5,7 +5,7 @@ Each framework's table names a conversion, a pair of functions: from its facts t
 
 import re
 from collections.abc import Callable
-from math import isqrt, prod
+from math import gcd, isqrt, prod
 
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.launching.facts import Facts
@@ -222,11 +222,11 @@ def fold_accelerate(facts: Facts) -> Facts:
 
 def unfold_accelerate(facts: Facts) -> Facts:
     """Return Accelerate's facts of ours: FSDP 2 and its mesh, or DDP."""
+    facts = facts | {"model_name": facts["hub"]}
     if not facts["zero"]:
-        return facts | {"model_name": facts["name"], "tensor": None, "context": None}
+        return facts | {"tensor": None, "context": None}
     shard = facts["shard"] // facts["context"]
-    mesh = {"replicate": facts["data"] // shard, "shard_size": shard}
-    return facts | mesh | {"model_name": facts["name"]}
+    return facts | {"replicate": facts["data"] // shard, "shard_size": shard}
 
 
 # Axes of MaxText's meshes, and our degrees.
@@ -282,11 +282,16 @@ def fold_maxtext(facts: Facts) -> Facts:
 
 
 def unfold_maxtext(facts: Facts) -> Facts:
-    """Return MaxText's facts of ours, with all degrees inside of a slice."""
+    """Return MaxText's facts of ours; a node is a slice."""
     one, expert = facts.get, facts.get("expert") or 1
     shard = facts["shard"] // facts["context"] if facts["zero"] else 1
+    # Nodes hold what is outermost: copies, shards, then the rest.
+    copies, parts = facts["data"] // shard, shard // expert
+    between = gcd(copies, facts["nodes"])
+    beyond = gcd(parts, facts["nodes"] // between)
     return facts | {
-        **{"dcn_data": 1, "ici_data": facts["data"] // shard, "ici_fsdp": shard // expert},
+        **{"dcn_data": between, "ici_data": copies // between},
+        **{"dcn_fsdp": beyond, "ici_fsdp": parts // beyond},
         "ici_tensor": 1 if facts["sequence"] else facts["tensor"],
         "ici_tensor_sequence": facts["tensor"] if facts["sequence"] else 1,
         **{"ici_context": facts["context"], "ici_expert": expert},

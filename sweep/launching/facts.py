@@ -1,8 +1,8 @@
 """Facts of a training run by our names, and tables of how frameworks state them: `tables/*.yaml`.
 
 A parameter states one fact: `sequence_parallel: sequence? off` is a switch that is off unless it is
-stated, `!` negates one, `~` is one that `auto` switches on, `$` is a text; others are numbers,
-or choices. A case states ours by several of theirs, both ways: the first one that holds. What neither
+stated, `!` negates one, `auto` switches on one with `~`, `$` is a text, and others are numbers or
+choices. A case states ours by several of theirs, both ways: the first one that holds. What neither
 does is in `conversions.py`. A script is read, and written, by the same table.
 """
 

@@ -6,7 +6,7 @@ Families, and names that people write, are in `tables/networks.yaml`.
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from paradl.grids.entries.names import list_names
 from paradl.grids.library import find
@@ -17,7 +17,6 @@ from paradl.grids.reading.yamlfile import join_keys
 from paradl.sweep.launching.facts import Facts, load_table
 
 MOST_EVERY = 16  # blocks between two with experts
-DECODERS = ("llama", "gpt", "moe")
 MINOR = re.compile(r"^llama3[13](?=\d+b)")  # Llama 3.1 and 3.3 have the sizes of Llama 3
 
 
@@ -25,11 +24,27 @@ def describe_network(model: Architecture) -> Facts:
     """Describe a network of a known family by facts. InputError: what it has is no parameter."""
     table = load_table("networks")
     settings: Mapping[str, Any] = (model.family.__pydantic_extra__ or {}) if model.family else {}
-    form = table["forms"][_find_form(model, settings)]
-    facts, renamed = Facts(form["traits"]), form.get("renamed", {})
-    for fact in (*form["needed"], *form["others"]):
-        facts[fact] = settings.get(renamed.get(fact, fact))
-    latent = settings.get("latent") or {}
+    name = "decoder" if "mixers" in settings else model.family.name if model.family else ""
+    form, latent = table["forms"].get(name), settings.get("latent") or {}
+    if form is None:
+        _refuse(model, [])
+    renamed = form.get("renamed", {})
+    names = {fact: renamed.get(fact, fact) for fact in (*form["needed"], *form["others"])}
+    known = {*names.values(), "latent"}
+    # All others have to be as the family has them unless they are stated.
+    stated = {key: value for key, value in settings.items() if key in known}
+    usual = fill_settings(load_family(name).settings, stated, {}, join_keys)
+    odd = [k for k, n in usual.items() if k not in known and settings.get(k, n) != n]
+    facts: Facts = form["traits"] | {fact: settings.get(key) for fact, key in names.items()}
+    if name == "decoder":
+        ours = {theirs: word for word, theirs in form["spelled"].items()}
+        biased, own = facts["output_bias"], facts["bias"]
+        odd += [] if facts["norm"] in ours else ["norm"]
+        odd += [] if facts["mlp_bias"] == biased <= own else ["mlp_bias"]
+        facts |= {"norm": ours.get(facts["norm"]), "bias": biased, "qkv_bias": own and not biased}
+        facts["positions"] = "learned" if facts["positions"] else "rotary"
+    if odd:
+        _refuse(model, odd)
     facts |= {fact: latent.get(setting) for fact, setting in table["latent"].items()}
     facts["latent"] = bool(latent)
     if facts.get("experts"):
@@ -38,27 +53,12 @@ def describe_network(model: Architecture) -> Facts:
     return facts | constants.model_dump() | {"name": model.name}
 
 
-def _find_form(model: Architecture, settings: Mapping[str, Any]) -> str:
-    """Find the family of launch lines that a network is one of. InputError: it is of none."""
-    forms: Mapping[str, Any] = load_table("networks")["forms"]
-    name = model.family.name if model.family else ""
-    names = DECODERS if name == "decoder" else (name,) if name in forms else ()
-    odd: list[list[str]] = []
-    for form in names:
-        known = {*forms[form]["needed"], *forms[form]["others"], "latent"}
-        known = {forms[form].get("renamed", {}).get(fact, fact) for fact in known}
-        stated = {key: value for key, value in settings.items() if key in known}
-        # All others have to be as the family has them unless they are stated.
-        usual = fill_settings(load_family(form).settings, stated, {}, join_keys)
-        odd.append([k for k, n in usual.items() if k not in known and settings.get(k, n) != n])
-        if not odd[-1]:
-            return form
-    fewest: list[str] = min(odd, key=len, default=[])
-    others = f"with {', '.join(fewest)} " if fewest else ""
+def _refuse(model: Architecture, odd: Sequence[str]) -> NoReturn:
+    others = f"with {', '.join(odd)} " if odd else ""
     raise InputError(
         f"no parameters are known of networks {others}like {model.name}",
         where="launch",
-        advice=f"take one of the families {', '.join(forms)} (docs/your-model.md)",
+        advice="take one of the families gpt, llama, moe, t5, vit (docs/your-model.md)",
     )
 
 

@@ -22,6 +22,7 @@ from paradl.sweep.launching.shell_words import (
     MOST_TEXT,
     PIECES,
     Sentence,
+    find_file,
     list_statements,
     split_words,
     take_body,
@@ -65,14 +66,6 @@ class Branch:
         """Go on to the next branch."""
         self.is_taken = holds and not self.was_taken
         self.was_taken |= self.is_taken
-
-
-def find_file(base: Path, word: str) -> Path | None:
-    """Find a file that a script names: also beside it, or below it if a variable says where."""
-    plain = re.sub(r".*[})`]/|^\$\w+/", "", word)
-    near = (base / word, base / plain, base / plain.rpartition("/")[2])
-    is_name = len(word) < 200 and "\0" not in word
-    return next((path for path in near if is_name and path.is_file()), None)
 
 
 @dataclass

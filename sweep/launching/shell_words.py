@@ -1,7 +1,8 @@
-"""Words and statements of a bash script, with their quotes."""
+"""Words and statements of a bash script, with their quotes, and files that words name."""
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from paradl.grids.reading.errors import InputError
 
@@ -63,3 +64,11 @@ def take_body(statements: Iterator[Sentence], depth: int) -> Iterator[Sentence]:
         if depth <= 0:
             return
         yield words, end
+
+
+def find_file(base: Path, word: str) -> Path | None:
+    """Find a file that a script names: also beside it, or below it if a variable says where."""
+    plain = re.sub(r".*[})`]/|^\$\w+/", "", word)
+    near = (base / word, base / plain, base / plain.rpartition("/")[2])
+    is_name = len(word) < 200 and "\0" not in word
+    return next((path for path in near if is_name and path.is_file()), None)

@@ -18,8 +18,8 @@ from paradl.grids.reading.textfile import read_text
 from paradl.grids.reading.yamlfile import load, read_nodes
 from paradl.sweep.launching.facts import CONFIGURATIONS, Statement, load_table
 from paradl.sweep.launching.python_file import Maker, read_python
-from paradl.sweep.launching.shell import Script, find_file
-from paradl.sweep.launching.shell_words import MOST_TEXT
+from paradl.sweep.launching.shell import Script
+from paradl.sweep.launching.shell_words import MOST_TEXT, find_file
 
 MOST_FILES = 20
 # Programs that train, and those that start them.
