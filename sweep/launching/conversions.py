@@ -8,7 +8,7 @@ from collections.abc import Callable
 from math import gcd, isqrt, prod
 
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.launching.facts import Facts
+from paradl.sweep.launching.facts import Facts, load_table
 from paradl.sweep.launching.networks import find_name, find_pattern
 
 # Tokenizers that fix a vocabulary.
@@ -222,7 +222,8 @@ def fold_accelerate(facts: Facts) -> Facts:
 
 def unfold_accelerate(facts: Facts) -> Facts:
     """Return Accelerate's facts of ours: FSDP 2 and its mesh, or DDP."""
-    facts = facts | {"model_name": facts["hub"]}
+    hub = load_table("networks")["hub"]
+    facts = facts | {"model_name": hub.get(facts["name"], facts["name"])}
     if not facts["zero"]:
         return facts | {"tensor": None, "context": None}
     shard = facts["shard"] // facts["context"]
@@ -285,6 +286,7 @@ def unfold_maxtext(facts: Facts) -> Facts:
     """Return MaxText's facts of ours; a node is a slice."""
     one, expert = facts.get, facts.get("expert") or 1
     shard = facts["shard"] // facts["context"] if facts["zero"] else 1
+    micro, shared = facts["micro"], facts["tensor"] * facts["context"]
     # Nodes hold what is outermost: copies, shards, then the rest.
     copies, parts = facts["data"] // shard, shard // expert
     between = gcd(copies, facts["nodes"])
@@ -296,7 +298,7 @@ def unfold_maxtext(facts: Facts) -> Facts:
         "ici_tensor_sequence": facts["tensor"] if facts["sequence"] else 1,
         **{"ici_context": facts["context"], "ici_expert": expert},
         "ici_pipeline": facts["pipeline"],
-        "micro": facts["micro"] / (facts["tensor"] * facts["context"]),
+        "micro": micro // shared if micro % shared == 0 else micro / shared,
         "expert_count": one("experts") or 1,
         "hidden": one("hidden") or one("expert_hidden"),
         "head_features": one("head_features") or facts["features"] // facts["heads"],

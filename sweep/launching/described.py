@@ -1,7 +1,5 @@
 """A run as facts, which frameworks write as their parameters."""
 
-import re
-
 from paradl.grids.entries.layout_words import name_recompute
 from paradl.kernels.work.schedules import is_uneven
 from paradl.sweep.launching.facts import Facts
@@ -18,10 +16,8 @@ def describe_run(run: LayoutRun) -> Facts:
     pes, per_node = run.processes
     interleaved = row["chunks"] > 1
     loss = "whole" if training.logit_bytes else "fused"
-    hub = re.search(r"Hugging Face ([\w.-]+/[\w.-]+)", str(run.model.source))
     return {
         **network,
-        "hub": hub[1] if hub else network["name"],
         "hidden": network.get("hidden") or None,
         "head_features": None if usual else network.get("head_features"),
         "kv_heads": network.get("kv_heads") or network["heads"],

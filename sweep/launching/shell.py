@@ -33,6 +33,7 @@ TARGET = r"(?:>>?[ \t]*(\S+)[ \t]*)?"
 HEREDOC = re.compile(
     rf"{TARGET}<<-?[ \t]*(['\"]?)(\w+)\2[ \t]*{TARGET}[^\n]*\n(.*?)^[ \t]*\3[ \t]*$", re.S | re.M
 )
+HERE = "heredoc\0"  # stands for one, before its number
 REFERENCE = re.compile(
     rf"\$(?P<arithmetic>\({IN_PARENTHESES}\))|\${IN_PARENTHESES}|`[^`]*`"
     r"|\$\{(?P<body>[^{}]*)\}|\$(?P<name>\w+|[@*#])"
@@ -43,6 +44,7 @@ ASSIGNMENT = re.compile(r"(\w+)(\+?)=(.*)", re.S)
 SBATCH = re.compile(r"^#SBATCH[ \t]+([^\n#]+)", re.M)
 SLURM = {
     ("--nodes", "-N"): ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
+    ("--ntasks", "-n"): ("SLURM_NTASKS", "SLURM_NPROCS"),
     ("--ntasks-per-node",): ("SLURM_NTASKS_PER_NODE",),
     ("--gpus-per-node", "--gres"): ("SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"),
 }
@@ -88,6 +90,7 @@ class Script:
     documents: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     unset: list[str] = field(default_factory=list)
+    opened: list[Path] = field(default_factory=list)
     spent: int = 0
     depth: int = 0
     # How the statement before ended, and whether it succeeded: `&&` and `||` ask.
@@ -102,7 +105,7 @@ class Script:
 
         def keep(match: re.Match[str]) -> str:
             self.documents.append(match[5] if match[2] else f"\0{match[5]}")
-            return f" heredoc {len(self.documents) - 1} {match[1] or match[4] or ''}\n"
+            return f" {HERE} {len(self.documents) - 1} {match[1] or match[4] or ''}\n"
 
         self._follow(list_statements(HEREDOC.sub(keep, text)))
 
@@ -114,7 +117,7 @@ class Script:
     def _follow(self, statements: Iterator[Sentence]) -> None:
         """Follow statements, those of functions when they are called."""
         for words, end in statements:
-            self._spend(100)
+            self._spend(1000)
             if words[0] == "function" or (
                 end == "(" and re.fullmatch(r"[A-Za-z][\w-]*", words[-1])
             ):
@@ -128,7 +131,7 @@ class Script:
     def _spend(self, amount: int) -> None:
         self.spent += amount
         if self.spent > 8 * MOST_TEXT:
-            raise InputError("variables grow too large", where="launch script")
+            raise InputError("it grows too large", where="launch script")
 
     @contextmanager
     def _nest(self) -> Iterator[None]:
@@ -250,16 +253,13 @@ class Script:
         if not expanded or expanded[0] == ":":
             return
         first, *rest = expanded
-        if "heredoc" in expanded[:-1]:
+        if HERE in expanded[:-1]:
             self._read_document(expanded)
-        elif first == "for":
-            self.variables.pop(rest[0] if rest else "", None)
-            if len(rest) == 3:
-                self.variables[rest[0]] = rest[2]
+        elif first == "for" and rest:  # a variable of several values is open
+            self.variables[rest[0]] = rest[2] if len(rest) == 3 else f"${rest[0]}"
         elif first == "shift":
-            self.arrays["@"] = self.arrays.get("@", [])[
-                int(rest[0]) if rest and rest[0].isdecimal() else 1 :
-            ]
+            count = int(rest[0][:9]) if rest and rest[0].isdecimal() else 1
+            self.arrays["@"] = self.arrays.get("@", [])[count:]
         elif first == "cd" and rest and len(rest[0]) < 200 and (self.base / rest[0]).is_dir():
             self.base /= rest[0]
         elif first in self.functions:
@@ -274,19 +274,24 @@ class Script:
         places = [place for place, word in enumerate(found) if word.endswith(SCRIPTS)]
         for place in places[:1] or [1] * (shares and len(words) > 1):
             word = words[place]
-            path = None if word.startswith("/") else find_file(self.base, word)
+            # What has a place of its own on a machine may lie beside this one.
+            path = find_file(self.base, re.sub("^/.*/", "", word))
             if path is None and word not in self.files:
                 self.missing.append(word)
                 return False
+            if path and path.resolve() in self.opened:  # jobs submit themselves again
+                return True
             text = read_text(path, MOST_TEXT) if path else self.files[word]
             own = (None, []) if shares else (words[place + 1 :], words[:place])
+            self.opened.append(path.resolve() if path else Path())
             self._call(text, *own)
+            self.opened.pop()
             return True
         return False
 
     def _read_document(self, words: list[str]) -> None:
         """Read a here-document as what its command takes it for."""
-        place = words.index("heredoc")
+        place = words.index(HERE)
         number, *names = words[place + 1 :]
         text = self.documents[int(number)]
         text = self.substitute(text[1:]) if text.startswith("\0") else text

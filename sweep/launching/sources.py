@@ -84,7 +84,7 @@ class Sources:
                 for key, value in pairs:
                     self._add(key, value)
             else:
-                self._add_script(text)
+                self._add_script(text, path)
 
     def _add_mapping(self, data: Mapping[str, object]) -> None:
         for key, value in flatten(data):
@@ -134,9 +134,9 @@ class Sources:
         elif word not in self.missing:
             self.missing.append(word)
 
-    def _add_script(self, text: str) -> None:
+    def _add_script(self, text: str, path: Path) -> None:
         """Add the last command of a script that starts a training, and variables beside it."""
-        script = Script(self.base)
+        script = Script(self.base, opened=[path.resolve()])
         script.read(text)
         if not (started := list_launches(script)):
             script.read_functions()
