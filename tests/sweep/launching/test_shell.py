@@ -31,11 +31,19 @@ def read(text):
         ("N=4; [ $N -gt 2 ] && P=4 || P=1; cd x || exit 1\nrun $P", ["4"]),
         ("N=4; if [ $N = 4 ] && [ $N = 5 ]; then P=2; else P=3; fi\nrun $P", ["3"]),
         ("N=4; if [ $N = 5 ] || [ $N = 4 ]; then P=2; else P=3; fi\nrun $P", ["2"]),
+        ("f() {\n local a=$1; shift\n run $a $# \"$@\"\n}\nf 4 x 'y z'", ["4", "2", "x", "y z"]),
+        ("function f {\n echo $(( $1 * 2 ))\n}\nrun $(f 4) $(expr 3 \\* 2)", ["8", "6"]),
+        ('O=""\nadd() { O="$O $*"; }\nadd --x 1; add --y\nrun $O', ["--x", "1", "--y"]),
+        ("read -r -d '' O <<EOM || true\n --x\n --y 2\nEOM\nrun ${O}", ["--x", "--y", "2"]),
+        ("cat > a.sh <<'EOF'\nrun $1 ${2:-3}\nEOF\nbash a.sh 5", ["5", "3"]),
+        ("A=2; let B=A*4; V=$(cat <<EOT\n7\nEOT\n)\nrun $B $V", ["8", "7"]),
+        ("for N in 1 2; do X=$N; done\nrun $X", ["$N"]),
         ("#SBATCH --nodes=4\n#SBATCH --gres=gpu:h100:8\nrun $SLURM_NNODES", ["4"]),
     ],
 )
 def test_commands(text, words):
-    assert read(text).commands[-1] == ["run", *words]
+    command = read(text).commands[-1]
+    assert command[command.index("run") :] == ["run", *words]
 
 
 def test_documents_doubts_and_defaults():
