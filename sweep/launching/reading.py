@@ -100,6 +100,7 @@ class LaunchScript:
         pes = options.setdefault("pe", options.get("pe") or self._count_pes())
         count = int(pes) if str(pes).isdecimal() else None
         known = {name: value for name, value in self.facts.items() if value is not None}
+        known |= {"chunk_blocks": None} if "strategy" in options else {}
         facts = complete(self.facts | _find_sizes(options["model"]) | known, count)
         self.facts["some_blocks"] = facts.get("some_blocks")
         self._refuse_recipe(options)
@@ -112,8 +113,7 @@ class LaunchScript:
                 options["global_batch"] = str(int(facts["global_batch"]))
         if "dataset" not in options and facts.get("kind") != "vit":
             if not sequence:
-                what = "no length of sequences"
-                raise InputError(what, where=self.path, advice="give --sequence")
+                raise self._stop("no length of sequences", "give --sequence")
             options.setdefault("sequence", str(sequence))
         # Of two that a file leaves to Trainer, one is stated.
         has_one = facts.get("bf16") or facts.get("fp16")
@@ -131,6 +131,9 @@ class LaunchScript:
         if "system" in options:
             options["system"] = self._add_software(str(options["system"]))
         return options
+
+    def _stop(self, what: str, advice: str) -> InputError:
+        return InputError(what, where=self.path, advice=advice)
 
     def count_replicas(self, options: Options) -> int:
         """Count the replicas of the layout among the PEs of options."""
@@ -183,7 +186,7 @@ class LaunchScript:
                 what = f"{', '.join(missing)} of the recipe {self.facts['recipe']} is not known"
                 flag = option.replace("_", "-")
                 advice = f"override it in the script, or give --{flag}"
-                raise InputError(what, where=self.path, advice=advice)
+                raise self._stop(what, advice)
 
     def _refuse_missing(self, options: Options) -> None:
         """Raise InputError for a configuration that is not there, unless the layout is given."""
@@ -192,13 +195,13 @@ class LaunchScript:
             if is_missing and "strategy" not in options and CONFIGURES.search(statement.key):
                 what = f"{statement.value}, which states the layout, is not there"
                 advice = "put it beside the script, or give --strategy"
-                raise InputError(what, where=self.path, advice=advice)
+                raise self._stop(what, advice)
 
     def _wait_for(self, fact: str, option: str, options: Options, name: str = "") -> None:
         """Raise InputError for a fact that the environment decides and no option states."""
         if fact in self.stated.open and (name or fact) not in options:
             what = f"{fact} is {self.stated.open[fact]}, which the script leaves open"
-            raise InputError(what, where=self.path, advice=f"give {option}")
+            raise self._stop(what, f"give {option}")
 
     def _count_pes(self) -> int:
         for name in ("pes", "nodes", "per_node"):
@@ -209,7 +212,7 @@ class LaunchScript:
         nodes = facts.get("nodes") or (1 if self._takes_one_node else None)
         if not nodes or not facts.get("per_node"):
             missing = "nodes" if facts.get("per_node") else "PEs"
-            raise InputError(f"no number of {missing}", where=self.path, advice="give --pe")
+            raise self._stop(f"no number of {missing}", "give --pe")
         return int(nodes) * int(facts["per_node"])
 
     @property
@@ -234,16 +237,16 @@ class LaunchScript:
                 raise InputError(what, where=self.path)
         if facts.get("recompute") is None:
             what = f"what is recomputed by {facts.get('option') or facts.get('policy')}"
-            raise InputError(f"{what} is not known", where=self.path, advice="give --strategy")
+            raise self._stop(f"{what} is not known", "give --strategy")
         if facts.get("micro") is None:
-            what = "no number of sequences in a micro-batch"
-            raise InputError(what, where=self.path, advice="give --strategy, such as 'dp8 mb1'")
+            advice = "give --strategy, such as 'dp8 mb1'"
+            raise self._stop("no number of sequences in a micro-batch", advice)
         row = {name: int(facts.get(name) or 1) for name in DEGREES}
         row["zero"] = int(facts.get("zero") or 0)
         inside = count_inside(facts)
         if pes and pes % inside:
             what = f"{pes} PEs are not divisible by {inside} of a replica"
-            raise InputError(what, where=self.path, advice="give --pe or --strategy")
+            raise self._stop(what, "give --pe or --strategy")
         copies, node = int(facts.get("copies") or 1), facts.get("shard_of_node")
         if row["zero"] and (copies > 1 or node):
             row["shard"] = NODE if node else (pes or 0) // inside * row["context"] // copies
@@ -280,11 +283,7 @@ class LaunchScript:
                 self.facts["vocabulary"] = found
             return make_network(self.facts, length, Path(self.path).stem)
         what = f"the network {shorten(name)}" if name else "the network"
-        raise InputError(
-            f"{what} is not known by name or sizes",
-            where=self.path,
-            advice="give --model NAME or a file",
-        )
+        raise self._stop(f"{what} is not known by name or sizes", "give --model NAME or a file")
 
     def _add_adapter(self, model: Any) -> Any:
         """Add adapters of a known rank to a network, and its weights of four bits."""

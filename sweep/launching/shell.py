@@ -7,7 +7,7 @@ Nothing is executed. What the script does not set itself stays as it is written,
 import operator
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -33,6 +33,7 @@ TARGET = r"(?:>>?[ \t]*(\S+)[ \t]*)?"
 HEREDOC = re.compile(
     rf"{TARGET}<<-?[ \t]*(['\"]?)(\w+)\2[ \t]*{TARGET}[^\n]*\n(.*?)^[ \t]*\3[ \t]*$", re.S | re.M
 )
+Body = list[Sentence] | str  # a function, or the text of a script
 HERE = "heredoc\0"  # stands for one, before its number
 REFERENCE = re.compile(
     rf"\$(?P<arithmetic>\({IN_PARENTHESES}\))|\${IN_PARENTHESES}|`[^`]*`"
@@ -87,7 +88,7 @@ class Script:
     doubts: list[str] = field(default_factory=list)
     branches: list[Branch] = field(default_factory=list)
     functions: dict[str, list[Sentence]] = field(default_factory=dict)
-    documents: list[str] = field(default_factory=list)
+    documents: dict[str, str] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     unset: list[str] = field(default_factory=list)
     opened: list[Path] = field(default_factory=list)
@@ -104,8 +105,9 @@ class Script:
             self._read_sbatch(options.replace("=", " ").split())
 
         def keep(match: re.Match[str]) -> str:
-            self.documents.append(match[5] if match[2] else f"\0{match[5]}")
-            return f" {HERE} {len(self.documents) - 1} {match[1] or match[4] or ''}\n"
+            number = str(len(self.documents))
+            self.documents[number] = match[5] if match[2] else f"\0{match[5]}"
+            return f" {HERE} {number} {match[1] or match[4] or ''}\n"
 
         self._follow(list_statements(HEREDOC.sub(keep, text)))
 
@@ -145,9 +147,7 @@ class Script:
         self.arrays.pop("@", None)
         self.arrays |= {} if arguments is None else {"@": arguments}
 
-    def _call(
-        self, body: Iterable[Sentence] | str, arguments: list[str] | None, start: list[str]
-    ) -> None:
+    def _call(self, body: Body, arguments: list[str] | None, start: list[str]) -> None:
         """Follow a function, or a text. start: of its commands. arguments: if it has its own."""
         kept = len(self.commands)
         with self._nest():
@@ -293,7 +293,7 @@ class Script:
         """Read a here-document as what its command takes it for."""
         place = words.index(HERE)
         number, *names = words[place + 1 :]
-        text = self.documents[int(number)]
+        text = self.documents.get(number, "")
         text = self.substitute(text[1:]) if text.startswith("\0") else text
         if names:
             self.files[names[0]] = text

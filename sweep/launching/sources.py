@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 
@@ -156,7 +156,7 @@ class Sources:
         inner = [word for word in words if " " in word and TRAINS.search(word)]
         self._add_words([word for word in words if word not in inner])
         for word in inner[:3]:
-            nested = Script(script.base, script.variables, script.arrays)
+            nested = replace(script, commands=[])
             nested.read(word)
             for command in nested.commands:
                 self._add_words(command)
