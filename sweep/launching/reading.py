@@ -230,8 +230,9 @@ class LaunchScript:
 
     def _write_layout(self, facts: Facts, pes: int | None) -> str:
         """Write the layout. InputError: a degree that is not stated, or is not modelled."""
-        for name in DEGREES:
+        for name in ("chunk_blocks", "granularity", "checkpointed", *DEGREES):
             self._wait_for(name, "--strategy", {})
+        for name in DEGREES:
             if not (isinstance(facts.get(name) or 1, int) and (facts.get(name) or 1) > 0):
                 what = f"{name}: expected a whole number from 1, got {shorten(facts[name])}"
                 raise InputError(what, where=self.path)

@@ -150,8 +150,7 @@ class Sources:
         self.earlier += [text for text in before if re.search("torchrun|launch|train|tune", text)]
         for name, key in load_table("processes")["variables"].items():
             if value := script.variables.get(name):
-                listed = re.fullmatch(r"\d+(,\d+)+", value)  # CUDA_VISIBLE_DEVICES
-                self._add(key, value.count(",") + 1 if listed else value)
+                self._add(key, value.count(",") + 1 if "DEVICES" in name else value)
         # What it calls by `bash -c` is a script itself.
         inner = [word for word in words if " " in word and TRAINS.search(word)]
         self._add_words([word for word in words if word not in inner])
