@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """torchrun --nproc_per_node=8 pretrain_llama3_8b.py"""
+
 from megatron.bridge.recipes.llama.llama3 import llama3_8b_pretrain_config
 from megatron.bridge.training.gpt_step import forward_step
 from megatron.bridge.training.pretrain import pretrain
+
+
 def main() -> None:
     cfg = llama3_8b_pretrain_config()
     cfg.model.tensor_model_parallel_size = 4
@@ -18,5 +21,7 @@ def main() -> None:
     cfg.ddp.use_distributed_optimizer = True
     cfg.logger.log_interval = 10
     pretrain(config=cfg, forward_step_func=forward_step)
+
+
 if __name__ == "__main__":
     main()

@@ -1,6 +1,7 @@
 import nemo_run as run
 from nemo.collections import llm
-from nemo.lightning.pytorch.callbacks import GarbageCollectionCallback
+
+
 def configure_recipe(nodes: int = 8, gpus_per_node: int = 8):
     recipe = llm.llama3_70b.pretrain_recipe(
         dir="/checkpoints/llama3-70b",
@@ -18,12 +19,18 @@ def configure_recipe(nodes: int = 8, gpus_per_node: int = 8):
     recipe.data.seq_length = 8192
     recipe.trainer.val_check_interval = 100
     return recipe
+
+
 def local_executor_torchrun(nodes: int = 1, devices: int = 8) -> run.LocalExecutor:
     env_vars = {"NCCL_NVLS_ENABLE": "0"}
     return run.LocalExecutor(ntasks_per_node=devices, launcher="torchrun", env_vars=env_vars)
+
+
 def run_pretraining():
     recipe = configure_recipe(nodes=8)
     executor = local_executor_torchrun(nodes=8, devices=recipe.trainer.devices)
     run.run(recipe, executor=executor, name="llama3_70b_pretraining")
+
+
 if __name__ == "__main__":
     run_pretraining()
