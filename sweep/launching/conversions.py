@@ -5,16 +5,22 @@ Each framework's table names a conversion, a pair of functions: from its facts t
 
 import re
 from collections.abc import Callable
-from math import isqrt, prod
+from math import gcd, isqrt, prod
 
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.launching.facts import Facts
+from paradl.sweep.launching.facts import Facts, load_table
 from paradl.sweep.launching.networks import find_name, find_pattern
 
 # Tokenizers that fix a vocabulary.
 VOCABULARIES = {"GPT2BPETokenizer": 50257, "Llama2Tokenizer": 32000, "Llama3Tokenizer": 128256}
 # Names of precisions of recipes, such as bf16_with_fp8_current_scaling_mixed.
-MIXED = {"nvfp4": "nvfp4|fp4", "mxfp8": "mxfp8|fp8_mx", "fp8": "fp8", "bf16": "bf16", "amp": "16"}
+MIXED = {
+    "nvfp4": "nvfp4|fp4",
+    "mxfp8": "mxfp8|fp8_mx",
+    "fp8": "fp8",
+    "bf16": "bf(loat)?16",
+    "amp": "16",
+}
 
 
 def fold_megatron(facts: Facts) -> Facts:
@@ -28,9 +34,6 @@ def fold_megatron(facts: Facts) -> Facts:
         modules = one("modules")
         words = modules if isinstance(modules, list) else re.findall(r"\w+", str(modules or ""))
         folded["recompute"] = "+".join(map(str, words)) or "core_attn"
-    elif one("method") == "block" and one("again") != one("blocks"):
-        what = f"recompute_method block of {one('again')} layers is not modelled"
-        raise InputError(what, where="recompute_num_layers", advice="give --strategy")
     if "distributed" in str(one("optimizer")) and not one("zero"):
         folded["zero"] = 1
     if one("stages"):
@@ -46,18 +49,17 @@ def fold_megatron(facts: Facts) -> Facts:
 
 def _fold_network(facts: Facts) -> Facts:
     one = facts.get
-    kind = "t5" if one("encoder_blocks") else "vit" if one("patch") else "decoder"
+    kind = "t5" if one("encoder_blocks") else "vit" if one("patch") else one("kind") or "decoder"
     folded = Facts(kind=kind, blocks=one("encoder_blocks") or one("blocks"))
-    for ours, decoder in (("encoder_blocks", "decoder_blocks"), ("length", "decoder_length")):
-        if kind == "t5" and one(decoder) not in (None, one(ours)):
-            what = f"{one(decoder)} of the decoder beside {one(ours)} is not modelled"
-            raise InputError(what, where=decoder, advice="give --model and --sequence")
+    if kind == "t5":
+        lengths = [n for n in (one("length"), one("decoder_length")) if n]
+        folded["two_lengths"] = len(set(lengths)) > 1
     is_grouped = one("grouped") is not False and one("kv_heads")
     folded["kv_heads"] = one("kv_heads") if is_grouped else one("heads")
     if one("rotary_flag"):
         folded["positions"] = "rotary"
     folded["vocabulary"] = one("vocabulary") or VOCABULARIES.get(str(one("tokenizer")))
-    if not folded["vocabulary"] and one("tokenizer_model"):
+    if one("tokenizer_model"):
         folded["vocabulary_of"] = find_name(str(one("tokenizer_model")))
     if one("experts"):
         # Experts are as wide as other linear layers unless it is said otherwise.
@@ -65,7 +67,8 @@ def _fold_network(facts: Facts) -> Facts:
         if one("pattern") is not None:
             folded |= find_pattern(_read_pattern(one("pattern"), int(folded["blocks"] or 0)))
     elif one("hidden") is None and one("features"):
-        folded["hidden"] = 4 * facts["features"]
+        wide = 4 * facts["features"]
+        folded["hidden"] = wide * 2 // 3 // 64 * 64 if one("gated") else wide
     if window := re.findall(r"\d+", str(one("window") or "")):
         folded["window"] = int(window[0]) + 1
     return folded
@@ -145,9 +148,6 @@ def fold_torchtitan(facts: Facts) -> Facts:
     stays = one("reshard") == "never" or (one("reshard") == "default" and staged)
     converted = str(one("converters") or "").lower().replace("float8", "fp8")
     narrow = (ours for ours, words in MIXED.items() if re.search(words, converted))
-    if "recompute" not in facts:
-        what = f"activation checkpoints '{one('again')} {one('option')}' are not modelled"
-        raise InputError(what, where="activation_checkpoint", advice="give --strategy")
     less = int(one("first_less") or 0) + int(one("last_less") or 0)
     return facts | {
         "zero": (2 if stays else 3) if is_sharded else 0,
@@ -213,6 +213,7 @@ def fold_accelerate(facts: Facts) -> Facts:
     return facts | {
         "zero": zero,
         "software": software,
+        "offload": one("offload") or "OFFLOAD" in words,
         "copies": one("replicate") or 1,
         "shard_of_node": "HYBRID" in words and not one("replicate"),
         "adapter": one("adapter") if one("adapter") not in ("full", "freeze") else None,
@@ -221,11 +222,12 @@ def fold_accelerate(facts: Facts) -> Facts:
 
 def unfold_accelerate(facts: Facts) -> Facts:
     """Return Accelerate's facts of ours: FSDP 2 and its mesh, or DDP."""
+    hub = load_table("networks")["hub"]
+    facts = facts | {"model_name": hub.get(facts["name"], facts["name"])}
     if not facts["zero"]:
-        return facts | {"model_name": facts["name"], "tensor": None, "context": None}
+        return facts | {"tensor": None, "context": None}
     shard = facts["shard"] // facts["context"]
-    mesh = {"replicate": facts["data"] // shard, "shard_size": shard}
-    return facts | mesh | {"model_name": facts["name"]}
+    return facts | {"replicate": facts["data"] // shard, "shard_size": shard}
 
 
 # Axes of MaxText's meshes, and our degrees.
@@ -247,16 +249,20 @@ def fold_maxtext(facts: Facts) -> Facts:
     if others := rest - {"data", "fsdp"}:
         what = f"-1 is not modelled for {', '.join(others)}"
         raise InputError(what, where="parallelism", advice="state the number")
-    if not one("recompute"):
-        raise InputError("not modelled", where="remat_policy", advice="give --strategy")
     has_fsdp = degrees["fsdp"] > 1 or "fsdp" in rest
     pes = one("pes") or (None if rest else prod(degrees.values()))
+    # It counts samples of a device, of which those that share a sequence have as many together.
+    shared = degrees["tensor"] * degrees["sequenced"] * degrees["context"]
+    micro = (one("micro") or 0) * shared
     experts = one("expert_count") if (one("expert_count") or 1) > 1 else None
     return (
         facts
         | degrees
         | {
             "pes": pes,
+            "partly": "save" in str(one("policy")),
+            "micro": int(micro) if micro == int(micro) else micro,
+            "local_batch": micro * degrees["pipeline"],
             "tensor": degrees["tensor"] * degrees["sequenced"],
             "sequence": degrees["sequenced"] > 1,
             # Ranks of experts are data ranks, too.
@@ -277,15 +283,22 @@ def fold_maxtext(facts: Facts) -> Facts:
 
 
 def unfold_maxtext(facts: Facts) -> Facts:
-    """Return MaxText's facts of ours, with all degrees inside of a slice."""
+    """Return MaxText's facts of ours; a node is a slice."""
     one, expert = facts.get, facts.get("expert") or 1
     shard = facts["shard"] // facts["context"] if facts["zero"] else 1
+    micro, shared = facts["micro"], facts["tensor"] * facts["context"]
+    # Nodes hold what is outermost: copies, shards, then the rest.
+    copies, parts = facts["data"] // shard, shard // expert
+    between = gcd(copies, facts["nodes"])
+    beyond = gcd(parts, facts["nodes"] // between)
     return facts | {
-        **{"dcn_data": 1, "ici_data": facts["data"] // shard, "ici_fsdp": shard // expert},
+        **{"dcn_data": between, "ici_data": copies // between},
+        **{"dcn_fsdp": beyond, "ici_fsdp": parts // beyond},
         "ici_tensor": 1 if facts["sequence"] else facts["tensor"],
         "ici_tensor_sequence": facts["tensor"] if facts["sequence"] else 1,
         **{"ici_context": facts["context"], "ici_expert": expert},
         "ici_pipeline": facts["pipeline"],
+        "micro": micro // shared if micro % shared == 0 else micro / shared,
         "expert_count": one("experts") or 1,
         "hidden": one("hidden") or one("expert_hidden"),
         "head_features": one("head_features") or facts["features"] // facts["heads"],

@@ -1,9 +1,9 @@
 """Facts of a training run by our names, and tables of how frameworks state them: `tables/*.yaml`.
 
 A parameter states one fact: `sequence_parallel: sequence? off` is a switch that is off unless it is
-stated, `!` negates one, `$` is a text, and others are numbers or choices. A case states ours by
-several of theirs, both ways: the first one that holds. What neither does is in `conversions.py`. A
-script is read, and written, by the same table.
+stated, `!` negates one, `auto` switches on one with `~`, `$` is a text, and others are numbers or
+choices. A case states ours by several of theirs, both ways: the first one that holds. What neither
+does is in `conversions.py`. A script is read, and written, by the same table.
 """
 
 import re
@@ -21,10 +21,11 @@ Facts = dict[str, Any]
 
 CONFIGURATIONS = (".yaml", ".yml", ".json", ".toml", ".py")
 TABLES = Path(__file__).parent / "tables"
-ROW = re.compile(r"(\w+)([?!$]?)(?: (.+))?")
+ROW = re.compile(r"(\w+)([?!~$]?)(?: (.+))?")
 SWITCHES: dict[str, Mapping[Any, object]] = {
     "?": {True: True, False: False},
     "!": {True: False, False: True},
+    "~": {True: "auto", False: False},
 }
 # As configurations spell truth and absence.
 TRUTH = {
@@ -64,7 +65,7 @@ class Flag(NamedTuple):
         text = _plain(value)
         if self.words is not None:
             if True in self.words and text in TRUTH:
-                return TRUTH[text] is self.words[True]
+                return TRUTH[text] is bool(self.words[True])
             for ours, theirs in self.words.items():
                 if text == _plain(theirs):
                     return ours
@@ -87,7 +88,8 @@ def _read_number(text: str) -> float:
 
 def _plain(value: object) -> str:
     text = str(value).strip().strip("'\"").lower().removeprefix("torch.")
-    return text.replace("bfloat16", "bf16").replace("float32", "fp32").replace("float16", "fp16")
+    text = text.replace("bfloat16", "bf16").replace("float32", "fp32").replace("float16", "fp16")
+    return str(load_table("fields")["same"].get(text, text))
 
 
 class Statement(NamedTuple):
@@ -225,6 +227,6 @@ def load_framework(name: str) -> Framework:
         written,
         rows,
         cases,
-        {k: v for one in read for k, v in one.notes.items()} | data.get("notes", {}),
+        {k: v for one in (*extended, *read) for k, v in one.notes.items()} | data.get("notes", {}),
         data.get("cleared", ()),
     )

@@ -6,7 +6,7 @@ Families, and names that people write, are in `tables/networks.yaml`.
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from paradl.grids.entries.names import list_names
 from paradl.grids.library import find
@@ -17,7 +17,6 @@ from paradl.grids.reading.yamlfile import join_keys
 from paradl.sweep.launching.facts import Facts, load_table
 
 MOST_EVERY = 16  # blocks between two with experts
-DECODERS = ("llama", "gpt", "moe")
 MINOR = re.compile(r"^llama3[13](?=\d+b)")  # Llama 3.1 and 3.3 have the sizes of Llama 3
 
 
@@ -25,11 +24,27 @@ def describe_network(model: Architecture) -> Facts:
     """Describe a network of a known family by facts. InputError: what it has is no parameter."""
     table = load_table("networks")
     settings: Mapping[str, Any] = (model.family.__pydantic_extra__ or {}) if model.family else {}
-    form = table["forms"][_find_form(model, settings)]
-    facts, renamed = Facts(form["traits"]), form.get("renamed", {})
-    for fact in (*form["needed"], *form["others"]):
-        facts[fact] = settings.get(renamed.get(fact, fact))
-    latent = settings.get("latent") or {}
+    name = "decoder" if "mixers" in settings else model.family.name if model.family else ""
+    form, latent = table["forms"].get(name), settings.get("latent") or {}
+    if form is None:
+        _refuse(model, [])
+    renamed = form.get("renamed", {})
+    names = {fact: renamed.get(fact, fact) for fact in (*form["needed"], *form["others"])}
+    known = {*names.values(), "latent"}
+    # All others have to be as the family has them unless they are stated.
+    stated = {key: value for key, value in settings.items() if key in known}
+    usual = fill_settings(load_family(name).settings, stated, {}, join_keys)
+    odd = [k for k, n in usual.items() if k not in known and settings.get(k, n) != n]
+    facts: Facts = form["traits"] | {fact: settings.get(key) for fact, key in names.items()}
+    if name == "decoder":
+        ours = {theirs: word for word, theirs in form["spelled"].items()}
+        biased, own = facts["output_bias"], facts["bias"]
+        odd += [] if facts["norm"] in ours else ["norm"]
+        odd += [] if facts["mlp_bias"] == biased <= own else ["mlp_bias"]
+        facts |= {"norm": ours.get(facts["norm"]), "bias": biased, "qkv_bias": own and not biased}
+        facts["positions"] = "learned" if facts["positions"] else "rotary"
+    if odd:
+        _refuse(model, odd)
     facts |= {fact: latent.get(setting) for fact, setting in table["latent"].items()}
     facts["latent"] = bool(latent)
     if facts.get("experts"):
@@ -38,27 +53,12 @@ def describe_network(model: Architecture) -> Facts:
     return facts | constants.model_dump() | {"name": model.name}
 
 
-def _find_form(model: Architecture, settings: Mapping[str, Any]) -> str:
-    """Find the family of launch lines that a network is one of. InputError: it is of none."""
-    forms: Mapping[str, Any] = load_table("networks")["forms"]
-    name = model.family.name if model.family else ""
-    names = DECODERS if name == "decoder" else (name,) if name in forms else ()
-    odd: list[list[str]] = []
-    for form in names:
-        known = {*forms[form]["needed"], *forms[form]["others"], "latent"}
-        known = {forms[form].get("renamed", {}).get(fact, fact) for fact in known}
-        stated = {key: value for key, value in settings.items() if key in known}
-        # All others have to be as the family has them unless they are stated.
-        usual = fill_settings(load_family(form).settings, stated, {}, join_keys)
-        odd.append([k for k, n in usual.items() if k not in known and settings.get(k, n) != n])
-        if not odd[-1]:
-            return form
-    fewest: list[str] = min(odd, key=len, default=[])
-    others = f"with {', '.join(fewest)} " if fewest else ""
+def _refuse(model: Architecture, odd: Sequence[str]) -> NoReturn:
+    others = f"with {', '.join(odd)} " if odd else ""
     raise InputError(
         f"no parameters are known of networks {others}like {model.name}",
         where="launch",
-        advice=f"take one of the families {', '.join(forms)} (docs/your-model.md)",
+        advice="take one of the families gpt, llama, moe, t5, vit (docs/your-model.md)",
     )
 
 
@@ -85,47 +85,42 @@ def find_pattern(pattern: Sequence[int]) -> Facts:
 def make_network(facts: Facts, length: int, title: str) -> dict[str, object]:
     """Return the definition of a network by its sizes, with a name. length: of a sequence [tokens].
 
-    InputError: a size is missing, or its blocks are of no family.
+    InputError: a size is missing.
     """
     table, kind = load_table("networks"), facts.get("kind") or "decoder"
-    has_experts = bool(facts.get("experts") or facts.get("latent"))
-    decoders = ("moe",) if has_experts else DECODERS[:2]
-    differences = {
-        name: [
-            f"{trait} {facts[trait]}"
-            for trait, value in table["forms"][name]["traits"].items()
-            if facts.get(trait) not in (None, value)
-        ]
-        for name in (decoders if kind == "decoder" else (kind,))
-    }
-    name = min(differences, key=lambda name: len(differences[name]))
-    if differences[name]:
-        what = f"blocks with {', '.join(differences[name])} are of no family"
-        raise InputError(what, where="network", advice="give --model NAME or a file")
-    form, settings = table["forms"][name], dict[str, object]()
-    for fact in (*form["needed"], *form["others"]):
+    form, settings = table["forms"][kind], dict[str, object]()
+    longest = max(int(facts.get("longest") or 0), length)
+    facts = facts | {"longest": longest}
+    if kind == "decoder":
+        biased, learned = facts.get("bias"), facts.get("positions") == "learned"
+        facts |= dict.fromkeys(("output_bias", "mlp_bias"), biased)
+        facts |= {"bias": biased or facts.get("qkv_bias"), "positions": longest if learned else 0}
+        if facts.get("wider") and not facts.get("hidden"):
+            facts["hidden"] = int(facts["wider"] * facts["features"])
+        facts |= {} if facts.get("experts") else {"active": None}
+    # Without experts in all blocks, the others have an MLP.
+    needed = [*form["needed"], *(() if facts.get("experts") or kind == "bert" else ("hidden",))]
+    for fact in dict.fromkeys((*needed, *form["others"])):
         value = facts.get(fact)
         if value is not None:
-            settings[form.get("renamed", {}).get(fact, fact)] = value
-        elif fact in form["needed"]:
+            spelled = form.get("spelled", {}).get(value, value)
+            settings[form.get("renamed", {}).get(fact, fact)] = spelled
+        elif fact in needed:
             advice = f"state it in the script ({fact}), or give --model NAME or a file"
             raise InputError(f"no {fact} of the network", where="network", advice=advice)
     if facts.get("latent"):
         latent = {setting: facts.get(fact) for fact, setting in table["latent"].items()}
         unused = ("kv_heads", "head_features", "normalise_heads")
         settings = {k: v for k, v in settings.items() if k not in unused} | {"latent": latent}
-    longest = max(int(facts.get("longest") or 0), length)
-    if name == "gpt":
-        settings["positions"] = longest
     constants = {key: facts[key] for key in Constants.model_fields if facts.get(key) is not None}
-    is_text = name != "vit"
+    is_text = kind != "vit"
     return {
         "name": title,
         "source": ["sizes of a launch script"],
         "rank": 1 if is_text else 2,
         "customary": "pile" if is_text else "imagenet",
         **({"longest": longest, "constants": constants} if is_text else {}),
-        "family": {"name": name, **settings},
+        "family": {"name": kind, **settings},
     }
 
 
@@ -133,6 +128,7 @@ def find_name(text: str) -> str | None:
     """Return the catalogue's name of a network that frameworks write otherwise; None: none."""
     table = load_table("networks")
     known = {name.replace("_", ""): name for name in list_names("model")} | table["names"]
+    known |= {name: name for name in table["sizes"]}
     whole = re.sub(r"\.(ya?ml|json)$|\(.*", "", text.lower().rpartition("/")[2])
     for part in (whole, *whole.split(".")):
         plain = re.sub(r"[^a-z0-9]", "", part)
@@ -144,8 +140,21 @@ def find_name(text: str) -> str | None:
 
 
 def find_named(name: str, length: int) -> str | dict[str, object]:
-    """Return a network of the catalogue, as one that reads sequences of this length [tokens]."""
+    """Return a network by `find_name`, as one that reads sequences of this length [tokens]."""
+    table = load_table("networks")
+    if row := table["sizes"].get(name):
+        others: Facts = row[7] if len(row) > 7 else {}
+        sizes = dict(zip(table["columns"], row[:7], strict=True))
+        return make_network({"norm": "rms", "gated": True} | sizes | others, length, name)
     model = find("model", name, Path())
     if not model.longest or length <= model.longest:
         return name
     return model.definition() | {"longest": length}
+
+
+def find_vocabulary(name: str | None, kind: str) -> tuple[int, bool]:
+    """Find the vocabulary of a network by `find_name`; else one to assume. True: it is assumed."""
+    if name is None:
+        return load_table("networks")["vocabularies"][kind], True
+    family = find("model", find_named(name, 0), Path()).family
+    return int(((family and family.__pydantic_extra__) or {}).get("vocabulary") or 0), False

@@ -33,6 +33,11 @@ def read_python(text: str, chosen: str) -> tuple[list[tuple[str, object]], list[
     makers = [name for name in functions if not name.startswith("_") and name != "main"]
     if chosen and chosen not in functions:
         raise InputError.unknown("function", chosen, functions)
+    # What a file runs, it reads with the arguments that it has there.
+    runs = any(
+        isinstance(node, ast.If) and "__main__" in ast.unparse(node.test) for node in tree.body
+    )
+    makers = [] if runs else makers
     if not chosen and len(makers) > 1:
         what = f"has {format_count(len(makers), 'configuration')}: {', '.join(makers)[:MOST_TEXT]}"
         raise InputError(what, advice=f"name one: FILE.py:{makers[0]}")
@@ -109,7 +114,7 @@ class _Module:
         name = ast.unparse(value.func)[:MOST_TEXT]
         root, _, last = name.rpartition(".")
         if name in self.functions:
-            self.pairs.append(("config", Maker(name)))
+            self.pairs += [("config", Maker(name))] if name != "main" else []
             self.call(name, value)
             return
         if name in ("int", "float", "str") and value.args:
@@ -138,8 +143,10 @@ class _Module:
             case ast.Name():
                 return self.names.get(node.id, f"${node.id}")
             case ast.Attribute() | ast.Call():
-                text = ast.unparse(node)[:MOST_TEXT]
-                return f"$({text})" if text.partition(".")[0] in CONTAINERS else text
+                root, _, path = (text := ast.unparse(node)[:MOST_TEXT]).partition(".")
+                # Of a configuration: what was stated last; what a recipe has is not known.
+                stated = next((v for k, v in reversed(self.pairs) if k and k == path), MADE)
+                return stated if root in CONTAINERS else text
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)):
                 return -number
             case ast.List() | ast.Tuple():

@@ -16,12 +16,13 @@ from paradl.grids.entries.software import SOFTWARE, SoftwareName, Switches, writ
 from paradl.grids.library import find
 from paradl.grids.reading.errors import InputError, add_place, shorten
 from paradl.kernels.names.parallelisms import LAYOUT_COLUMNS, NODE, RECOMPUTE
-from paradl.sweep.launching.facts import Facts, Framework, load_framework
+from paradl.sweep.launching.facts import Facts, Framework, load_framework, load_table
 from paradl.sweep.launching.names import FRAMEWORKS
 from paradl.sweep.launching.networks import (
     describe_network,
     find_name,
     find_named,
+    find_vocabulary,
     make_network,
 )
 from paradl.sweep.launching.sources import Sources
@@ -36,8 +37,8 @@ from paradl.sweep.launching.stated import (
 
 # In the order in which scripts are recognised: those with signs of several frameworks first.
 RECOGNISED = (
-    *("maxtext", "torchtitan", "torchtitan-0.2", "primus", "megatron-bridge", "nemo"),
-    *("deepspeed", "megatron", "accelerate"),
+    *("maxtext", "torchtitan", "torchtitan-0.2", "primus", "megatron-bridge", "nanotron"),
+    *("llm-foundry", "gpt-neox", "nemo", "deepspeed", "megatron", "accelerate"),
 )
 DEGREES = ("tensor", "context", "expert", "pipeline", "chunks", "micro", "zero")
 # Facts whose defaults are named.
@@ -45,6 +46,21 @@ WORTH = (
     *("micro", "local_batch", "length", "precision", "mixed", "bf16", "backend", "kernel"),
     *("attention_dropout", "hidden_dropout", "again", "option", "recompute", "reshard"),
 )
+PRECISIONS = {
+    "bf16",
+    "fp16",
+    "fp8",
+    "fp4",
+    "mixed",
+    "dtype",
+    "precision",
+    "quantization",
+    "converters",
+}
+# Programs that start processes on one node by default.
+STARTERS = {
+    *("torchrun", "deepspeed", "accelerate", "torch.distributed.launch", "torch.distributed.run")
+}
 # Degrees that a recipe decides unless they are stated over it.
 RECIPES = ("tensor", "pipeline", "context", "micro")
 USUAL = (("attention", "fused"), ("loss", "whole"), ("states", "usual"))
@@ -53,6 +69,7 @@ SHOWN = (
     *("model", "system", "pe", "strategy", "global_batch", "batch", "sequence", "precision"),
     *SETTINGS,
 )
+CONFIGURES = re.compile("deepspeed|config_file|yaml_cfg")  # keys of files that state a layout
 MOST_NOTE = 700  # characters
 Options = dict[str, Any]
 
@@ -74,23 +91,33 @@ class LaunchScript:
         """
         options = {name: value for name, value in given.items() if value not in (None, [])}
         sequence = options.get("sequence", self.facts.get("length"))
-        if "model" not in options:
+        self._refuse_missing(options)
+        if "dataset" not in options:
             self._wait_for("length", "--sequence", options, "sequence")
+        if "model" not in options:
             options["model"] = self._find_model(int(sequence or 0))
+            options["model"] = self._add_adapter(options["model"])
         pes = options.setdefault("pe", options.get("pe") or self._count_pes())
         count = int(pes) if str(pes).isdecimal() else None
-        facts = complete(_find_sizes(options["model"]) | self.facts, count)
+        known = {name: value for name, value in self.facts.items() if value is not None}
+        known |= {"chunk_blocks": None} if "strategy" in options else {}
+        facts = complete(self.facts | _find_sizes(options["model"]) | known, count)
+        self.facts["some_blocks"] = facts.get("some_blocks")
         self._refuse_recipe(options)
         if "strategy" not in options:
             options["strategy"] = self._write_layout(facts, count)
         if not {"batch", "global_batch"} & {*options}:
-            if not facts.get("global_batch"):
+            if self.stated.open.get("global_batch") != "auto" or not facts.get("global_batch"):
                 self._wait_for("global_batch", "--global-batch", options)
-            else:
+            if facts.get("global_batch"):
                 options["global_batch"] = str(int(facts["global_batch"]))
-        if "dataset" not in options and facts.get("length") and facts.get("kind") != "vit":
-            options.setdefault("sequence", str(facts["length"]))
-        for fact in ("bf16", "fp16", "mixed"):
+        if "dataset" not in options and facts.get("kind") != "vit":
+            if not sequence:
+                raise self._stop("no length of sequences", "give --sequence")
+            options.setdefault("sequence", str(sequence))
+        # Of two that a file leaves to Trainer, one is stated.
+        has_one = facts.get("bf16") or facts.get("fp16")
+        for fact in () if has_one else ("bf16", "fp16", "mixed"):
             self._wait_for(fact, "--precision", options, "precision")
         if facts.get("precision") and ":precision" not in str(options.get("system")):
             options.setdefault("precision", facts["precision"])
@@ -104,6 +131,9 @@ class LaunchScript:
         if "system" in options:
             options["system"] = self._add_software(str(options["system"]))
         return options
+
+    def _stop(self, what: str, advice: str) -> InputError:
+        return InputError(what, where=self.path, advice=advice)
 
     def count_replicas(self, options: Options) -> int:
         """Count the replicas of the layout among the PEs of options."""
@@ -123,17 +153,18 @@ class LaunchScript:
         recipe = self.facts.get("recipe")
         parts = {
             f"defaults of {framework.title}": [
-                framework.describe_default(name) for name in WORTH if name in usual
+                *(framework.describe_default(name) for name in WORTH if name in usual),
+                *(["fp32"] if self._has_no_precision else []),
             ],
-            "default of torchrun": ["nnodes 1"] if self._takes_one_node else [],
+            "default of what starts processes": ["1 node"] if self._takes_one_node else [],
             "not read, but for what is stated over it": [f"the recipe {recipe}"] if recipe else [],
             "from the script's defaults of variables": [
-                f"{name}={value}"
+                f"{'$' * name.isdecimal()}{name}={value}"
                 for name, value in sources.variables.items()
-                if not is_harmless(name) and not name.isdecimal()
+                if not is_harmless(name) or name.isdecimal()
             ],
             "not stated here": [f"{name} ({variable})" for name, variable in stated.open.items()],
-            "not understood, or not counted": [
+            "not understood, not counted, or assumed": [
                 *(one.shown for one in stated.unknown if one.value not in (None, False, "none")),
                 *(note for name, note in framework.notes.items() if self.facts.get(name)),
             ],
@@ -155,51 +186,68 @@ class LaunchScript:
                 what = f"{', '.join(missing)} of the recipe {self.facts['recipe']} is not known"
                 flag = option.replace("_", "-")
                 advice = f"override it in the script, or give --{flag}"
-                raise InputError(what, where=self.path, advice=advice)
+                raise self._stop(what, advice)
+
+    def _refuse_missing(self, options: Options) -> None:
+        """Raise InputError for a configuration that is not there, unless the layout is given."""
+        for statement in self.sources.statements:
+            is_missing = str(statement.value) in self.sources.missing
+            if is_missing and "strategy" not in options and CONFIGURES.search(statement.key):
+                what = f"{statement.value}, which states the layout, is not there"
+                advice = "put it beside the script, or give --strategy"
+                raise self._stop(what, advice)
 
     def _wait_for(self, fact: str, option: str, options: Options, name: str = "") -> None:
         """Raise InputError for a fact that the environment decides and no option states."""
         if fact in self.stated.open and (name or fact) not in options:
             what = f"{fact} is {self.stated.open[fact]}, which the script leaves open"
-            raise InputError(what, where=self.path, advice=f"give {option}")
+            raise self._stop(what, f"give {option}")
 
     def _count_pes(self) -> int:
         for name in ("pes", "nodes", "per_node"):
             self._wait_for(name, "--pe", {})
         facts = self.facts
-        if facts.get("pes"):
-            return int(facts["pes"])
+        if facts.get("pes") or facts.get("data"):
+            return int(facts.get("pes") or facts["data"] * count_inside(facts))
         nodes = facts.get("nodes") or (1 if self._takes_one_node else None)
         if not nodes or not facts.get("per_node"):
             missing = "nodes" if facts.get("per_node") else "PEs"
-            raise InputError(f"no number of {missing}", where=self.path, advice="give --pe")
+            raise self._stop(f"no number of {missing}", "give --pe")
         return int(nodes) * int(facts["per_node"])
 
     @property
+    def _has_no_precision(self) -> bool:
+        """True if nothing states a precision, so that it is the framework's: fp32."""
+        stated = {*self.stated.facts} - {*self.stated.defaults}
+        return self.facts.get("precision") == "fp32" and not stated & PRECISIONS
+
+    @property
     def _takes_one_node(self) -> bool:
-        """True if torchrun starts the processes, and its default number of nodes."""
-        return not self.facts.get("nodes") and "torchrun" in self.sources.programs
+        """True if a program starts the processes on one node unless it is told of others."""
+        stated = {statement.key for statement in self.sources.statements}
+        known = self.facts.get("nodes") or {"hostfile", "include"} & stated
+        return not known and bool(STARTERS & {*self.sources.programs})
 
     def _write_layout(self, facts: Facts, pes: int | None) -> str:
         """Write the layout. InputError: a degree that is not stated, or is not modelled."""
-        for statement in self.sources.statements:
-            if "deepspeed" in statement.key and str(statement.value) in self.sources.missing:
-                what = f"the ZeRO stage stands in {statement.value}, which is not there"
-                raise InputError(what, where=self.path, advice="give --strategy")
-        for name in DEGREES:
+        for name in ("chunk_blocks", "granularity", "checkpointed", *DEGREES):
             self._wait_for(name, "--strategy", {})
+        for name in DEGREES:
             if not (isinstance(facts.get(name) or 1, int) and (facts.get(name) or 1) > 0):
                 what = f"{name}: expected a whole number from 1, got {shorten(facts[name])}"
                 raise InputError(what, where=self.path)
+        if facts.get("recompute") is None:
+            what = f"what is recomputed by {facts.get('option') or facts.get('policy')}"
+            raise self._stop(f"{what} is not known", "give --strategy")
         if facts.get("micro") is None:
-            what = "no number of sequences in a micro-batch"
-            raise InputError(what, where=self.path, advice="give --strategy, such as 'dp8 mb1'")
+            advice = "give --strategy, such as 'dp8 mb1'"
+            raise self._stop("no number of sequences in a micro-batch", advice)
         row = {name: int(facts.get(name) or 1) for name in DEGREES}
         row["zero"] = int(facts.get("zero") or 0)
         inside = count_inside(facts)
         if pes and pes % inside:
             what = f"{pes} PEs are not divisible by {inside} of a replica"
-            raise InputError(what, where=self.path, advice="give --pe or --strategy")
+            raise self._stop(what, "give --pe or --strategy")
         copies, node = int(facts.get("copies") or 1), facts.get("shard_of_node")
         if row["zero"] and (copies > 1 or node):
             row["shard"] = NODE if node else (pes or 0) // inside * row["context"] // copies
@@ -230,16 +278,25 @@ class LaunchScript:
         if name and "\0" not in str(folder) and (folder / "config.json").is_file():
             return str(folder / "config.json")
         if self.facts.get("features") and "features" not in self.stated.defaults:
-            if of := self.facts.get("vocabulary_of"):
-                named = describe_network(find("model", str(of), Path()))
-                self.facts["vocabulary"] = named["vocabulary"]
+            if not self.facts.get("vocabulary") and (kind := self.facts.get("kind")) != "vit":
+                of, kind = self.facts.get("vocabulary_of"), str(kind or "decoder")
+                found, self.facts["usual_words"] = find_vocabulary(of, kind)
+                self.facts["vocabulary"] = found
             return make_network(self.facts, length, Path(self.path).stem)
         what = f"the network {shorten(name)}" if name else "the network"
-        raise InputError(
-            f"{what} is not known by name or sizes",
-            where=self.path,
-            advice="give --model NAME or a file",
-        )
+        raise self._stop(f"{what} is not known by name or sizes", "give --model NAME or a file")
+
+    def _add_adapter(self, model: Any) -> Any:
+        """Add adapters of a known rank to a network, and its weights of four bits."""
+        facts, rank = self.facts, self.facts.get("lora")
+        if str(facts.get("adapter")).lower() not in ("lora", "qlora", "true") or not rank:
+            return model
+        is_narrow = facts["adapter"] == "qlora" or facts.get("in_4bit") or facts.get("bits") == 4
+        facts["adapter"] = None
+        narrow = {"weights": "nf4"} if is_narrow else {}
+        if isinstance(model, dict):
+            return model | {"tuning": {"lora": rank, **narrow}}
+        return f"{model}:" + ",".join(f"{k}={v}" for k, v in {"lora": rank, **narrow}.items())
 
     def _add_software(self, system: str) -> str:
         """Add software and switches to the name of a machine that states none."""
@@ -290,6 +347,7 @@ def read_launch(text: str) -> LaunchScript:
         raise InputError.unknown("script or framework", text, FRAMEWORKS, where="launch")
     sources = Sources(path.parent)
     sources.read(path, chosen if path.suffix == ".py" and colon else "")
+    sources.resolve()
     words = [*sources.programs, *(statement.key for statement in sources.statements)]
     with add_place(str(path)):
         framework = find_framework(words)
@@ -301,6 +359,10 @@ def read_launch(text: str) -> LaunchScript:
 def find_framework(words: Iterable[str]) -> Framework:
     """Find the framework of a script by its programs and parameters. InputError: none is known."""
     text = " ".join(words)
+    for name, signs in load_table("others").items():
+        if re.search(signs, text):
+            advice = "give --model, --pe, --strategy, --global-batch and --sequence in its place"
+            raise InputError(f"scripts of {name} are not read", advice=advice)
     for name in RECOGNISED:
         if re.search(load_framework(name).signs, text):
             return load_framework(name)

@@ -10,17 +10,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cache
-from itertools import pairwise
 
-import tree_sitter_bash
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Node
 
-from paradl.grids.models.files.expressions import fill_in
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.launching.conditions import judge_test
+from paradl.sweep.launching.shell_grammar import list_parts, parse, read_source, unescape
+from paradl.sweep.launching.shell_values import calculate, edit, judge_test, read_sbatch
 
 MOST_TEXT = 2**20  # characters of a script, and an eighth of what variables may make of it
+MOST_WORDS = 30  # of a command, among which the program is that it starts
 MOST_STATEMENTS = 20_000  # functions may call themselves
 # Programs that train, and those that start them.
 TRAINS = re.compile(
@@ -28,13 +26,8 @@ TRAINS = re.compile(
 )
 # Words before a script, as a text or a file, that is read in their place.
 SHELLS = ("bash", "sh", "sbatch", "ssh", "exec", "time", "-c", "-lc", "-l", "-x", "-e", "-ex")
-# sbatch's options, as variables that Slurm sets of them.
-SBATCH = re.compile(r"^#SBATCH[ \t]+([^\n#]+)", re.M)
-SLURM = {
-    ("--nodes", "-N"): ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
-    ("--ntasks-per-node",): ("SLURM_NTASKS_PER_NODE",),
-    ("--gpus-per-node", "--gres"): ("SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"),
-}
+FORM = re.compile(r"\$\{?(\w+|#)(?:\[(\d+)\])?(:?[-=+?]|,,|\^\^|%%?|##?|//?)?(.*?)\}?", re.S)
+NAME = re.compile(r"\$?\{?(\b[A-Za-z_]\w*|(?<=[${])\d)(?:\}|\b)")
 UNKNOWN = "\0"  # printed by a command that is not known
 EXPANSIONS = ("simple_expansion", "expansion", "command_substitution", "arithmetic_expansion")
 
@@ -47,12 +40,12 @@ class ReturnError(Exception):
 class Script:
     """What a script says. commands: words of each that starts a training.
 
-    load: returns the text of a script that is called, None if it is not there. files: that it
-    writes. set_here: variables whose value is a default of the script, which the environment may
+    load: returns the text of a script by its name and folder, None if it is not there. files: that
+    it writes. set_here: variables whose value is a default of the script, which the environment may
     replace. doubts: conditions that depend on more than it, and are taken as false.
     """
 
-    load: Callable[[str], str | None] = lambda name: None
+    load: Callable[[str, str], str | None] = lambda name, folder: None
     variables: dict[str, str] = field(default_factory=dict)
     arrays: dict[str, list[str]] = field(default_factory=dict)
     functions: dict[str, Node] = field(default_factory=dict)
@@ -65,6 +58,8 @@ class Script:
     arguments: list[str] | None = None
     printed: list[str] | None = None
     folder: str = ""
+    unset: set[str] = field(default_factory=set)  # variables that are taken not to be
+    open: list[str] = field(default_factory=list)  # texts that are being read
     room: int = 8 * MOST_TEXT
     statements: int = 0
 
@@ -72,22 +67,28 @@ class Script:
         """Read the statements of a text. InputError: it is too long, or makes too much."""
         if len(text) > MOST_TEXT:
             raise InputError("too long for a launch script", where="launch script")
-        for options in SBATCH.findall(text):
-            for option, value in pairwise(options.replace("=", " ").split()):
-                names = next((names for words, names in SLURM.items() if option in words), ())
-                if count := re.search(r"\d+$", value):
-                    self.variables |= dict.fromkeys(names, count[0])
+        self.variables |= read_sbatch(text)
+        if text in self.open:  # jobs submit themselves again
+            return
+        self.open.append(text)
         try:
-            self._visit(_parse(text))
+            self._visit(parse(text))
         except RecursionError:
             raise InputError("statements are nested too deep", where="launch script") from None
+        finally:
+            self.open.pop()
+
+    def read_functions(self) -> None:
+        """Read functions, where no command that is read calls them."""
+        for body in [*self.functions.values()]:
+            self._call(body, [], None)
 
     def _visit(self, node: Node) -> bool:
         """Read a statement; return whether it succeeds, as all but conditions do."""
         self.statements += 1
         if self.statements > MOST_STATEMENTS:
             raise InputError("too many statements", where="launch script")
-        parts, text = _list_parts(node), _write(node)
+        parts, text = list_parts(node), read_source(node)
         match node.type:
             case "command":
                 return self._run(parts)
@@ -108,13 +109,13 @@ class Script:
                 self._select(self.write(parts[0]), parts[1:])
             case "for_statement":
                 for word in self._expand_all(parts[1:-1]):
-                    self.variables[_write(parts[0])] = word
+                    self.variables[read_source(parts[0])] = word
                     self._visit(parts[-1])
             case "while_statement" | "c_style_for_statement":  # once
                 if node.type[0] == "c" or self._holds(parts[0]):
                     self._visit(parts[-1])
             case "function_definition":
-                self.functions[_write(parts[0])] = parts[-1]
+                self.functions[read_source(parts[0])] = parts[-1]
             case "redirected_statement":
                 self._redirect(parts[0], parts[1:])
             case kind if not kind.endswith(("expression", "word", "variable_name")):
@@ -143,19 +144,20 @@ class Script:
         for item in items:
             patterns = item.children_by_field_name("value")
             if any(fnmatchcase(subject, self.write(pattern)) for pattern in patterns):
-                return self._visit_all(_list_parts(item)[len(patterns) :])
+                return self._visit_all(list_parts(item)[len(patterns) :])
         return None
 
     def _holds(self, node: Node) -> bool:
         """Read the condition of an `if`; commands that are not known do not hold."""
         succeeds = self._visit(node)
-        words = _write(node)
+        words = read_source(node)
         if node.type != "command" or words.startswith("test ") or words in ("true", ":", "false"):
             return succeeds
         return self._judge(["$"], words)
 
     def _judge(self, words: list[str], text: str) -> bool:
         """Judge a test; one that depends on more than the script is a doubt, and does not hold."""
+        self.unset.update(re.findall(r"(?:^| )-z \$\{?(\w+)", " ".join(words)))
         if (holds := judge_test(words)) is None:
             self.doubts.append(text[:80])
         return bool(holds)
@@ -168,42 +170,48 @@ class Script:
 
     def _redirect(self, body: Node, redirects: list[Node]) -> None:
         """Read a statement, and what it writes: a here-document, or what echo prints."""
-        inner = {part.type: part for redirect in redirects for part in _list_parts(redirect)}
-        targets = [part for part in (*redirects, *inner.values()) if _write(part).startswith(">")]
+        inner = {part.type: part for redirect in redirects for part in list_parts(redirect)}
+        targets = [
+            part for part in (*redirects, *inner.values()) if read_source(part).startswith(">")
+        ]
         text = None
         if "heredoc_body" in inner:
-            is_raw = _write(inner["heredoc_start"])[:1] in "'\"\\"
-            text = (_write if is_raw else self.write)(inner["heredoc_body"])
-            words = _write(inner.get("pipeline", body)).split()
-            if not targets and {*words} & {*SHELLS}:
-                return self.read(text)
+            is_raw = read_source(inner["heredoc_start"])[:1] in "'\"\\"
+            text = (read_source if is_raw else self.write)(inner["heredoc_body"])
+            words = read_source(inner.get("pipeline", body)).split()
             if words[0] == "read":
                 self.variables[words[-1]] = text
-                return None
-        elif targets and _write(body).startswith("echo "):
-            text = " ".join(self._expand_all(_list_parts(body)[1:]))
+            if not targets and {*words} & {*SHELLS, "cat"}:
+                return self._print(text.strip()) if words[0] == "cat" else self.read(text)
+        elif targets and read_source(body).startswith("echo "):
+            text = " ".join(self._expand_all(list_parts(body)[1:]))
         if text is None or not targets:
             self._visit(body)
         else:
-            self.files[self.write(_list_parts(targets[0])[-1])] = text
+            self.files[self.write(list_parts(targets[0])[-1])] = text
         return None
 
     def _assign(self, parts: list[Node], text: str) -> None:
-        name, values = _write(parts[0]), parts[1:]
+        name, values = read_source(parts[0]), parts[1:]
         adds = text.startswith(f"{name}+=")
         if values and values[0].type == "array":
             items = self.arrays.get(name, []) if adds else []
-            self.arrays[name] = items + self._expand_all(_list_parts(values[0]))
+            self.arrays[name] = items + self._expand_all(list_parts(values[0]))
         else:
             before = self.variables.get(name, "") if adds else ""
             self.variables[name] = before + " ".join(self._expand_all(values))
             self.arrays.pop(name, None)
+            if name in self.unset:
+                self.set_here[name] = self.variables[name]
 
     def _run(self, parts: list[Node]) -> bool:
         """Run what is known of a command, and return whether it succeeds; keep others."""
         self._visit_all(part for part in parts if part.type == "variable_assignment")
         others = ("variable_assignment", "file_redirect", "herestring_redirect")
-        words = self._expand_all(part for part in parts if part.type not in others)
+        kept = (part for part in parts if part.type not in others)
+        words = self._expand_all(
+            part.children[0] if part.type == "command_name" else part for part in kept
+        )
         match words:
             case ["source" | ".", name, *_]:
                 self._call(self._load(name) or "", self.prefix, self.arguments)
@@ -216,14 +224,20 @@ class Script:
             case ["test", *rest]:
                 return self._judge(rest, " ".join(words))
             case ["echo", *rest]:
-                self._print(" ".join(rest))
-            case ["dirname" | "readlink" | "realpath", *_, name]:
-                self._print(posixpath.dirname(name) if "/" in name and words[0][0] == "d" else ".")
-            case ["pwd"]:
+                self._print(" ".join(word for word in rest if word not in ("-n", "-e")))
+            case ["expr", *rest]:
+                self._print(calculate(" ".join(rest)) or UNKNOWN)
+            case ["bc", *_] if self.printed:
+                self.printed[-1] = calculate(self.printed[-1]) or UNKNOWN
+            case ["let", *rest]:
+                for name, _, terms in (word.partition("=") for word in rest):
+                    self.variables[name] = self._calculate(terms) or terms
+            case ["dirname", name]:
+                self._print(posixpath.dirname(name) or ".")
+            case ["pwd"] | ["readlink" | "realpath", *_]:
                 self._print(".")
             case ["cd", *rest]:
-                if self.printed is None:
-                    self.folder = posixpath.join(self.folder, *rest[-1:])
+                self.folder = posixpath.join(self.folder, *rest[-1:])
             case [name, *rest] if name in self.functions:
                 self._call(self.functions[name], self.prefix, rest)
             case _:
@@ -231,7 +245,7 @@ class Script:
         return words != ["false"]
 
     def _load(self, name: str) -> str | None:
-        return self.load(posixpath.join(self.folder, name)) or self.load(name)
+        return self.files.get(name) or self.load(name, self.folder)
 
     def _print(self, text: str) -> None:
         if self.printed is not None:
@@ -239,9 +253,9 @@ class Script:
 
     def _start(self, words: list[str]) -> None:
         """Keep a command that starts a training; a script that it runs is read in its place."""
-        for place, word in enumerate(words):
+        for place, word in enumerate(words[:MOST_WORDS]):
             is_text = " " in word and words[:place] and words[place - 1] in SHELLS
-            is_file = word.endswith((".sh", ".sbatch", ".slurm"))
+            is_file = word.endswith((".sh", ".bash", ".sbatch", ".slurm"))
             # A flag at the start of a line goes on with the line before.
             flat = re.sub(r"\s*\n\s*(?=--[a-z])", " ", word)
             text = flat if is_text else self._load(word) if is_file else None
@@ -251,33 +265,37 @@ class Script:
                     before.pop()
                 return self._call(text, [*self.prefix, *before], words[place + 1 :])
         self._print(UNKNOWN)
-        if TRAINS.search(" ".join(words[:8])):
+        if TRAINS.search(" ".join(words[:MOST_WORDS])):
             self.commands.append([*self.prefix, *words])
         return None
 
     def _call(self, body: str | Node, prefix: list[str], arguments: list[str] | None) -> None:
         """Read a text, or a function, with arguments of its own."""
-        outer = self.prefix, self.arguments
+        outer = self.prefix, self.arguments, self.folder
         self.prefix, self.arguments = prefix, arguments
         with suppress(ReturnError):
             self.read(body) if isinstance(body, str) else self._visit(body)
-        self.prefix, self.arguments = outer
+        self.prefix, self.arguments, self.folder = outer
 
     def _expand_all(self, nodes: Iterable[Node]) -> list[str]:
         return [text for node in nodes for text in self._expand(node)]
 
     def _expand(self, node: Node) -> list[str]:
         """Expand a word as bash would: into none, one or several."""
-        parts = _list_parts(node)
+        parts = list_parts(node)
         # Only quotes keep what is inside of an item together.
-        if node.type == "string" and len(parts) == 1 and _write(node) == f'"{_write(parts[0])}"':
-            items = self._find_items(_write(parts[0]))
+        if (
+            node.type == "string"
+            and len(parts) == 1
+            and read_source(node) == f'"{read_source(parts[0])}"'
+        ):
+            items = self._find_items(read_source(parts[0]))
             return [self.write(parts[0])] if items is None else items
         words, quoted = [""], False
         for part in node.children if node.type == "concatenation" else [node]:
             text = self.write(part)
             # What is not known stays one word: of `$(hostname -I | head)`, too.
-            is_split = part.type in EXPANSIONS and text != _write(part)
+            is_split = part.type in EXPANSIONS and text != read_source(part)
             first, *others = re.split(r"\s+", text) if is_split else [text]
             words[-1] += first
             words += others
@@ -286,7 +304,7 @@ class Script:
 
     def write(self, node: Node) -> str:
         """Write the text of a part of a word, expanded, and without its quotes."""
-        text = _write(node)
+        text = read_source(node)
         match node.type:
             case "raw_string" | "ansi_c_string":
                 return text[text.index("'") + 1 : -1]
@@ -310,28 +328,23 @@ class Script:
     def _fill(self, node: Node, start: int, end: int) -> str:
         """Write the source of a node from start to end, with what is expanded in it."""
         source, text = node.text or b"", ""
-        for child in _list_parts(node):
+        for child in list_parts(node):
             place = child.start_byte - node.start_byte
             if place >= start and not child.type.endswith("_content"):
-                text += _unescape(source[start:place]) + self.write(child)
+                text += unescape(source[start:place]) + self.write(child)
                 start = child.end_byte - node.start_byte
-        return text + _unescape(source[start:end])
+        return text + unescape(source[start:end])
 
     def _calculate(self, text: str) -> str | None:
         """Return the value of an expression; None if it is not known."""
-        names = re.compile(r"\$?\{?(\b[A-Za-z_]\w*|(?<=\$)\d|(?<=\{)\d)\}?")
-        text = names.sub(lambda match: self._find(match[1]) or match[0], text)
-        try:
-            return str(int(str(fill_in(f"$({text.strip().replace('/', '//')})", {}) or 0)))
-        except (ValueError, ArithmeticError):
-            return None
+        return calculate(NAME.sub(lambda match: self._find(match[1]) or match[0], text))
 
     def _capture(self, node: Node, text: str) -> str:
         """Return what functions and echo print in `$(...)`; its text if it is not known."""
-        outer, count = self.printed, len(self.commands)
+        outer, folder, count = self.printed, self.folder, len(self.commands)
         self.printed = []
-        self._visit_all(_list_parts(node))
-        printed, self.printed = self.printed, outer
+        self._visit_all(list_parts(node))
+        printed, self.printed, self.folder = self.printed, outer, folder
         del self.commands[count:]
         return text if UNKNOWN in printed or not printed else "\n".join(printed)
 
@@ -346,21 +359,24 @@ class Script:
         """Return the value of `$A`, `${A:-...}` and the like; the text if it is not known."""
         if (items := self._find_items(text)) is not None:
             return " ".join(items)
-        form = re.fullmatch(r"\$\{?(\w+|#)(?:\[(\d+)\])?(?::?([-=+]).*)?\}?", text, re.S)
-        if form is None:
+        form = FORM.fullmatch(text)
+        if form is None or (form[4] and not form[3]):
             return text
-        name, index, sign = form.groups()
-        value = self._find(name, int(index or 0))
-        if sign == "+" and not value:
-            return ""
-        if sign is None or (value and sign != "+"):
-            return text if value is None else value
-        other = self._fill(node, place + form.end(3), len(node.text or b"") - 1)
-        if sign != "+":
-            self.set_here[name] = other
-        if sign == "=":
-            self.variables[name] = other
-        return other
+        value = self._find(name := form[1], int(form[2] or 0))
+        found, sign = text if value is None else value, form[3] or "?"
+        other = self._fill(node, place + form.end(3), len(node.text or b"") - 1) if form[3] else ""
+        match sign[-1]:
+            case "?":
+                return found
+            case "+":
+                return other if value else ""
+            case "-" | "=":
+                if value:
+                    return value
+                self.set_here[name] = other
+                self.variables |= {name: other} if sign[-1] == "=" else {}
+                return other
+        return found if value is None else edit(value, sign, other)
 
     def _find(self, name: str, index: int = 0) -> str | None:
         """Return the value of a variable, an item of an array, or an argument of a function."""
@@ -372,25 +388,3 @@ class Script:
         if items is None:
             return self.variables.get(name)
         return items[index] if 0 <= index < len(items) else None
-
-
-@cache
-def _make_parser() -> Parser:
-    return Parser(Language(tree_sitter_bash.language()))
-
-
-def _parse(text: str) -> Node:
-    return _make_parser().parse(text.replace("\r", "").encode()).root_node
-
-
-def _list_parts(node: Node) -> list[Node]:
-    return [child for child in node.named_children if child.type != "comment"]
-
-
-def _write(node: Node) -> str:
-    """Return the source of a node."""
-    return (node.text or b"").decode()
-
-
-def _unescape(source: bytes) -> str:
-    return re.sub(r"\\(.)", r"\1", source.decode().replace("\\\n", ""), flags=re.S)

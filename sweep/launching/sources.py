@@ -5,9 +5,10 @@ Files that a script names are read before what it states itself, as frameworks d
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 
 import yaml
@@ -20,10 +21,17 @@ from paradl.sweep.launching.python_file import Maker, read_python
 from paradl.sweep.launching.shell import MOST_TEXT, Script
 
 MOST_FILES = 20
+# A program behind a flag without value, or behind a number: `-N 4 python -u pretrain_gpt.py`.
+PROGRAM = re.compile(r"\S*\.(py|sh)|(\S*/)?(python[\d.]*|torchrun|accelerate|deepspeed|bash|sh)")
 FLAG = re.compile(r"--?([A-Za-z][\w.:-]*)(?:=(.*))?", re.S)
 PAIR = re.compile(r"\+*([A-Za-z_][\w.]*)=(.*)", re.S)
 # Of configurations: `${model.seq_length}`, `${TP:8}`, `${oc.env:TP,8}`.
 INTERPOLATION = re.compile(r"\$\{(?:oc\.env:)?\.?([\w.]+)(?:[:,]([^${}]*))?\}")
+FUNCTIONS: dict[str, Callable[[Iterable[float]], float]] = {
+    "multiply": prod,
+    "sum": sum,
+    "add": sum,
+}
 # Words that stand for any arguments: `$@`, `${EXTRA_ARGS}`.
 ARGUMENTS = re.compile(r"(?i)\$\{?(?:[@*]|\w*(?:arg|opt|extra|flag)\w*)(?:\[[@*]\])?\}?")
 OTHER_FILES = re.compile("vocab|token|merge|data|templ")
@@ -74,17 +82,31 @@ class Sources:
                 self._add_script(text)
 
     def _add_mapping(self, data: Mapping[str, object]) -> None:
-        flat = dict(flatten(data))
-        for key, value in flat.items():
-            for _ in range(5):  # values may name values that name others
-                if not (match := INTERPOLATION.fullmatch(str(value)[: MOST_FILES**2])):
-                    break
-                near = (k for k in flat if k == match[1] or k.endswith(f".{match[1]}"))
-                if (same := next(near, None)) is not None:
-                    value = flat[same]
-                elif match[2] is not None:
-                    self.variables[match[1]] = value = match[2]
+        for key, value in flatten(data):
             self._add(key, value)
+
+    def resolve(self) -> None:
+        """Replace what values name: other values, of which the last statement counts, defaults."""
+        last = {one.key: one.value for one in self.statements}
+
+        def look_up(match: re.Match[str]) -> str:
+            name, other = match.groups()
+            if name in FUNCTIONS and (numbers := re.findall(r"[\d.]+", other or "")):
+                value = FUNCTIONS[name](map(float, numbers))
+                return str(int(value) if value == int(value) else value)
+            near = (key for key in last if key == name or key.endswith(f".{name}"))
+            if (same := next(near, None)) is not None:
+                return str(last[same])
+            if other is not None:
+                self.variables[name] = other
+            return match[0] if other is None else other
+
+        for place, (key, value) in enumerate(self.statements):
+            text = str(value)[: MOST_FILES**2]
+            for _ in range(8 if "${" in text else 0):  # values may name values that name others
+                text = INTERPOLATION.sub(look_up, text)[: MOST_FILES**2]
+            if "${" in str(value):
+                self.statements[place] = Statement(key, text)
 
     def _add(self, key: str, value: object) -> None:
         """Add a statement; what a configuration that it names states comes before it."""
@@ -95,7 +117,6 @@ class Sources:
 
     def _refer(self, word: str) -> None:
         """Read a configuration that is named, unless it is no name of one."""
-        path = self.base / word
         if not word.endswith(CONFIGURATIONS[:4]):
             return
         if word in self.documents:
@@ -103,22 +124,24 @@ class Sources:
             with suppress(yaml.YAMLError, ValueError, ArithmeticError):
                 _, data = read_nodes(self.documents.pop(word).replace("\t", " "))
                 self._add_mapping(data if isinstance(data, dict) else {})
-        elif path.is_file():
+        elif path := find_file(self.base, word):
             self.read(path)
         elif word not in self.missing:
             self.missing.append(word)
 
-    def _load(self, name: str) -> str | None:
-        """Return the text of a script that another one reads; None if it is not there."""
-        with suppress(OSError, ValueError):  # of names that no file can have
-            places = (self.base / name, self.base / Path(name).name)
-            return next((read_text(path, MOST_TEXT) for path in places if path.is_file()), None)
-        return None
+    def _load(self, word: str, folder: str) -> str | None:
+        """Return the text of a script that another one runs in a folder; None if it is missing."""
+        path = find_file(self.base / folder, word) or find_file(self.base, word)
+        if path is None and word not in self.missing:
+            self.missing.append(word)
+        return read_text(path, MOST_TEXT) if path else None
 
     def _add_script(self, text: str) -> None:
         """Add the last command of a script that starts a training, and variables beside it."""
         script = Script(self._load)
         script.read(text)
+        if not script.commands:
+            script.read_functions()
         self.variables |= script.set_here
         self.doubts += script.doubts
         self.documents |= script.files
@@ -126,8 +149,8 @@ class Sources:
         before = (" ".join(one)[:80] for one in script.commands[:-1])
         self.earlier += [text for text in before if re.search("torchrun|launch|train|tune", text)]
         for name, key in load_table("processes")["variables"].items():
-            if name in script.variables:
-                self._add(key, script.variables[name])
+            if value := script.variables.get(name):
+                self._add(key, value.count(",") + 1 if "DEVICES" in name else value)
         self._add_words(words)
 
     def _add_words(self, words: list[str]) -> None:
@@ -141,27 +164,38 @@ class Sources:
                 pairs += [(key, [])] if flag[2] is None else [(key, [flag[2]]), ("", [])]
             elif (pair := PAIR.fullmatch(word)) and (values or "." in pair[1] or not pairs[-1][0]):
                 pairs += [(pair[1], [pair[2]]), ("", [])]
-            elif pairs[-1][0] in ("m", "c") and values:  # they have one
+            elif PROGRAM.fullmatch(word) or (pairs[-1][0] in ("m", "c") and values):
                 pairs.append(("", [word]))
             else:
                 values.append(word)
-        for key, values in pairs:
-            # A program behind a flag without value: `--standalone pretrain_gpt.py`.
-            kept = [value for value in values if not value.endswith(".py")]
-            # Nor are further arguments, which the script leaves open, its value.
-            others = [value for value in kept if ARGUMENTS.fullmatch(value)]
-            kept = [value for value in kept if value not in others]
-            self.others += [value for value in others if value not in self.others]
-            if key:
-                self._add(key, " ".join(kept) if kept else True)
-            else:
-                for word in kept:
-                    self._refer(word)
-        # torchtitan's: a function of a module, which may lie here.
         named = {key: values[0] for key, values in pairs if values}
+        # torchtitan's: a function of a module, which may lie here. Hydra's: a file without ending.
         path = self.base / f"{named.get('module', '').replace('.', '/')}.py"
         if "config" in named and path.is_file():
             self.read(path, named["config"])
+        if "config_name" in named:
+            stem = named["config_name"].removesuffix(".yaml")
+            self._refer(f"{named.get('config_path', '.').strip('/')}/{stem}.yaml")
+        for key, values in pairs:
+            # Further arguments, which the script leaves open, are no value.
+            others = [value for value in values if ARGUMENTS.fullmatch(value)]
+            kept = [value for value in values if value not in others]
+            self.others += [value for value in others if value not in self.others]
+            if key:
+                self._add(key, " ".join(kept) if kept else True)
+                continue
+            for word in kept:
+                self._refer(word)
+                if word.endswith(".py"):
+                    self._add("program", word.rpartition("/")[2])
+
+
+def find_file(base: Path, word: str) -> Path | None:
+    """Find a file that a script names: also beside it, or below it if a variable says where."""
+    plain = re.sub(r".*[})`]/|^\$\w+/", "", word)
+    near = (base / word, base / plain, base / plain.rpartition("/")[2])
+    is_name = len(word) < 200 and "\0" not in word
+    return next((path for path in near if is_name and path.is_file()), None)
 
 
 def flatten(data: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:

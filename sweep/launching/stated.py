@@ -70,7 +70,10 @@ def read_facts(framework: Framework, statements: Sequence[Statement]) -> Stated:
             raise InputError(what, where=statement.key, advice=known) from None
         if value is None and facts.get(row.name) is None and str(statement.value) == "auto":
             waiting[row.name] = "auto"
-        is_worse = row.name == "model_name" and facts.get(row.name) and not find_name(str(value))
+        # What makes a value is the network's name only if it is one.
+        is_known = row.name not in ("model_name", "recipe") or find_name(str(value))
+        is_maker = isinstance(statement.value, Maker) and row.name == "model_name"
+        is_worse = not is_known and (facts.get(row.name) or is_maker)
         if (value is not None or row.name not in facts) and not is_worse:
             facts[row.name] = value
         if value is not None:
@@ -96,7 +99,16 @@ def complete(facts: Facts, pes: int | None) -> Facts:
     stages = int(facts.get("pipeline") or 1)
     if facts.get("chunk_blocks") and facts.get("blocks"):
         blocks = facts["blocks"] + (facts.get("chunk_less") or 0)
-        found["chunks"] = max(1, int(blocks // (facts["chunk_blocks"] * stages)))
+        parts = -(-blocks // facts["chunk_blocks"])
+        # Megatron's parts are even, torchtitan's last one may be smaller.
+        if parts % stages or ("chunk_less" not in facts and blocks % facts["chunk_blocks"]):
+            what = f"{blocks} blocks do not fill {stages} stages with chunks of "
+            advice = "change the blocks of a chunk, or give --strategy"
+            raise InputError(what + str(facts["chunk_blocks"]), where="launch", advice=advice)
+        found["chunks"] = int(parts // stages)
+    if facts.get("method") == "block":  # of each part, so many
+        some = int(facts.get("again") or 1) * stages * found["chunks"]
+        found["some_blocks"] = some < (facts.get("blocks") or 0)
     local = facts.get("local_batch") or facts.get("micro")
     if pes and local and not facts.get("global_batch"):
         passes = local * (facts.get("accumulate") or 1)

@@ -171,16 +171,21 @@ def _write_module(run: LayoutRun, facts: Facts, parameters: Parameters) -> list[
     def call(table: str) -> str:
         return ", ".join(f"{key}={value!r}" for key, value in tables[table].items())
 
+    imports = {
+        "components.loss": "ChunkedLossWrapper" if chunked else "",
+        "config": "CompileConfig, ParallelismConfig"
+        if "compile" in tables
+        else "ParallelismConfig",
+        "distributed.activation_checkpoint": "" if again == "None" else again.partition(".")[0],
+        f"models.{module}.config_registry": name + ("" if known else mine),
+    }
     lines = [
-        "from torchtitan.components.loss import ChunkedLossWrapper, CrossEntropyLoss",
-        "from torchtitan.config import CompileConfig, ParallelismConfig",
-        "from torchtitan.distributed.activation_checkpoint import FullAC, SelectiveAC",
-        f"from torchtitan.models.{module}.config_registry import {name}{'' if known else mine}",
+        *(f"from torchtitan.{where} import {what}" for where, what in imports.items() if what),
         *("", "", "def layout():", f"    config = {name}()"),
         f"    config.parallelism = ParallelismConfig({call('parallelism')})",
         *(f"    config.training.{key} = {value!r}" for key, value in tables["training"].items()),
         f"    config.activation_checkpoint = {again if again == 'None' else f'{again}()'}",
-        *(["    loss = config.loss.loss_fn"]),
+        "    loss = config.loss.loss_fn",
         f"    config.loss = {'ChunkedLossWrapper.Config(loss_fn=loss)' if chunked else 'loss'}",
     ]
     if "compile" in tables:
@@ -207,7 +212,7 @@ def _write_accelerate(run: LayoutRun, facts: Facts, parameters: Parameters) -> l
 
 def _write_maxtext(run: LayoutRun, facts: Facts, parameters: Parameters) -> list[LaunchFile]:
     """Write parameters over MaxText's base.yml."""
-    text = write_plain({"base_config": "base.yml"} | parameters)
+    text = write_plain({"base_config": "base.yml", "hardware": "gpu"} | parameters)
     script = "python3 -m MaxText.train layout.yml run_name=layout"
     return [{"file": "layout.yml", "text": text}, {"file": "launch.sh", "text": script}]
 

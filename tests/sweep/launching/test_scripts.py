@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from paradl.grids.library import find
 from paradl.grids.models.architecture import Architecture
 from paradl.grids.models.transformers import read_transformer
+from paradl.grids.reading.errors import InputError
 from paradl.sweep.launching.reading import read_launch
 
 DATA = Path(__file__).parents[2] / "data" / "launch"
@@ -69,7 +71,8 @@ SCRIPTS = {
     ),
     "primus_llama3_8b.yaml": (64, "tp1 pp1 dp64 mb2 zero1", 128, 8192, "bf16", "megatron"),
     "llamafactory_full.yaml": (
-        *(64, "tp1 pp1 dp64 mb1 zero3", 128, 2048, "bf16", "deepspeed,overlap_gradients=on"),
+        *(64, "tp1 pp1 dp64 mb1 zero3 recompute=blocks", 128, 2048, "bf16"),
+        "deepspeed,overlap_gradients=on",
     ),
 }
 # Networks of the catalogue that have the sizes in their flags.
@@ -104,6 +107,27 @@ def test_networks_of_sizes(name, model):
     network = read_transformer(Architecture.model_validate(options["model"]))
     expected = read_transformer(find("model", model, Path()))
     assert (network.parameters, network.kinds) == (expected.parameters, expected.kinds)
+
+
+@pytest.mark.parametrize("folder", sorted((DATA / "more").iterdir()), ids=lambda one: one.name)
+def test_scripts_as_people_have_them(folder):
+    """Of documentation and repositories, shortened; `expected.json` was worked out by hand."""
+    expected = json.loads((folder / "expected.json").read_text())
+    given = {"system": "dgx-h100"} | expected.pop("options", {})
+    path = str(folder / expected.pop("file"))
+    if "refused" in expected:
+        with pytest.raises(InputError, match=re.escape(expected["refused"])):
+            read_launch(path).find_options(given)
+        return
+    script = read_launch(path)
+    options = script.find_options(given)
+    notes, model = "\n".join(script.list_notes(options)), options["model"]
+    assert [word for word in expected.pop("notes", ()) if word not in notes] == []
+    if "sizes" in expected:
+        assert Architecture.model_validate(model)
+        sizes = model["family"] | {"tuning": model.get("tuning")}
+        assert expected.pop("sizes").items() <= sizes.items()
+    assert {key: type(value)(options[key]) for key, value in expected.items()} == expected
 
 
 def test_variables_defaults_and_what_is_not_understood_are_listed(cli):

@@ -40,33 +40,34 @@ def read(text):
         ("N=4; [ $N -gt 2 ] && P=4 || P=1; cd x || exit 1\npython $P", ["4"]),
         ("N=4; if [ $N = 4 ] && [ $N = 5 ]; then P=2; else P=3; fi\npython $P", ["3"]),
         ("N=4; if [ $N = 5 ] || [ $N = 4 ]; then P=2; else P=3; fi\npython $P", ["2"]),
-        ("f() { local a=$1; shift; python $a \"$@\"; }\nf 1 '2 3'", ["1", "2 3"]),
-        ("f() { if [ $1 = 7b ]; then echo 32; return; fi; echo 40; }\npython $(f 7b)", ["32"]),
-        (
-            "f() { echo $((2 * $1)); }\nX=$(f 3 4)\npython $X $(echo a | tr a b)",
-            ["6", "$(echo a | tr a b)"],
-        ),
+        ("f() {\n local a=$1; shift\n python $a $# \"$@\"\n}\nf 4 x 'y z'", ["4", "2", "x", "y z"]),
+        ("function f {\n echo $(( $1 * 2 ))\n}\npython $(f 4) $(expr 3 \\* 2)", ["8", "6"]),
+        ('O=""\nadd() { O="$O $*"; }\nadd --x 1; add --y\npython $O', ["--x", "1", "--y"]),
+        ("read -r -d '' O <<EOM || true\n --x\n --y 2\nEOM\npython ${O}", ["--x", "--y", "2"]),
+        ("cat > a.sh <<'EOF'\npython $1 ${2:-3}\nEOF\nbash a.sh 5", ["5", "3"]),
+        ("A=2; let B=A*4; V=$(cat <<EOT\n7\nEOT\n)\npython $B $V", ["8", "7"]),
         ("for N in 1 2; do for M in 3 4; do python $N $M; done; done", ["2", "4"]),
+        ("for N in $X; do python $N; done", ["$X"]),
         ("while [[ $# -gt 0 ]]; do X=$1; shift; done\npython ${X:-8}", ["8"]),
-        (
-            "read -r -d '' O <<EOM || true\n --a 1\n --b $X\nEOM\npython $O",
-            ["--a", "1", "--b", "$X"],
-        ),
+        ("f() { if [ $1 = 7b ]; then echo 32; return; fi; echo 40; }\npython $(f 7b)", ["32"]),
+        ("python $(echo a | tr a b) $(echo 2*3 | bc)", ["$(echo a | tr a b)", "6"]),
         ("A=(7 8)\n((A[0] > 6)) && B=${A[1]}\npython $B", ["8"]),
+        ("A=x/B.sh\npython ${A##*/} ${A%.*} ${A,,} ${A:?no}", ["B.sh", "x/B", "x/b.sh", "x/B.sh"]),
         ("#SBATCH --nodes=4\n#SBATCH --gres=gpu:h100:8\npython $SLURM_NNODES", ["4"]),
     ],
 )
 def test_commands(text, words):
-    assert read(text).commands[-1] == ["python", *words]
+    command = read(text).commands[-1]
+    assert command[command.index("python") :] == ["python", *words]
 
 
 def test_a_script_that_another_one_runs_has_its_arguments_and_what_starts_it():
     files = {
-        "env.sh": "N=4",
-        "examples/run.sh": 'HERE=$(cd "$(dirname "$0")" && pwd)\nsource $HERE/env.sh\npython $1 $N',
+        "/env.sh": "N=4",
+        "x/run.sh": 'HERE=$(cd "$(dirname "$0")" && pwd)\nsource $HERE/env.sh\npython $1 $N',
     }
-    script = Script(files.get)
-    script.read("N=1; . env.sh\ncd examples\nsrun -N 2 bash run.sh 7")
+    script = Script(lambda name, folder: files.get(f"{folder}/{name}") or files.get(f"/{name[2:]}"))
+    script.read("N=1; . env.sh\ncd x\nsrun -N 2 bash run.sh 7")
     script.read("sbatch <<EOT\n#SBATCH -N 3\nsrun bash -c 'python \\$SLURM_NNODES $N'\nEOT")
     assert script.commands == [
         ["srun", "-N", "2", "python", "7", "4"],

@@ -1,0 +1,32 @@
+"""The syntax tree of a bash script, by tree-sitter's grammar."""
+
+import re
+from functools import cache
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser
+
+
+def parse(text: str) -> Node:
+    """Return the tree of a script; what is no bash is a node of its own there."""
+    return _make_parser().parse(text.replace("\r", "").encode()).root_node
+
+
+@cache
+def _make_parser() -> Parser:
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+def list_parts(node: Node) -> list[Node]:
+    """List the parts of a node, without punctuation, keywords and comments."""
+    return [child for child in node.named_children if child.type != "comment"]
+
+
+def read_source(node: Node) -> str:
+    """Return the source of a node."""
+    return (node.text or b"").decode()
+
+
+def unescape(source: bytes) -> str:
+    """Return a source without backslashes and the ends of lines that they hide."""
+    return re.sub(r"\\(.)", r"\1", source.decode().replace("\\\n", ""), flags=re.S)
