@@ -19,9 +19,15 @@ from transformers.models.auto import modeling_auto
 DATA = Path(__file__).parents[1] / "data" / "huggingface.json"
 # Types whose files have another's class, and classes that hold tables of words beside a network.
 SAME_CLASS = {"kimi_k2": "deepseek_v3"}
+ENCODERS = "AutoModelForMaskedLM"
 HEADS = {
-    **dict.fromkeys(("bert", "roberta", "xlm-roberta"), "AutoModelForMaskedLM"),
-    **dict.fromkeys(("t5", "mt5"), "AutoModelForSeq2SeqLM"),
+    **dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "ernie"), ENCODERS),
+    **dict.fromkeys(("data2vec-text", "distilbert", "electra", "mpnet", "megatron-bert"), ENCODERS),
+    **dict.fromkeys(("xlm-roberta-xl", "roberta-prelayernorm", "nomic_bert"), ENCODERS),
+    **dict.fromkeys(("modernbert", "eurobert"), ENCODERS),
+    **dict.fromkeys(("t5", "mt5", "umt5", "bart", "mbart", "mvp"), "AutoModelForSeq2SeqLM"),
+    **dict.fromkeys(("plbart", "blenderbot", "blenderbot-small"), "AutoModelForSeq2SeqLM"),
+    **dict.fromkeys(("pegasus", "m2m_100", "marian"), "AutoModelForSeq2SeqLM"),
     **{"vit": "AutoModelForImageClassification", "whisper": "AutoModelForSpeechSeq2Seq"},
 }
 # Biases of routers, which are buffers and stand in checkpoints; parts of other senses.
@@ -37,7 +43,7 @@ def count(config: dict[str, Any]) -> int:
     text = getattr(form, "text_config", None)
     for part in (form, text):  # numbers of words that small tables do not have
         if part is not None:
-            part.pad_token_id = None
+            part.pad_token_id = 0
     with torch.device("meta"):
         if text is not None and type(text) in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING:
             network = AutoModelForCausalLM.from_config(text)

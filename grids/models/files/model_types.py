@@ -47,10 +47,18 @@ def at(turns: list[str], blocks: int, places: list[object], kind: str) -> list[s
     ]
 
 
-def between(first: int, last: int | None, blocks: int, other: str, kind: str) -> list[str]:
-    """The kinds of blocks: `kind` from the first to the last, which counts; null, -1: all."""
+def between(
+    first: int, last: int | None, blocks: int, other: str, kind: str, step: int = 1
+) -> list[str]:
+    """The kinds of blocks: `kind` from the first to the last, which counts; null, -1: all.
+
+    Of these every step-th alone, counted from the network's first block.
+    """
     last = blocks if last in (None, -1) else last
-    return [kind if first <= n <= last else other for n in range(min(blocks, MOST_TIMES))]
+    return [
+        kind if first <= n <= last and (n + 1) % step == 0 else other
+        for n in range(min(blocks, MOST_TIMES))
+    ]
 
 
 def rounded(size: int, unit: int) -> int:
