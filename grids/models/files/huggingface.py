@@ -52,6 +52,9 @@ def read_config(path: Path) -> dict[str, object]:
         kind, config = _find_text(whole)
         form = list_types()[kind]
         is_whole = config is whole
+        for part in form.parts:
+            if isinstance(inner := config.get(part), dict):
+                config = {**inner, **config}
         reader = _Reader(kind, form, config, is_whole)
         settings = reader.read_settings()
         longest = reader.find_key("max_position_embeddings")
@@ -171,6 +174,8 @@ class _Reader(NamedTuple):
             return value or []
         if isinstance(value, list) and len({*map(str, value)}) == 1:
             value = value[0]  # of each block, all alike
+        if isinstance(known := self.form.only.get(key), list) and value in known:
+            return value
         if isinstance(default, bool):
             # A text such as "false" is true to Python; null is false.
             if value is not None and not isinstance(value, bool):

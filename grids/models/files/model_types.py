@@ -81,6 +81,7 @@ class ModelType(Record):
     sizes: dict[str, int | None] = Field(default_factory=dict)
     keys: dict[str, Any] = Field(default_factory=dict)
     only: dict[str, str | list[Any]] = Field(default_factory=dict)
+    parts: list[str] = Field(default_factory=list)
     window: str | None = None
     layers: str | list[str] = Field(default_factory=list)
     kinds: dict[str, tuple[str, str | None]] = Field(default_factory=dict)

@@ -211,10 +211,11 @@ class Read(BuildingSettings):
 
 
 class Repeat(BuildingSettings):
-    """Layers repeated in sequence, with new weights each time."""
+    """Layers repeated in sequence, with new weights each time; shared: with those of the first."""
 
     layers: "Steps"
     times: Annotated[Count, Field(le=1000)]
+    shared: bool = False
 
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         for number in range(1, self.times + 1):
