@@ -25,7 +25,7 @@ HEADS = {
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "ernie"), ENCODERS),
     **dict.fromkeys(("data2vec-text", "distilbert", "electra", "mpnet", "megatron-bert"), ENCODERS),
     **dict.fromkeys(("xlm-roberta-xl", "roberta-prelayernorm", "nomic_bert"), ENCODERS),
-    "jina_embeddings_v3": ENCODERS,
+    **dict.fromkeys(("jina_embeddings_v3", "gte"), ENCODERS),
     **dict.fromkeys(("modernbert", "eurobert", "albert", "deberta", "deberta-v2"), ENCODERS),
     **dict.fromkeys(("t5", "mt5", "umt5", "bart", "mbart", "mvp"), "AutoModelForSeq2SeqLM"),
     **dict.fromkeys(("plbart", "blenderbot", "blenderbot-small"), "AutoModelForSeq2SeqLM"),

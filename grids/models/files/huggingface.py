@@ -58,7 +58,9 @@ def read_config(path: Path) -> dict[str, object]:
         reader = _Reader(kind, form, config, is_whole)
         settings = reader.read_settings()
         longest = reader.find_key("max_position_embeddings")
-        positions = None if config.get(longest) is None else read_size(config, longest)
+        positions = (
+            None if config.get(longest) is None else read_size(config, longest) - form.reserved
+        )
     source = f"config.json of Hugging Face, model_type {kind}"
     if not is_whole or "vision_config" in whole:
         source += f", the text part of {whole.get('model_type')} alone"

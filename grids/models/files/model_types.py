@@ -86,6 +86,7 @@ class ModelType(Record):
     layers: str | list[str] = Field(default_factory=list)
     kinds: dict[str, tuple[str, str | None]] = Field(default_factory=dict)
     settings: dict[str, Any] = Field(default_factory=dict)
+    reserved: int = 0
     constants: dict[str, float] = Field(default_factory=dict)
 
     def list_names(self, key: str) -> list[str]:
