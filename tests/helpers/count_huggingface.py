@@ -20,16 +20,13 @@ from transformers.models.auto import modeling_auto
 DATA = Path(__file__).parents[1] / "data" / "huggingface.json"
 # Types whose files have another's class, and classes that hold tables of words beside a network.
 SAME_CLASS = {"kimi_k2": "deepseek_v3"}
-ENCODERS = "AutoModelForMaskedLM"
+ENCODERS = """bert roberta xlm-roberta camembert ernie data2vec-text distilbert electra mpnet gte
+    megatron-bert xlm-roberta-xl roberta-prelayernorm nomic_bert jina_embeddings_v3 modernbert
+    eurobert albert deberta deberta-v2"""
+PAIRS = "t5 mt5 umt5 bart mbart mvp plbart blenderbot blenderbot-small pegasus m2m_100 marian"
 HEADS = {
-    **dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "ernie"), ENCODERS),
-    **dict.fromkeys(("data2vec-text", "distilbert", "electra", "mpnet", "megatron-bert"), ENCODERS),
-    **dict.fromkeys(("xlm-roberta-xl", "roberta-prelayernorm", "nomic_bert"), ENCODERS),
-    **dict.fromkeys(("jina_embeddings_v3", "gte"), ENCODERS),
-    **dict.fromkeys(("modernbert", "eurobert", "albert", "deberta", "deberta-v2"), ENCODERS),
-    **dict.fromkeys(("t5", "mt5", "umt5", "bart", "mbart", "mvp"), "AutoModelForSeq2SeqLM"),
-    **dict.fromkeys(("plbart", "blenderbot", "blenderbot-small"), "AutoModelForSeq2SeqLM"),
-    **dict.fromkeys(("pegasus", "m2m_100", "marian"), "AutoModelForSeq2SeqLM"),
+    **dict.fromkeys(ENCODERS.split(), "AutoModelForMaskedLM"),
+    **dict.fromkeys(PAIRS.split(), "AutoModelForSeq2SeqLM"),
     **{"vit": "AutoModelForImageClassification", "whisper": "AutoModelForSpeechSeq2Seq"},
 }
 # Biases of routers, which are buffers and stand in checkpoints; parts of other senses.

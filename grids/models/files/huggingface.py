@@ -39,6 +39,7 @@ TEXT = ("text_config", "llm_config", "language_config", "thinker_config")
 RUN = re.compile("capacity|aux|loss|drop|dispatch|overlap|mixed_mlp|router|scoring")
 NONE = re.compile("first|shared|offset|window|experts$|start|type_vocab|per_tok")  # may be 0
 SHARED = ("model_type", "tie_word_embeddings")  # of a part that does not state its own
+WORDS_OUT = re.compile("LM|Conditional|MTModel|ForPreTraining|ChatGLM")  # classes that have them
 EPSILONS = ("rms_norm_eps", "layer_norm_epsilon", "layer_norm_eps", "norm_epsilon", "norm_eps")
 
 
@@ -64,6 +65,9 @@ def read_config(path: Path) -> dict[str, object]:
     source = f"config.json of Hugging Face, model_type {kind}"
     if not is_whole or "vision_config" in whole:
         source += f", the text part of {whole.get('model_type')} alone"
+    ends = str(whole.get("architectures") or "LM").strip("[]'")
+    if form.rank == 1 and not WORDS_OUT.search(ends):
+        source += f"; with the matrix that predicts words, not the end of {shorten(ends)}"
     if left_out := config.get("num_nextn_predict_layers"):
         source += f"; without {left_out} layer(s) that predict further tokens"
     if stored := _name_quantised(config, whole):
