@@ -50,10 +50,7 @@ def at(turns: list[str], blocks: int, places: list[object], kind: str) -> list[s
 def between(
     first: int, last: int | None, blocks: int, other: str, kind: str, step: int = 1
 ) -> list[str]:
-    """The kinds of blocks: `kind` from the first to the last, which counts; null, -1: all.
-
-    Of these every step-th alone, counted from the network's first block.
-    """
+    """`kind` for every step-th block from the first to the last, which counts; null, -1: all."""
     last = blocks if last in (None, -1) else last
     return [
         kind if first <= n <= last and (n + 1) % step == 0 else other

@@ -179,11 +179,10 @@ class Attention(BuildingSettings):
         self, site: Site, name: str, scores: LayerOutput, x: LayerOutput
     ) -> LayerOutput:
         """Add products of queries, or keys, with the vectors of all distances to the scores."""
-        assert self.heads is not None
-        assert self.relative is not None
-        products = make_sequence(x.tensor.extents[0], self.heads * self.relative)
-        weights = self.relative_weights / 2
-        flops = 2 * x.tensor.items * self.relative
+        heads, relative = self.heads or 0, self.relative or 0
+        products = make_sequence(x.tensor.extents[0], heads * relative)
+        weights = self.relative_weights / 2  # of one side
+        flops = 2 * x.tensor.items * relative
         passage = Passage(x.tensor, products, weights=weights, biases=0, flops=flops)
         added = site.add(f"{name}_relative", "matmul", passage, x)
         total = Passage(scores.tensor, scores.tensor, inputs=2)
