@@ -27,7 +27,7 @@ TRAINS = re.compile(
 # Words before a script, as a text or a file, that is read in their place.
 SHELLS = ("bash", "sh", "sbatch", "ssh", "exec", "time", "-c", "-lc", "-l", "-x", "-e", "-ex")
 FORM = re.compile(r"\$\{?(\w+|#)(?:\[(\d+)\])?(:?[-=+?]|,,|\^\^|%%?|##?|//?)?(.*?)\}?", re.S)
-NAME = re.compile(r"\$?\{?(\b[A-Za-z_]\w*|(?<=[${])\d)(?:\}|\b)")
+NAME = re.compile(r"\$?\{?(\b[A-Za-z_]\w*|(?<=[${])\d)(?:\[(\d)\])?\}?")
 UNKNOWN = "\0"  # printed by a command that is not known
 EXPANSIONS = ("simple_expansion", "expansion", "command_substitution", "arithmetic_expansion")
 
@@ -97,7 +97,7 @@ class Script:
             case "test_command":
                 return self._judge([*self._list_tokens(node)][1:-1], text)
             case "compound_statement" if text.startswith("(("):
-                return self._judge([self._calculate(text[2:-2]) or text, "!=", "0"], text)
+                return self._judge([self._calculate(text[2:-2]) or "$", "!=", "0"], text)
             case "negated_command":
                 return not self._holds(parts[0])
             case "list":
@@ -337,7 +337,8 @@ class Script:
 
     def _calculate(self, text: str) -> str | None:
         """Return the value of an expression; None if it is not known."""
-        return calculate(NAME.sub(lambda match: self._find(match[1]) or match[0], text))
+        found = NAME.sub(lambda name: self._find(name[1], int(name[2] or 0)) or name[0], text)
+        return calculate(found)
 
     def _capture(self, node: Node, text: str) -> str:
         """Return what functions and echo print in `$(...)`; its text if it is not known."""

@@ -4,6 +4,7 @@ import operator
 import re
 from fnmatch import fnmatchcase
 from itertools import pairwise
+from typing import Any
 
 from paradl.grids.models.files.expressions import fill_in
 
@@ -75,8 +76,9 @@ def calculate(text: str) -> str | None:
     ('42', '1', None)
     """
     try:
-        return str(int(str(fill_in(f"$({text.strip().replace('/', '//')})", {}) or 0)))
-    except (ValueError, ArithmeticError):
+        value: Any = fill_in(f"$({text.strip().replace('/', '//')})", {})
+        return str(int(value or 0))
+    except (ValueError, TypeError, ArithmeticError):
         return None
 
 

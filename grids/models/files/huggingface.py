@@ -39,7 +39,7 @@ TEXT = ("text_config", "llm_config", "language_config", "thinker_config")
 RUN = re.compile("capacity|aux|loss|drop|dispatch|overlap|mixed_mlp|router|scoring")
 NONE = re.compile("first|shared|offset|window|experts$|start|type_vocab|per_tok")  # may be 0
 SHARED = ("model_type", "tie_word_embeddings")  # of a part that does not state its own
-PADDED = ("roberta", "xlm-roberta", "camembert")  # positions are counted behind the padding's
+WORDS_OUT = re.compile("LM|Conditional|MTModel|ForPreTraining|ChatGLM")  # classes that have them
 EPSILONS = ("rms_norm_eps", "layer_norm_epsilon", "layer_norm_eps", "norm_epsilon", "norm_eps")
 
 
@@ -53,16 +53,21 @@ def read_config(path: Path) -> dict[str, object]:
         kind, config = _find_text(whole)
         form = list_types()[kind]
         is_whole = config is whole
+        for part in form.parts:
+            if isinstance(inner := config.get(part), dict):
+                config = {**inner, **config}
         reader = _Reader(kind, form, config, is_whole)
         settings = reader.read_settings()
         longest = reader.find_key("max_position_embeddings")
-        positions = None if config.get(longest) is None else read_size(config, longest)
-        if positions and kind in PADDED:
-            padding = {"pad_token_id": config.get("pad_token_id", 1)}
-            positions -= 1 + (read_size(padding, *padding) if any(padding.values()) else 0)
+        positions = (
+            None if config.get(longest) is None else read_size(config, longest) - form.reserved
+        )
     source = f"config.json of Hugging Face, model_type {kind}"
     if not is_whole or "vision_config" in whole:
         source += f", the text part of {whole.get('model_type')} alone"
+    ends = str(whole.get("architectures") or "LM").strip("[]'")
+    if form.rank == 1 and not WORDS_OUT.search(ends):
+        source += f"; with the matrix that predicts words, not the end of {shorten(ends)}"
     if left_out := config.get("num_nextn_predict_layers"):
         source += f"; without {left_out} layer(s) that predict further tokens"
     if stored := _name_quantised(config, whole):
@@ -175,6 +180,8 @@ class _Reader(NamedTuple):
             return value or []
         if isinstance(value, list) and len({*map(str, value)}) == 1:
             value = value[0]  # of each block, all alike
+        if isinstance(known := self.form.only.get(key), list) and value in known:
+            return value
         if isinstance(default, bool):
             # A text such as "false" is true to Python; null is false.
             if value is not None and not isinstance(value, bool):

@@ -47,10 +47,15 @@ def at(turns: list[str], blocks: int, places: list[object], kind: str) -> list[s
     ]
 
 
-def between(first: int, last: int | None, blocks: int, other: str, kind: str) -> list[str]:
-    """The kinds of blocks: `kind` from the first to the last, which counts; null, -1: all."""
+def between(
+    first: int, last: int | None, blocks: int, other: str, kind: str, step: int = 1
+) -> list[str]:
+    """`kind` for every step-th block from the first to the last, which counts; null, -1: all."""
     last = blocks if last in (None, -1) else last
-    return [kind if first <= n <= last else other for n in range(min(blocks, MOST_TIMES))]
+    return [
+        kind if first <= n <= last and (n + 1) % step == 0 else other
+        for n in range(min(blocks, MOST_TIMES))
+    ]
 
 
 def rounded(size: int, unit: int) -> int:
@@ -73,10 +78,12 @@ class ModelType(Record):
     sizes: dict[str, int | None] = Field(default_factory=dict)
     keys: dict[str, Any] = Field(default_factory=dict)
     only: dict[str, str | list[Any]] = Field(default_factory=dict)
+    parts: list[str] = Field(default_factory=list)
     window: str | None = None
     layers: str | list[str] = Field(default_factory=list)
     kinds: dict[str, tuple[str, str | None]] = Field(default_factory=dict)
     settings: dict[str, Any] = Field(default_factory=dict)
+    reserved: int = 0
     constants: dict[str, float] = Field(default_factory=dict)
 
     def list_names(self, key: str) -> list[str]:

@@ -14,9 +14,9 @@ shared by all heads.
 """
 
 from dataclasses import replace
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from paradl.grids.entries.entry import Count, Name, Record
 from paradl.grids.models.steps.settings import (
@@ -66,8 +66,10 @@ class Attention(BuildingSettings):
     each shared by several queries (Ainslie et al. 2023). rotary: rotate queries and keys by
     position. normalise_heads: divide each head's queries and keys by their root mean square.
     distances: number of learned biases, by distance of two positions (Raffel et al. 2020);
-    learns_distances: whether they are this layer's or an earlier one's. causal: a query reads no
-    later position. window: positions that a query reads, if not all.
+    learns_distances: whether they are this layer's or an earlier one's. relative: distances whose
+    vectors queries and keys are multiplied with (He et al. 2020, DeBERTa), by matrices of
+    relative_weights if not by those of queries and keys. causal: a query reads no later position.
+    window: positions that a query reads, if not all.
     """
 
     bare: ClassVar[str] = "heads"
@@ -89,6 +91,8 @@ class Attention(BuildingSettings):
     gates: bool = False
     distances: Count | None = None
     learns_distances: bool = True
+    relative: Count | None = None
+    relative_weights: Annotated[int, Field(ge=0)] = 0
     causal: bool = False
     window: Count | None = None
 
@@ -145,6 +149,8 @@ class Attention(BuildingSettings):
         scores = compare(site, f"{name}.scores", query, key, reading)
         if self.distances is not None:
             scores = self._add_distances(site, name, scores)
+        for side, stream in (("query", query), ("key", key)) if self.relative else ():
+            scores = self._add_relative(site, f"{name}.{side}", scores, stream)
         weights = weigh(site, name, scores, reading, self.heads if self.sinks else 0)
         context = collect(site, f"{name}.context", weights, value, reading, depth)
         if self.gates:
@@ -168,6 +174,19 @@ class Attention(BuildingSettings):
         weights = self.distances * self.heads if self.learns_distances else 0
         passage = Passage(scores.tensor, scores.tensor, weights=weights)
         return site.add(f"{name}.distances", "positions", passage, scores)
+
+    def _add_relative(
+        self, site: Site, name: str, scores: LayerOutput, x: LayerOutput
+    ) -> LayerOutput:
+        """Add products of queries, or keys, with the vectors of all distances to the scores."""
+        heads, relative = self.heads or 0, self.relative or 0
+        products = make_sequence(x.tensor.extents[0], heads * relative)
+        weights = self.relative_weights / 2  # of one side
+        flops = 2 * x.tensor.items * relative
+        passage = Passage(x.tensor, products, weights=weights, biases=0, flops=flops)
+        added = site.add(f"{name}_relative", "matmul", passage, x)
+        total = Passage(scores.tensor, scores.tensor, inputs=2)
+        return site.add(f"{name}_relative_sum", "add", total, scores, added)
 
     def _build_additive(
         self, name: str, x: LayerOutput, memory: LayerOutput, width: int, site: Site

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from paradl.grids.models.kinds import KINDS, LayerKind
 from paradl.grids.models.layers import MOST_LAYERS, SAMPLE, Layer, LayerTable, pad_dimensions
 from paradl.grids.models.steps.settings import BuildingSettings, LayerSettings, make_sequence
-from paradl.grids.models.steps.step import Step, Steps
+from paradl.grids.models.steps.step import Repeat, Step, Steps
 from paradl.grids.models.tensors import LayerOutput, Passage, Shape
 from paradl.grids.models.tuning import Tuning
 from paradl.grids.reading.errors import InputError, add_place, shorten, suggest_name
@@ -90,7 +90,13 @@ class _Walk:
     def _take(self, name: str, step: Step, x: LayerOutput) -> LayerOutput:
         settings, self.word = step.settings, step.word
         if isinstance(settings, BuildingSettings):
-            return settings.build(name, x, self)
+            first = len(self.layers)
+            y = settings.build(name, x, self)
+            if isinstance(settings, Repeat) and settings.shared:
+                first += (len(self.layers) - first) // settings.times
+                later = self.layers[first:]
+                self.layers[first:] = [replace(layer, w=0.0, bias=0.0) for layer in later]
+            return y
         assert isinstance(settings, LayerSettings)
         if step.kind.windowed and x.tensor.is_sequence:
             what = f"expected an image, got {x.tensor}; use 'linear'"

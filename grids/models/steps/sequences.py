@@ -114,13 +114,14 @@ class Gated(BuildingSettings):
     """down(act(gate(x)) up(x)), with `hidden` features between: two matrices side by side.
 
     Shazeer 2020 (GLU variants improve transformer, arXiv 2002.05202). Activation and product are
-    one kernel, as in Megatron and most stacks, so only its inputs are kept.
+    one kernel, as in Megatron and most stacks, so only its inputs are kept. output_bias: of down.
     """
 
     bare: ClassVar[str] = "hidden"
 
     hidden: Count
     bias: bool = True
+    output_bias: bool | None = None
 
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         _, features = expect_sequence(name, x.tensor)
@@ -129,7 +130,8 @@ class Gated(BuildingSettings):
         up = project(site, f"{name}.up", x, self.hidden, columns, bias=self.bias)
         product = multiply(site, f"{name}.product", gate, up)
         rows = replace(columns, divided="rows")
-        return project(site, f"{name}.down", product, features, rows, bias=self.bias)
+        bias = self.bias if self.output_bias is None else self.output_bias
+        return project(site, f"{name}.down", product, features, rows, bias=bias)
 
 
 GATES = 4

@@ -62,6 +62,7 @@ from paradl.grids.models.steps.settings import (
     count_outputs,
     expect_sequence,
     make_sequence,
+    project,
 )
 from paradl.grids.models.steps.state_spaces import LinearAttention, ShortConv, StateSpace
 from paradl.grids.models.steps.vocabularies import EmbeddingSettings, Logits, SampledSoftmaxSettings
@@ -211,10 +212,11 @@ class Read(BuildingSettings):
 
 
 class Repeat(BuildingSettings):
-    """Layers repeated in sequence, with new weights each time."""
+    """Layers repeated in sequence, with new weights each time; shared: with those of the first."""
 
     layers: "Steps"
     times: Annotated[Count, Field(le=1000)]
+    shared: bool = False
 
     def build(self, name: str, x: LayerOutput, site: Site) -> LayerOutput:
         for number in range(1, self.times + 1):
@@ -227,7 +229,7 @@ class Experts(BuildingSettings):
 
     Shazeer et al. 2017; Lepikhin et al. 2020. Positions are assumed to be spread evenly. layers:
     those of one expert. corrects: whether each expert has a learned bias of its score (DeepSeek-V3,
-    arXiv 2412.19437, section 2.1.2).
+    arXiv 2412.19437, section 2.1.2). latent: features that experts read and write.
     """
 
     bare: ClassVar[str] = "layers"
@@ -236,6 +238,7 @@ class Experts(BuildingSettings):
     active: Count
     layers: "Steps"
     corrects: bool = False
+    latent: Count | None = None
 
     @model_validator(mode="after")
     def _check_active(self) -> Self:
@@ -252,15 +255,17 @@ class Experts(BuildingSettings):
         routing = Passage(x.tensor, scores, biases=biases, role=role)
         scored = site.add(f"{name}.router", "linear", routing, x)
         chosen = site.add(f"{name}.softmax", "softmax", Passage(scores, scores, role=role), scored)
+        x = project(site, f"{name}.latent", x, self.latent, bias=False) if self.latent else x
         # Expert layers see every position once per active expert.
-        scattered = make_sequence(positions * self.active, features)
+        scattered = make_sequence(positions * self.active, x.tensor.channels)
         passage = Passage(x.tensor, scattered, role=role)
         copies = site.add(f"{name}.dispatch", "dispatch", passage, x, chosen)
         y = site.follow(f"{name}.", self.layers, copies, experts=self.count, active=self.active)
         if y.tensor != scattered:
             raise ShapeError(f"{name}: experts give {y.tensor}, expected {scattered}")
         passage = Passage(scattered, x.tensor, besides=chosen.tensor.items)
-        return site.add(f"{name}.combine", "combine", passage, y, chosen)
+        y = site.add(f"{name}.combine", "combine", passage, y, chosen)
+        return project(site, f"{name}.widened", y, features, bias=False) if self.latent else y
 
 
 class Side(BuildingSettings):
