@@ -38,7 +38,9 @@ def fold_megatron(facts: Facts) -> Facts:
         folded["zero"] = 1
     if one("stages"):
         stages = one("stages")
-        parts = len(stages) if isinstance(stages, list) else str(stages).count("|") + 1
+        # `Et*3|(tt|)*29m|L`
+        wide = re.sub(r"\((.{,40}?)\)\*(\d{1,3})", lambda m: m[1] * int(m[2]), str(stages))
+        parts = len(stages) if isinstance(stages, list) else wide.count("|") + 1
         folded["chunks"] = parts // (one("pipeline") or 1)
     if one("no_stages"):
         folded["pipeline"] = 1
@@ -61,14 +63,14 @@ def _fold_network(facts: Facts) -> Facts:
     folded["vocabulary"] = one("vocabulary") or VOCABULARIES.get(str(one("tokenizer")))
     if one("tokenizer_model"):
         folded["vocabulary_of"] = find_name(str(one("tokenizer_model")))
-    if one("experts"):
-        # Experts are as wide as other linear layers unless it is said otherwise.
-        folded["expert_hidden"] = one("expert_hidden") or one("hidden")
-        if one("pattern") is not None:
-            folded |= find_pattern(_read_pattern(one("pattern"), int(folded["blocks"] or 0)))
-    elif one("hidden") is None and one("features"):
+    if one("hidden") is None and one("features") and not one("expert_hidden"):
         wide = 4 * facts["features"]
         folded["hidden"] = wide * 2 // 3 // 64 * 64 if one("gated") else wide
+    if one("experts"):
+        # Experts are as wide as other linear layers unless it is said otherwise.
+        folded["expert_hidden"] = one("expert_hidden") or (facts | folded).get("hidden")
+        if one("pattern") is not None:
+            folded |= find_pattern(_read_pattern(one("pattern"), int(folded["blocks"] or 0)))
     if window := re.findall(r"\d+", str(one("window") or "")):
         folded["window"] = int(window[0]) + 1
     return folded
@@ -149,10 +151,13 @@ def fold_torchtitan(facts: Facts) -> Facts:
     converted = str(one("converters") or "").lower().replace("float8", "fp8")
     narrow = (ours for ours, words in MIXED.items() if re.search(words, converted))
     less = int(one("first_less") or 0) + int(one("last_less") or 0)
+    part = one("stage_micro")
+    if flights := one("flights"):
+        part = facts["local_batch"] // flights
     return facts | {
         "zero": (2 if stays else 3) if is_sharded else 0,
         "copies": one("replicate") if is_sharded else 1,
-        "micro": one("stage_micro") if staged else one("local_batch"),
+        "micro": part if staged else one("local_batch"),
         "sequence": one("sequence") is not False,
         "global_batch": None if one("global_batch") == -1 else one("global_batch"),
         "precision": next(narrow, one("precision")) if converted else one("precision"),

@@ -73,6 +73,9 @@ def find_pattern(pattern: Sequence[int]) -> Facts:
 
     InputError: blocks with experts stand otherwise.
     """
+    if any(pattern) and pattern[0]:  # every second block from the first: as many as from the second
+        last = list(pattern)[::-1].index(1)
+        pattern = [*pattern[len(pattern) - last :], *pattern[: len(pattern) - last]]
     for every in range(1, MOST_EVERY):
         dense = list(pattern).index(1) + 1 - every if 1 in pattern else -1
         facts = {"dense_blocks": dense, "every": every}

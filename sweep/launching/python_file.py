@@ -5,6 +5,7 @@ name of what makes a value. What is not known here begins with a dollar, as in a
 """
 
 import ast
+import re
 from collections.abc import Mapping
 
 from paradl.grids.reading.errors import InputError, format_count
@@ -14,6 +15,7 @@ DEEPEST, MOST_TEXT, MOST_ITEMS = 30, 200, 10_000
 # arguments are stated by themselves.
 CONTAINERS = ("recipe", "config", "cfg", "conf", "args")
 MADE = object()
+RECIPE = re.compile(r"recipe\w*$|_config$")  # functions that make a whole configuration
 
 
 class Maker(str):
@@ -60,6 +62,7 @@ class _Module:
     ) -> None:
         self.functions, self.pairs, self.depth = functions, pairs, 0
         self.names: dict[str, object] = {}
+        self.flags: dict[str, object] = {}  # argparse's defaults
 
     def call(self, name: str, value: ast.Call | None = None) -> None:
         """Read a function's body, with the arguments of a call of it, and defaults of others."""
@@ -92,8 +95,9 @@ class _Module:
         if isinstance(target, ast.Name):
             is_call = isinstance(value, ast.Call)
             self.names[name] = MADE if is_call else self.evaluate(value)
-            if is_call:  # else it states nothing by itself
-                self.add("" if name in CONTAINERS else name, value)
+            if isinstance(value, ast.Call):  # else it states nothing by itself
+                is_whole = name in CONTAINERS or RECIPE.search(ast.unparse(value.func))
+                self.add("" if is_whole else name, value)
         else:
             self.add(path, value)
 
@@ -116,6 +120,12 @@ class _Module:
         if name in self.functions:
             self.pairs += [("config", Maker(name))] if name != "main" else []
             self.call(name, value)
+            return
+        if last == "add_argument":  # of argparse, which commands may replace
+            keywords = {keyword.arg: self.evaluate(keyword.value) for keyword in value.keywords}
+            if value.args and "default" in keywords:
+                flag = str(self.evaluate(value.args[-1])).strip("-").replace("-", "_")
+                self.flags[flag] = keywords["default"]
             return
         if name in ("int", "float", "str") and value.args:
             self.add(prefix, value.args[0])
@@ -146,7 +156,8 @@ class _Module:
                 root, _, path = (text := ast.unparse(node)[:MOST_TEXT]).partition(".")
                 # Of a configuration: what was stated last; what a recipe has is not known.
                 stated = next((v for k, v in reversed(self.pairs) if k and k == path), MADE)
-                return stated if root in CONTAINERS else text
+                is_made = root in CONTAINERS or self.names.get(root) is MADE
+                return self.flags.get(path, stated) if is_made else text
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)):
                 return -number
             case ast.List() | ast.Tuple():

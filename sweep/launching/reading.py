@@ -59,7 +59,8 @@ PRECISIONS = {
 }
 # Programs that start processes on one node by default.
 STARTERS = {
-    *("torchrun", "deepspeed", "accelerate", "torch.distributed.launch", "torch.distributed.run")
+    *("torchrun", "deepspeed", "accelerate", "torch.distributed.launch", "torch.distributed.run"),
+    *("axolotl", "llamafactory-cli"),
 }
 # Degrees that a recipe decides unless they are stated over it.
 RECIPES = ("tensor", "pipeline", "context", "micro")
@@ -70,7 +71,7 @@ SHOWN = (
     *SETTINGS,
 )
 CONFIGURES = re.compile("deepspeed|config_file|yaml_cfg")  # keys of files that state a layout
-MOST_NOTE = 700  # characters
+MOST_NOTE = 1500  # characters
 Options = dict[str, Any]
 
 
@@ -283,6 +284,9 @@ class LaunchScript:
                 found, self.facts["usual_words"] = find_vocabulary(of, kind)
                 self.facts["vocabulary"] = found
             return make_network(self.facts, length, Path(self.path).stem)
+        programs = (str(one.value)[:-3] for one in self.sources.statements if one.key == "program")
+        if program := next(filter(None, map(find_name, programs)), None):  # pretrain_llama3_8b.py
+            return find_named(program, length)
         what = f"the network {shorten(name)}" if name else "the network"
         raise self._stop(f"{what} is not known by name or sizes", "give --model NAME or a file")
 

@@ -6,6 +6,7 @@ environment of this process is not read. tree-sitter's grammar of bash parses it
 
 import posixpath
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,17 +19,23 @@ from paradl.sweep.launching.shell_grammar import list_parts, parse, read_source,
 from paradl.sweep.launching.shell_values import calculate, edit, judge_test, read_sbatch
 
 MOST_TEXT = 2**20  # characters of a script, and an eighth of what variables may make of it
-MOST_WORDS = 30  # of a command, among which the program is that it starts
+MOST_WORDS = 100  # of a command, among which the program is that it starts
 MOST_STATEMENTS = 20_000  # functions may call themselves
 # Programs that train, and those that start them.
 TRAINS = re.compile(
     "torchrun|python|deepspeed|accelerate|srun|mpirun|nemo|llamafactory|axolotl|run_"
 )
 # Words before a script, as a text or a file, that is read in their place.
-SHELLS = ("bash", "sh", "sbatch", "ssh", "exec", "time", "-c", "-lc", "-l", "-x", "-e", "-ex")
-FORM = re.compile(r"\$\{?(\w+|#)(?:\[(\d+)\])?(:?[-=+?]|,,|\^\^|%%?|##?|//?)?(.*?)\}?", re.S)
-NAME = re.compile(r"\$?\{?(\b[A-Za-z_]\w*|(?<=[${])\d)(?:\[(\d)\])?\}?")
+TEXTS = ("-c", "-lc", "-ec", "-xc")  # a text is behind
+SHELLS = (*TEXTS, "bash", "sh", "sbatch", "ssh", "exec", "time", "-l", "-x", "-e", "-ex")
+EDIT = re.compile(r"s([/#|,])(.*?)\1(.*?)\1g?")
+KEYED = re.compile(r"(\[\w+\])=(.*)", re.S)  # an item of `declare -A`
+FORM = re.compile(r"\$\{?(\w+|#)(\[\w+\])?(:?[-=+?]|,,|\^\^|%%?|##?|//?)?(.*?)\}?", re.S)
+NAME = re.compile(r"\$?\{?(\b[A-Za-z_]\w*|(?<=[${])\d)(\[\w+\])?\}?")
+BRACES = re.compile(r"\$\{(\w+)\}")
+GLUE = "\u2423"  # blanks of what stays one word, `$(hostname -I | head)`
 UNKNOWN = "\0"  # printed by a command that is not known
+ROOMS = ("docker", "podman", "singularity", "apptainer", "enroot")  # containers
 EXPANSIONS = ("simple_expansion", "expansion", "command_substitution", "arithmetic_expansion")
 
 
@@ -58,6 +65,7 @@ class Script:
     arguments: list[str] | None = None
     printed: list[str] | None = None
     folder: str = ""
+    name: str = ""  # of the script that is read
     unset: set[str] = field(default_factory=set)  # variables that are taken not to be
     open: list[str] = field(default_factory=list)  # texts that are being read
     room: int = 8 * MOST_TEXT
@@ -183,13 +191,34 @@ class Script:
                 self.variables[words[-1]] = text
             if not targets and {*words} & {*SHELLS, "cat"}:
                 return self._print(text.strip()) if words[0] == "cat" else self.read(text)
-        elif targets and read_source(body).startswith("echo "):
-            text = " ".join(self._expand_all(list_parts(body)[1:]))
+        elif targets:
+            text = self._filter(list_parts(body) if body.type == "pipeline" else [body])
         if text is None or not targets:
             self._visit(body)
         else:
-            self.files[self.write(list_parts(targets[0])[-1])] = text
+            self.files[make_plain(self.write(list_parts(targets[0])[-1]))] = text
         return None
+
+    def _filter(self, commands: list[Node]) -> str | None:
+        """Return what `echo`, or `sed s/A/B/ file | sed s/C/D/`, prints; None of other commands."""
+        text = None
+        for first, *words in map(self._list_words, map(list_parts, commands)):
+            if first == "echo":
+                text = " ".join(words)
+            elif first not in ("sed", "cat"):
+                return None
+            for word in words if first != "echo" else ():
+                if not (word.startswith("-") or EDIT.fullmatch(word)):
+                    text = self._load(word)
+            for match in filter(None, map(EDIT.fullmatch, words)):
+                text = text and text.replace(match[2], match[3])
+        return text
+
+    def _list_words(self, parts: Iterable[Node]) -> list[str]:
+        """Expand the words of a command."""
+        others = ("variable_assignment", "file_redirect", "herestring_redirect")
+        kept = (part for part in parts if part.type not in others)
+        return self._expand_all(x.children[0] if x.type == "command_name" else x for x in kept)
 
     def _assign(self, parts: list[Node], text: str) -> None:
         name, values = read_source(parts[0]), parts[1:]
@@ -197,6 +226,8 @@ class Script:
         if values and values[0].type == "array":
             items = self.arrays.get(name, []) if adds else []
             self.arrays[name] = items + self._expand_all(list_parts(values[0]))
+            keyed = (KEYED.fullmatch(item) for item in self.arrays[name])
+            self.variables |= {f"{name}{match[1]}": match[2] for match in keyed if match}
         else:
             before = self.variables.get(name, "") if adds else ""
             self.variables[name] = before + " ".join(self._expand_all(values))
@@ -207,14 +238,10 @@ class Script:
     def _run(self, parts: list[Node]) -> bool:
         """Run what is known of a command, and return whether it succeeds; keep others."""
         self._visit_all(part for part in parts if part.type == "variable_assignment")
-        others = ("variable_assignment", "file_redirect", "herestring_redirect")
-        kept = (part for part in parts if part.type not in others)
-        words = self._expand_all(
-            part.children[0] if part.type == "command_name" else part for part in kept
-        )
+        words = self._list_words(parts)
         match words:
             case ["source" | ".", name, *_]:
-                self._call(self._load(name) or "", self.prefix, self.arguments)
+                self._call(self._load(name) or "", self.prefix, self.arguments, name)
             case ["eval", *rest]:
                 self.read(" ".join(rest))
             case ["shift", *count] if self.arguments:
@@ -225,6 +252,8 @@ class Script:
                 return self._judge(rest, " ".join(words))
             case ["echo", *rest]:
                 self._print(" ".join(word for word in rest if word not in ("-n", "-e")))
+            case ["printf", "-v", name, "%s " | "%q ", *rest]:
+                self.variables[name] = shlex.join(rest)
             case ["expr", *rest]:
                 self._print(calculate(" ".join(rest)) or UNKNOWN)
             case ["bc", *_] if self.printed:
@@ -234,8 +263,13 @@ class Script:
                     self.variables[name] = self._calculate(terms) or terms
             case ["dirname", name]:
                 self._print(posixpath.dirname(name) or ".")
-            case ["pwd"] | ["readlink" | "realpath", *_]:
+            case ["readlink" | "realpath", *_, name]:
+                self._print(name)
+            case ["pwd"]:
                 self._print(".")
+            case ["read", "-ra" | "-a", name]:
+                here = [part for part in parts if part.type == "herestring_redirect"]
+                self.arrays[name] = [w for part in here for w in self.write(part)[3:].split()]
             case ["cd", *rest]:
                 self.folder = posixpath.join(self.folder, *rest[-1:])
             case [name, *rest] if name in self.functions:
@@ -245,7 +279,7 @@ class Script:
         return words != ["false"]
 
     def _load(self, name: str) -> str | None:
-        return self.files.get(name) or self.load(name, self.folder)
+        return self.files.get(make_plain(name)) or self.load(name, self.folder)
 
     def _print(self, text: str) -> None:
         if self.printed is not None:
@@ -254,28 +288,37 @@ class Script:
     def _start(self, words: list[str]) -> None:
         """Keep a command that starts a training; a script that it runs is read in its place."""
         for place, word in enumerate(words[:MOST_WORDS]):
-            is_text = " " in word and words[:place] and words[place - 1] in SHELLS
+            before = words[max(place - 1, 0) : place]
+            is_text = " " in word and {*before, words[0]} & {*SHELLS, "pdsh"}
             is_file = word.endswith((".sh", ".bash", ".sbatch", ".slurm"))
             # A flag at the start of a line goes on with the line before.
             flat = re.sub(r"\s*\n\s*(?=--[a-z])", " ", word)
             text = flat if is_text else self._load(word) if is_file else None
             if text is not None:
-                before = words[:place]
-                while before and before[-1] in SHELLS:
-                    before.pop()
-                return self._call(text, [*self.prefix, *before], words[place + 1 :])
+                start = words[:place]
+                start = start[: next((n for n, w in enumerate(start) if w in ROOMS), place)]
+                while start and start[-1] in SHELLS:
+                    start.pop()
+                if {"sbatch", "srun"} & {*words[:place]}:
+                    text += f"\n#SBATCH {' '.join(start)}"
+                # Behind a text comes its own name.
+                arguments = words[place + 1 + (words[place - 1] in TEXTS) :]
+                return self._call(text, [*self.prefix, *start], arguments, word if is_file else "")
         self._print(UNKNOWN)
         if TRAINS.search(" ".join(words[:MOST_WORDS])):
-            self.commands.append([*self.prefix, *words])
+            kept = [*self.prefix, *words]
+            self.commands.append([*map(make_plain, kept)])
         return None
 
-    def _call(self, body: str | Node, prefix: list[str], arguments: list[str] | None) -> None:
-        """Read a text, or a function, with arguments of its own."""
-        outer = self.prefix, self.arguments, self.folder
-        self.prefix, self.arguments = prefix, arguments
+    def _call(
+        self, body: str | Node, prefix: list[str], arguments: list[str] | None, name: str = ""
+    ) -> None:
+        """Read a text, or a function, with arguments of its own. name: of a script."""
+        outer = self.prefix, self.arguments, self.folder, self.name
+        self.prefix, self.arguments, self.name = prefix, arguments, name or self.name
         with suppress(ReturnError):
             self.read(body) if isinstance(body, str) else self._visit(body)
-        self.prefix, self.arguments, self.folder = outer
+        self.prefix, self.arguments, self.folder, self.name = outer
 
     def _expand_all(self, nodes: Iterable[Node]) -> list[str]:
         return [text for node in nodes for text in self._expand(node)]
@@ -317,7 +360,7 @@ class Script:
             case "simple_expansion" | "expansion":
                 # The grammar counts blanks in strings to what follows them.
                 place = text.index("$")
-                text = text[:place] + self._look_up(node, text[place:], place)
+                text = unescape(text[:place].encode()) + self._look_up(node, text[place:], place)
             case _:
                 text = self._fill(node, 0, len(node.text or b""))
         self.room -= len(text)
@@ -337,7 +380,7 @@ class Script:
 
     def _calculate(self, text: str) -> str | None:
         """Return the value of an expression; None if it is not known."""
-        found = NAME.sub(lambda name: self._find(name[1], int(name[2] or 0)) or name[0], text)
+        found = NAME.sub(lambda name: self._find(name[1], name[2] or "") or name[0], text)
         return calculate(found)
 
     def _capture(self, node: Node, text: str) -> str:
@@ -347,23 +390,28 @@ class Script:
         self._visit_all(list_parts(node))
         printed, self.printed, self.folder = self.printed, outer, folder
         del self.commands[count:]
-        return text if UNKNOWN in printed or not printed else "\n".join(printed)
+        is_known = printed and UNKNOWN not in printed
+        return "\n".join(printed) if is_known else re.sub(r"\s", GLUE, text)
 
     def _find_items(self, text: str) -> list[str] | None:
         """Return the items of `${A[@]}` or `$@`; None of others."""
-        match = re.fullmatch(r"\$\{(\w+)\[[@*]\]\}", text)
-        return (
-            self.arguments if text in ("$@", "$*") else self.arrays.get(match[1]) if match else None
-        )
+        match = re.fullmatch(r"\$\{([#!]?)(\w+)\[[@*]\]\}", text)
+        if match is None:
+            return self.arguments if text in ("$@", "$*") else None
+        items = self.arrays.get(match[2])
+        if items is None or not match[1]:
+            return items
+        return [str(len(items))] if match[1] == "#" else [*map(str, range(len(items)))]
 
     def _look_up(self, node: Node, text: str, place: int) -> str:
         """Return the value of `$A`, `${A:-...}` and the like; the text if it is not known."""
         if (items := self._find_items(text)) is not None:
             return " ".join(items)
-        form = FORM.fullmatch(text)
+        indexed = re.sub(r"(?<=\[)\$\{?(\w+)\}?(?=\])", lambda m: self._find(m[1]) or m[0], text)
+        form = FORM.fullmatch(indexed)
         if form is None or (form[4] and not form[3]):
             return text
-        value = self._find(name := form[1], int(form[2] or 0))
+        value = self._find(name := form[1], form[2] or "")
         found, sign = text if value is None else value, form[3] or "?"
         other = self._fill(node, place + form.end(3), len(node.text or b"") - 1) if form[3] else ""
         match sign[-1]:
@@ -374,18 +422,25 @@ class Script:
             case "-" | "=":
                 if value:
                     return value
-                self.set_here[name] = other
+                self.set_here[name] = make_plain(other)
                 self.variables |= {name: other} if sign[-1] == "=" else {}
                 return other
         return found if value is None else edit(value, sign, other)
 
-    def _find(self, name: str, index: int = 0) -> str | None:
+    def _find(self, name: str, place: str = "") -> str | None:
         """Return the value of a variable, an item of an array, or an argument of a function."""
+        if name in ("0", "BASH_SOURCE"):
+            return self.name or None
         if name == "#":
             return None if self.arguments is None else str(len(self.arguments))
-        items = self.arrays.get(name)
+        items, index = self.arrays.get(name), int(place[1:-1]) if place[1:-1].isdecimal() else 0
         if name.isdecimal():
             items, index = self.arguments, int(name) - 1
-        if items is None:
-            return self.variables.get(name)
+        if items is None or f"{name}{place}" in self.variables:
+            return self.variables.get(f"{name}{place}")
         return items[index] if 0 <= index < len(items) else None
+
+
+def make_plain(text: str) -> str:
+    """Return a text with what is not known as people write it."""
+    return BRACES.sub(r"$\1", text.replace(GLUE, " "))

@@ -9,7 +9,9 @@ from tree_sitter import Language, Node, Parser
 
 def parse(text: str) -> Node:
     """Return the tree of a script; what is no bash is a node of its own there."""
-    return _make_parser().parse(text.replace("\r", "").encode()).root_node
+    # The grammar takes the second name of `a/$B/$C` for a command; braces help it.
+    braced = re.sub(r"(?<!\\)\$([A-Za-z_]\w*)", r"${\1}", text.replace("\r", ""))
+    return _make_parser().parse(braced.encode()).root_node
 
 
 @cache

@@ -94,4 +94,7 @@ def read_sbatch(text: str) -> dict[str, str]:
             names = next((names for words, names in SLURM.items() if option in words), ())
             if count := re.search(r"\d+$", value):
                 variables |= dict.fromkeys(names, count[0])
+    nodes, each = variables.get("SLURM_NNODES"), variables.get("SLURM_NTASKS_PER_NODE")
+    if nodes and each:
+        variables.setdefault("SLURM_NTASKS", str(int(nodes) * int(each)))
     return variables

@@ -34,6 +34,10 @@ FUNCTIONS: dict[str, Callable[[Iterable[float]], float]] = {
 }
 # Words that stand for any arguments: `$@`, `${EXTRA_ARGS}`.
 ARGUMENTS = re.compile(r"(?i)\$\{?(?:[@*]|\w*(?:arg|opt|extra|flag)\w*)(?:\[[@*]\])?\}?")
+CALL = re.compile(r"(\w+)\((.*)\)", re.S)
+ARGUMENT = re.compile(r"(\w+)=['\"]?([^,'\"]*)")
+# Programs that state a configuration, which commands may start.
+CONFIGURES = re.compile(r"megatron\.bridge|nemo_run|torchtitan|TrainingArguments|SFTConfig")
 OTHER_FILES = re.compile("vocab|token|merge|data|templ")
 
 
@@ -110,9 +114,24 @@ class Sources:
 
     def _add(self, key: str, value: object) -> None:
         """Add a statement; what a configuration that it names states comes before it."""
+        if isinstance(value, str) and (call := CALL.fullmatch(value)):  # NeMo's recipes
+            for name, argument in ARGUMENT.findall(call[2]):
+                self._add(name, argument)
+            value = call[1]
+        if key == "hostfile" and (path := find_file(self.base, str(value))):
+            slots = re.findall(r"^\S+.*?slots=(\d+)", read_text(path, MOST_TEXT), re.M)
+            if slots:
+                self.statements.append(Statement("nnodes", len(slots)))
+                self.statements.append(Statement("nproc_per_node", slots[0]))
+        group = f"conf/{key}/{value}.yaml"
+        if isinstance(value, str) and "\0" not in value and (self.base / group[:200]).is_file():
+            self._refer(group)  # Hydra's groups: training=gpt3/5b
         if isinstance(value, str) and not isinstance(value, Maker) and not OTHER_FILES.search(key):
-            for word in value.split()[:MOST_FILES]:
-                self._refer(word)
+            folder, *names = value.split()[:MOST_FILES] or [""]
+            for word in (folder, *names):
+                # GPT-NeoX: `-d configs 20B.yml`
+                inside = f"{folder}/{word}"
+                self._refer(inside if find_file(self.base, inside) else word)
         self.statements.append(Statement(key, value))
 
     def _refer(self, word: str) -> None:
@@ -187,13 +206,23 @@ class Sources:
             for word in kept:
                 self._refer(word)
                 if word.endswith(".py"):
-                    self._add("program", word.rpartition("/")[2])
+                    self._add_program(word)
+
+    def _add_program(self, word: str) -> None:
+        """Add a Python program by its name, and what it states if it is a configuration."""
+        path = find_file(self.base, word)
+        with suppress(InputError):  # most programs are none
+            if path and CONFIGURES.search(read_text(path, MOST_TEXT)):
+                self.read(path)
+        self._add("program", word.rpartition("/")[2])
 
 
 def find_file(base: Path, word: str) -> Path | None:
     """Find a file that a script names: also beside it, or below it if a variable says where."""
     plain = re.sub(r".*[})`]/|^\$\w+/", "", word)
-    near = (base / word, base / plain, base / plain.rpartition("/")[2])
+    near = [base / word, base / plain, base / plain.rpartition("/")[2]]
+    # A script lies in the folders of what it starts from above them.
+    near += [above / word for above in base.absolute().parents[:4] if "/" in word]
     is_name = len(word) < 200 and "\0" not in word
     return next((path for path in near if is_name and path.is_file()), None)
 
