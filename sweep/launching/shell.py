@@ -15,28 +15,23 @@ from fnmatch import fnmatchcase
 from tree_sitter import Node
 
 from paradl.grids.reading.errors import InputError
-from paradl.sweep.launching.shell_grammar import list_parts, parse, read_source, unescape
-from paradl.sweep.launching.shell_values import calculate, edit, judge_test, read_sbatch
+from paradl.sweep.launching.shell_grammar import list_parts, parse, read_source
+from paradl.sweep.launching.shell_values import calculate, judge_test, read_sbatch
+from paradl.sweep.launching.shell_words import GLUE, MOST_TEXT, ShellWords, make_plain
 
-MOST_TEXT = 2**20  # characters of a script, and an eighth of what variables may make of it
 MOST_WORDS = 100  # of a command, among which the program is that it starts
 MOST_STATEMENTS = 20_000  # functions may call themselves
 # Programs that train, and those that start them.
 TRAINS = re.compile(
     "torchrun|python|deepspeed|accelerate|srun|mpirun|nemo|llamafactory|axolotl|run_"
 )
-# Words before a script, as a text or a file, that is read in their place.
+# ShellWords before a script, as a text or a file, that is read in their place.
 TEXTS = ("-c", "-lc", "-ec", "-xc")  # a text is behind
 SHELLS = (*TEXTS, "bash", "sh", "sbatch", "ssh", "exec", "time", "-l", "-x", "-e", "-ex")
 EDIT = re.compile(r"s([/#|,])(.*?)\1(.*?)\1g?")
 KEYED = re.compile(r"(\[\w+\])=(.*)", re.S)  # an item of `declare -A`
-FORM = re.compile(r"\$\{?(\w+|#)(\[\w+\])?(:?[-=+?]|,,|\^\^|%%?|##?|//?)?(.*?)\}?", re.S)
-NAME = re.compile(r"\$?\{?(\b[A-Za-z_]\w*|(?<=[${])\d)(\[\w+\])?\}?")
-BRACES = re.compile(r"\$\{(\w+)\}")
-GLUE = "\u2423"  # blanks of what stays one word, `$(hostname -I | head)`
 UNKNOWN = "\0"  # printed by a command that is not known
 ROOMS = ("docker", "podman", "singularity", "apptainer", "enroot")  # containers
-EXPANSIONS = ("simple_expansion", "expansion", "command_substitution", "arithmetic_expansion")
 
 
 class ReturnError(Exception):
@@ -44,31 +39,24 @@ class ReturnError(Exception):
 
 
 @dataclass
-class Script:
+class Script(ShellWords):
     """What a script says. commands: words of each that starts a training.
 
     load: returns the text of a script by its name and folder, None if it is not there. files: that
-    it writes. set_here: variables whose value is a default of the script, which the environment may
-    replace. doubts: conditions that depend on more than it, and are taken as false.
+    it writes. doubts: conditions that depend on more than the script, and are taken as false.
     """
 
     load: Callable[[str, str], str | None] = lambda name, folder: None
-    variables: dict[str, str] = field(default_factory=dict)
-    arrays: dict[str, list[str]] = field(default_factory=dict)
     functions: dict[str, Node] = field(default_factory=dict)
     commands: list[list[str]] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
-    set_here: dict[str, str] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
-    # Words in front of each command, such as srun's; a function's arguments; what echo prints.
+    # ShellWords in front of each command, such as srun's; what echo prints.
     prefix: list[str] = field(default_factory=list)
-    arguments: list[str] | None = None
     printed: list[str] | None = None
     folder: str = ""
-    name: str = ""  # of the script that is read
     unset: set[str] = field(default_factory=set)  # variables that are taken not to be
     open: list[str] = field(default_factory=list)  # texts that are being read
-    room: int = 8 * MOST_TEXT
     statements: int = 0
 
     def read(self, text: str) -> None:
@@ -105,7 +93,7 @@ class Script:
             case "test_command":
                 return self._judge([*self._list_tokens(node)][1:-1], text)
             case "compound_statement" if text.startswith("(("):
-                return self._judge([self._calculate(text[2:-2]) or "$", "!=", "0"], text)
+                return self._judge([self.calculate(text[2:-2]) or "$", "!=", "0"], text)
             case "negated_command":
                 return not self._holds(parts[0])
             case "list":
@@ -116,7 +104,7 @@ class Script:
             case "case_statement":
                 self._select(self.write(parts[0]), parts[1:])
             case "for_statement":
-                for word in self._expand_all(parts[1:-1]):
+                for word in self.expand_all(parts[1:-1]):
                     self.variables[read_source(parts[0])] = word
                     self._visit(parts[-1])
             case "while_statement" | "c_style_for_statement":  # once
@@ -186,13 +174,15 @@ class Script:
         if "heredoc_body" in inner:
             is_raw = read_source(inner["heredoc_start"])[:1] in "'\"\\"
             text = (read_source if is_raw else self.write)(inner["heredoc_body"])
-            words = read_source(inner.get("pipeline", body)).split()
+            piped = (part for part in inner.values() if read_source(part).startswith("|"))
+            words = read_source(next(piped, body)).strip("| ").split()
             if words[0] == "read":
                 self.variables[words[-1]] = text
             if not targets and {*words} & {*SHELLS, "cat"}:
                 return self._print(text.strip()) if words[0] == "cat" else self.read(text)
         elif targets:
-            text = self._filter(list_parts(body) if body.type == "pipeline" else [body])
+            is_piped = any(child.type == "|" for child in body.children)
+            text = self._filter(list_parts(body) if is_piped else [body])
         if text is None or not targets:
             self._visit(body)
         else:
@@ -218,19 +208,19 @@ class Script:
         """Expand the words of a command."""
         others = ("variable_assignment", "file_redirect", "herestring_redirect")
         kept = (part for part in parts if part.type not in others)
-        return self._expand_all(x.children[0] if x.type == "command_name" else x for x in kept)
+        return self.expand_all(x.children[0] if x.type == "command_name" else x for x in kept)
 
     def _assign(self, parts: list[Node], text: str) -> None:
         name, values = read_source(parts[0]), parts[1:]
         adds = text.startswith(f"{name}+=")
         if values and values[0].type == "array":
             items = self.arrays.get(name, []) if adds else []
-            self.arrays[name] = items + self._expand_all(list_parts(values[0]))
+            self.arrays[name] = items + self.expand_all(list_parts(values[0]))
             keyed = (KEYED.fullmatch(item) for item in self.arrays[name])
             self.variables |= {f"{name}{match[1]}": match[2] for match in keyed if match}
         else:
             before = self.variables.get(name, "") if adds else ""
-            self.variables[name] = before + " ".join(self._expand_all(values))
+            self.variables[name] = before + " ".join(self.expand_all(values))
             self.arrays.pop(name, None)
             if name in self.unset:
                 self.set_here[name] = self.variables[name]
@@ -260,7 +250,7 @@ class Script:
                 self.printed[-1] = calculate(self.printed[-1]) or UNKNOWN
             case ["let", *rest]:
                 for name, _, terms in (word.partition("=") for word in rest):
-                    self.variables[name] = self._calculate(terms) or terms
+                    self.variables[name] = self.calculate(terms) or terms
             case ["dirname", name]:
                 self._print(posixpath.dirname(name) or ".")
             case ["readlink" | "realpath", *_, name]:
@@ -320,70 +310,7 @@ class Script:
             self.read(body) if isinstance(body, str) else self._visit(body)
         self.prefix, self.arguments, self.folder, self.name = outer
 
-    def _expand_all(self, nodes: Iterable[Node]) -> list[str]:
-        return [text for node in nodes for text in self._expand(node)]
-
-    def _expand(self, node: Node) -> list[str]:
-        """Expand a word as bash would: into none, one or several."""
-        parts = list_parts(node)
-        # Only quotes keep what is inside of an item together.
-        if (
-            node.type == "string"
-            and len(parts) == 1
-            and read_source(node) == f'"{read_source(parts[0])}"'
-        ):
-            items = self._find_items(read_source(parts[0]))
-            return [self.write(parts[0])] if items is None else items
-        words, quoted = [""], False
-        for part in node.children if node.type == "concatenation" else [node]:
-            text = self.write(part)
-            # What is not known stays one word: of `$(hostname -I | head)`, too.
-            is_split = part.type in EXPANSIONS and text != read_source(part)
-            first, *others = re.split(r"\s+", text) if is_split else [text]
-            words[-1] += first
-            words += others
-            quoted |= part.type in ("string", "raw_string")
-        return words if quoted else [text for text in words if text]
-
-    def write(self, node: Node) -> str:
-        """Write the text of a part of a word, expanded, and without its quotes."""
-        text = read_source(node)
-        match node.type:
-            case "raw_string" | "ansi_c_string":
-                return text[text.index("'") + 1 : -1]
-            case "string":
-                text = self._fill(node, 1, len(node.text or b"") - 1)
-            case "arithmetic_expansion":
-                text = self._calculate(text[3:-2]) or text
-            case "command_substitution":
-                text = self._capture(node, text)
-            case "simple_expansion" | "expansion":
-                # The grammar counts blanks in strings to what follows them.
-                place = text.index("$")
-                text = unescape(text[:place].encode()) + self._look_up(node, text[place:], place)
-            case _:
-                text = self._fill(node, 0, len(node.text or b""))
-        self.room -= len(text)
-        if self.room < 0:
-            raise InputError("variables grow too large", where="launch script")
-        return text
-
-    def _fill(self, node: Node, start: int, end: int) -> str:
-        """Write the source of a node from start to end, with what is expanded in it."""
-        source, text = node.text or b"", ""
-        for child in list_parts(node):
-            place = child.start_byte - node.start_byte
-            if place >= start and not child.type.endswith("_content"):
-                text += unescape(source[start:place]) + self.write(child)
-                start = child.end_byte - node.start_byte
-        return text + unescape(source[start:end])
-
-    def _calculate(self, text: str) -> str | None:
-        """Return the value of an expression; None if it is not known."""
-        found = NAME.sub(lambda name: self._find(name[1], name[2] or "") or name[0], text)
-        return calculate(found)
-
-    def _capture(self, node: Node, text: str) -> str:
+    def capture(self, node: Node, text: str) -> str:
         """Return what functions and echo print in `$(...)`; its text if it is not known."""
         outer, folder, count = self.printed, self.folder, len(self.commands)
         self.printed = []
@@ -392,55 +319,3 @@ class Script:
         del self.commands[count:]
         is_known = printed and UNKNOWN not in printed
         return "\n".join(printed) if is_known else re.sub(r"\s", GLUE, text)
-
-    def _find_items(self, text: str) -> list[str] | None:
-        """Return the items of `${A[@]}` or `$@`; None of others."""
-        match = re.fullmatch(r"\$\{([#!]?)(\w+)\[[@*]\]\}", text)
-        if match is None:
-            return self.arguments if text in ("$@", "$*") else None
-        items = self.arrays.get(match[2])
-        if items is None or not match[1]:
-            return items
-        return [str(len(items))] if match[1] == "#" else [*map(str, range(len(items)))]
-
-    def _look_up(self, node: Node, text: str, place: int) -> str:
-        """Return the value of `$A`, `${A:-...}` and the like; the text if it is not known."""
-        if (items := self._find_items(text)) is not None:
-            return " ".join(items)
-        indexed = re.sub(r"(?<=\[)\$\{?(\w+)\}?(?=\])", lambda m: self._find(m[1]) or m[0], text)
-        form = FORM.fullmatch(indexed)
-        if form is None or (form[4] and not form[3]):
-            return text
-        value = self._find(name := form[1], form[2] or "")
-        found, sign = text if value is None else value, form[3] or "?"
-        other = self._fill(node, place + form.end(3), len(node.text or b"") - 1) if form[3] else ""
-        match sign[-1]:
-            case "?":
-                return found
-            case "+":
-                return other if value else ""
-            case "-" | "=":
-                if value:
-                    return value
-                self.set_here[name] = make_plain(other)
-                self.variables |= {name: other} if sign[-1] == "=" else {}
-                return other
-        return found if value is None else edit(value, sign, other)
-
-    def _find(self, name: str, place: str = "") -> str | None:
-        """Return the value of a variable, an item of an array, or an argument of a function."""
-        if name in ("0", "BASH_SOURCE"):
-            return self.name or None
-        if name == "#":
-            return None if self.arguments is None else str(len(self.arguments))
-        items, index = self.arrays.get(name), int(place[1:-1]) if place[1:-1].isdecimal() else 0
-        if name.isdecimal():
-            items, index = self.arguments, int(name) - 1
-        if items is None or f"{name}{place}" in self.variables:
-            return self.variables.get(f"{name}{place}")
-        return items[index] if 0 <= index < len(items) else None
-
-
-def make_plain(text: str) -> str:
-    """Return a text with what is not known as people write it."""
-    return BRACES.sub(r"$\1", text.replace(GLUE, " "))

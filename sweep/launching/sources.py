@@ -18,7 +18,8 @@ from paradl.grids.reading.textfile import read_text
 from paradl.grids.reading.yamlfile import load, read_nodes
 from paradl.sweep.launching.facts import CONFIGURATIONS, Statement, load_table
 from paradl.sweep.launching.python_file import Maker, read_python
-from paradl.sweep.launching.shell import MOST_TEXT, Script
+from paradl.sweep.launching.shell import Script
+from paradl.sweep.launching.shell_words import MOST_TEXT
 
 MOST_FILES = 20
 # A program behind a flag without value, or behind a number: `-N 4 python -u pretrain_gpt.py`.
@@ -157,7 +158,7 @@ class Sources:
 
     def _add_script(self, text: str) -> None:
         """Add the last command of a script that starts a training, and variables beside it."""
-        script = Script(self._load)
+        script = Script(load=self._load)
         script.read(text)
         if not script.commands:
             script.read_functions()

@@ -66,7 +66,9 @@ def test_a_script_that_another_one_runs_has_its_arguments_and_what_starts_it():
         "/env.sh": "N=4",
         "x/run.sh": 'HERE=$(cd "$(dirname "$0")" && pwd)\nsource $HERE/env.sh\npython $1 $N',
     }
-    script = Script(lambda name, folder: files.get(f"{folder}/{name}") or files.get(f"/{name[2:]}"))
+    script = Script(
+        load=lambda name, folder: files.get(f"{folder}/{name}") or files.get(f"/{name[2:]}")
+    )
     script.read("N=1; . env.sh\ncd x\nsrun -N 2 bash run.sh 7")
     script.read("sbatch <<EOT\n#SBATCH -N 3\nsrun bash -c 'python \\$SLURM_NNODES $N'\nEOT")
     assert script.commands == [
