@@ -46,6 +46,14 @@ def fold_megatron(facts: Facts) -> Facts:
         folded["pipeline"] = 1
     if one("activation"):
         folded["gated"] = "glu" in str(one("activation"))
+    if re.search(r"(Llama|Mistral|Mixtral|Qwen)\w*Config$", str(one("model_name"))):  # NeMo 2
+        folded |= {
+            "norm": "rms",
+            "gated": True,
+            "positions": "rotary",
+            "bias": False,
+            "tied": False,
+        }
     return folded | _fold_network(facts | folded)
 
 

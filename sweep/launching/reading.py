@@ -149,12 +149,13 @@ class LaunchScript:
             named["model"] = model["name"]
         words = [f"--{n.replace('_', '-')} {_quote(named[n])}" for n in SHOWN if n in named]
         usual = {name for name, value in stated.defaults.items() if value not in (False, 0, 1)}
+        of_network = ("norm", "positions") if isinstance(model, dict) else ()
         if self.facts.get("bf16") or self.facts.get("fp16"):  # which have stated the precision
             usual -= {"mixed"}
         recipe = self.facts.get("recipe")
         parts = {
             f"defaults of {framework.title}": [
-                *(framework.describe_default(name) for name in WORTH if name in usual),
+                *(framework.describe_default(n) for n in (*WORTH, *of_network) if n in usual),
                 *(["fp32"] if self._has_no_precision else []),
             ],
             "default of what starts processes": ["1 node"] if self._takes_one_node else [],
