@@ -16,7 +16,7 @@ VOCABULARIES = {"GPT2BPETokenizer": 50257, "Llama2Tokenizer": 32000, "Llama3Toke
 # Names of precisions of recipes, such as bf16_with_fp8_current_scaling_mixed.
 MIXED = {
     "nvfp4": "nvfp4|fp4",
-    "mxfp8": "mxfp8|fp8_mx",
+    "mxfp8": r"mxfp8|fp8_mx|linear\.mx",
     "fp8": "fp8",
     "bf16": "bf(loat)?16",
     "amp": "16",
@@ -36,12 +36,16 @@ def fold_megatron(facts: Facts) -> Facts:
         folded["recompute"] = "+".join(map(str, words)) or "core_attn"
     if "distributed" in str(one("optimizer")) and not one("zero"):
         folded["zero"] = 1
+    elif str(one("optimizer")).startswith("fused_adam"):  # NeMo 1
+        folded["zero"] = 0
     if one("stages"):
         stages = one("stages")
         # `Et*3|(tt|)*29m|L`
         wide = re.sub(r"\((.{,40}?)\)\*(\d{1,3})", lambda m: m[1] * int(m[2]), str(stages))
         parts = len(stages) if isinstance(stages, list) else wide.count("|") + 1
         folded["chunks"] = parts // (one("pipeline") or 1)
+    if one("chunk_blocks"):  # the embedding and the loss may count as a block each
+        folded["chunk_less"] = bool(one("first_less")) + bool(one("last_less"))
     if one("no_stages"):
         folded["pipeline"] = 1
     if one("activation"):
@@ -263,6 +267,8 @@ def fold_maxtext(facts: Facts) -> Facts:
         what = f"-1 is not modelled for {', '.join(others)}"
         raise InputError(what, where="parallelism", advice="state the number")
     has_fsdp = degrees["fsdp"] > 1 or "fsdp" in rest
+    # With slices of other axes, -1 of data is what is left: 1.
+    rest -= {"data"} if any((one(f"dcn_{axis}") or 1) > 1 for axis in AXES) else set()
     pes = one("pes") or (None if rest else prod(degrees.values()))
     # It counts samples of a device, of which those that share a sequence have as many together.
     shared = degrees["tensor"] * degrees["sequenced"] * degrees["context"]

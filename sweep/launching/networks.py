@@ -132,7 +132,7 @@ def find_name(text: str) -> str | None:
     table = load_table("networks")
     known = {name.replace("_", ""): name for name in list_names("model")} | table["names"]
     known |= {name: name for name in table["sizes"]}
-    whole = re.sub(r"\.(ya?ml|json)$|\(.*", "", text.lower().rpartition("/")[2])
+    whole = re.sub(r"\.(ya?ml|json|nemo)$|\(.*", "", text.lower().rpartition("/")[2])
     for part in (whole, *whole.split(".")):
         plain = re.sub(r"[^a-z0-9]", "", part)
         for _ in range(2):  # base and config, at an end that the other one left

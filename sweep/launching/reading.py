@@ -209,8 +209,9 @@ class LaunchScript:
         for name in ("pes", "nodes", "per_node"):
             self._wait_for(name, "--pe", {})
         facts = self.facts
-        if facts.get("pes") or facts.get("data"):
-            return int(facts.get("pes") or facts["data"] * count_inside(facts))
+        data = self.stated.facts.get("data")
+        if facts.get("pes") or data:
+            return int(facts.get("pes") or int(data or 1) * count_inside(facts))
         nodes = facts.get("nodes") or (1 if self._takes_one_node else None)
         if not nodes or not facts.get("per_node"):
             missing = "nodes" if facts.get("per_node") else "PEs"

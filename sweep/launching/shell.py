@@ -17,7 +17,7 @@ from tree_sitter import Node
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.launching.shell_grammar import list_parts, parse, read_source
 from paradl.sweep.launching.shell_values import calculate, judge_test, read_sbatch
-from paradl.sweep.launching.shell_words import GLUE, MOST_TEXT, ShellWords, make_plain
+from paradl.sweep.launching.shell_words import MOST_TEXT, ShellWords
 
 MOST_WORDS = 100  # of a command, among which the program is that it starts
 MOST_STATEMENTS = 20_000  # functions may call themselves
@@ -27,7 +27,20 @@ TRAINS = re.compile(
 )
 # ShellWords before a script, as a text or a file, that is read in their place.
 TEXTS = ("-c", "-lc", "-ec", "-xc")  # a text is behind
-SHELLS = (*TEXTS, "bash", "sh", "sbatch", "ssh", "exec", "time", "-l", "-x", "-e", "-ex")
+SHELLS = (
+    *TEXTS,
+    "--command",
+    "bash",
+    "sh",
+    "sbatch",
+    "ssh",
+    "exec",
+    "time",
+    "-l",
+    "-x",
+    "-e",
+    "-ex",
+)
 EDIT = re.compile(r"s([/#|,])(.*?)\1(.*?)\1g?")
 KEYED = re.compile(r"(\[\w+\])=(.*)", re.S)  # an item of `declare -A`
 UNKNOWN = "\0"  # printed by a command that is not known
@@ -155,7 +168,7 @@ class Script(ShellWords):
         """Judge a test; one that depends on more than the script is a doubt, and does not hold."""
         self.unset.update(re.findall(r"(?:^| )-z \$\{?(\w+)", " ".join(words)))
         if (holds := judge_test(words)) is None:
-            self.doubts.append(text[:80])
+            self.doubts.append(self.show(text)[:80])
         return bool(holds)
 
     def _list_tokens(self, node: Node) -> Iterator[str]:
@@ -176,7 +189,7 @@ class Script(ShellWords):
             text = (read_source if is_raw else self.write)(inner["heredoc_body"])
             piped = (part for part in inner.values() if read_source(part).startswith("|"))
             words = read_source(next(piped, body)).strip("| ").split()
-            if words[0] == "read":
+            if words[:1] == ["read"]:
                 self.variables[words[-1]] = text
             if not targets and {*words} & {*SHELLS, "cat"}:
                 return self._print(text.strip()) if words[0] == "cat" else self.read(text)
@@ -186,13 +199,14 @@ class Script(ShellWords):
         if text is None or not targets:
             self._visit(body)
         else:
-            self.files[make_plain(self.write(list_parts(targets[0])[-1]))] = text
+            name = "".join(map(self.write, list_parts(targets[0])[-1:]))
+            self.files[self.show(name)] = text
         return None
 
     def _filter(self, commands: list[Node]) -> str | None:
         """Return what `echo`, or `sed s/A/B/ file | sed s/C/D/`, prints; None of other commands."""
         text = None
-        for first, *words in map(self._list_words, map(list_parts, commands)):
+        for first, *words in filter(None, map(self._list_words, map(list_parts, commands))):
             if first == "echo":
                 text = " ".join(words)
             elif first not in ("sed", "cat"):
@@ -269,7 +283,7 @@ class Script(ShellWords):
         return words != ["false"]
 
     def _load(self, name: str) -> str | None:
-        return self.files.get(make_plain(name)) or self.load(name, self.folder)
+        return self.files.get(self.show(name)) or self.load(name, self.folder)
 
     def _print(self, text: str) -> None:
         if self.printed is not None:
@@ -297,7 +311,7 @@ class Script(ShellWords):
         self._print(UNKNOWN)
         if TRAINS.search(" ".join(words[:MOST_WORDS])):
             kept = [*self.prefix, *words]
-            self.commands.append([*map(make_plain, kept)])
+            self.commands.append([*map(self.show, kept)])
         return None
 
     def _call(
@@ -318,4 +332,4 @@ class Script(ShellWords):
         printed, self.printed, self.folder = self.printed, outer, folder
         del self.commands[count:]
         is_known = printed and UNKNOWN not in printed
-        return "\n".join(printed) if is_known else re.sub(r"\s", GLUE, text)
+        return "\n".join(printed) if is_known else self.hide(text)

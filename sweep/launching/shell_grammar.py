@@ -26,9 +26,9 @@ def list_parts(node: Node) -> list[Node]:
 
 def read_source(node: Node) -> str:
     """Return the source of a node."""
-    return (node.text or b"").decode()
+    return (node.text or b"").decode(errors="replace")
 
 
 def unescape(source: bytes) -> str:
     """Return a source without backslashes and the ends of lines that they hide."""
-    return re.sub(r"\\(.)", r"\1", source.decode().replace("\\\n", ""), flags=re.S)
+    return re.sub(r"\\(.)", r"\1", source.decode(errors="replace").replace("\\\n", ""), flags=re.S)

@@ -15,7 +15,7 @@ MOST_TEXT = 2**20  # characters of a script, and an eighth of what variables may
 FORM = re.compile(r"\$\{?(\w+|#)(\[\w+\])?(:?[-=+?]|,,|\^\^|%%?|##?|//?)?(.*?)\}?", re.S)
 NAME = re.compile(r"\$?\{?(\b[A-Za-z_]\w*|(?<=[${])\d)(\[\w+\])?\}?")
 BRACES = re.compile(r"\$\{(\w+)\}")
-GLUE = "\u2423"  # blanks of what stays one word, `$(hostname -I | head)`
+HIDDEN = re.compile(r"\$\{_(\d+)_\}")
 EXPANSIONS = ("simple_expansion", "expansion", "command_substitution", "arithmetic_expansion")
 
 
@@ -32,6 +32,7 @@ class ShellWords(ABC):
     arguments: list[str] | None = None
     name: str = ""
     room: int = 8 * MOST_TEXT
+    hidden: list[str] = field(default_factory=list)
 
     @abstractmethod
     def capture(self, node: Node, text: str) -> str:
@@ -72,9 +73,11 @@ class ShellWords(ABC):
             case "string":
                 text = self._fill(node, 1, len(node.text or b"") - 1)
             case "arithmetic_expansion":
-                text = self.calculate(text[3:-2]) or text
+                text = self.calculate(text[3:-2]) or self.hide(text)
             case "command_substitution":
-                text = self.capture(node, text)
+                # The grammar takes sums inside of `${A:=...}` for commands.
+                number = self.calculate(text[3:-2]) if text.startswith("$((") else None
+                text = number or self.capture(node, text)
             case "simple_expansion" | "expansion":
                 # The grammar counts blanks in strings to what follows them.
                 place = text.index("$")
@@ -124,16 +127,27 @@ class ShellWords(ABC):
         other = self._fill(node, place + form.end(3), len(node.text or b"") - 1) if form[3] else ""
         match sign[-1]:
             case "?":
-                return found
+                return f"${{{name}}}" if value is None and form[3] else found
             case "+":
                 return other if value else ""
             case "-" | "=":
                 if value:
                     return value
-                self.set_here[name] = make_plain(other)
+                self.set_here[name] = self.show(other)
                 self.variables |= {name: other} if sign[-1] == "=" else {}
                 return other
         return found if value is None else shell_values.edit(value, sign, other)
+
+    def hide(self, text: str) -> str:
+        """Return a name for a text that stays one word, such as `$(hostname -I | head)`."""
+        shown = self.show(text)
+        self.hidden += [] if shown in self.hidden else [shown]
+        return f"${{_{self.hidden.index(shown)}_}}"
+
+    def show(self, text: str) -> str:
+        """Return a text with what is not known as the script has it."""
+        text = HIDDEN.sub(lambda match: self.hidden[int(match[1])], text)
+        return BRACES.sub(r"$\1", text)
 
     def _find(self, name: str, place: str = "") -> str | None:
         """Return the value of a variable, an item of an array, or an argument of a function."""
@@ -147,8 +161,3 @@ class ShellWords(ABC):
         if items is None or f"{name}{place}" in self.variables:
             return self.variables.get(f"{name}{place}")
         return items[index] if 0 <= index < len(items) else None
-
-
-def make_plain(text: str) -> str:
-    """Return a text with what is not known as people write it."""
-    return BRACES.sub(r"$\1", text.replace(GLUE, " "))

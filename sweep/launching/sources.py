@@ -38,7 +38,7 @@ ARGUMENTS = re.compile(r"(?i)\$\{?(?:[@*]|\w*(?:arg|opt|extra|flag)\w*)(?:\[[@*]
 CALL = re.compile(r"(\w+)\((.*)\)", re.S)
 ARGUMENT = re.compile(r"(\w+)=['\"]?([^,'\"]*)")
 # Programs that state a configuration, which commands may start.
-CONFIGURES = re.compile(r"megatron\.bridge|nemo_run|torchtitan|TrainingArguments|SFTConfig")
+CONFIGURES = re.compile(r"megatron\.(bridge|core)|nemo|torchtitan|TrainingArguments|SFTConfig")
 OTHER_FILES = re.compile("vocab|token|merge|data|templ")
 
 
@@ -170,7 +170,7 @@ class Sources:
         self.earlier += [text for text in before if re.search("torchrun|launch|train|tune", text)]
         for name, key in load_table("processes")["variables"].items():
             if value := script.variables.get(name):
-                self._add(key, value.count(",") + 1 if "DEVICES" in name else value)
+                self._add(key, value.count(",") + 1 if "DEVICES" in name else script.show(value))
         self._add_words(words)
 
     def _add_words(self, words: list[str]) -> None:
@@ -190,12 +190,16 @@ class Sources:
                 values.append(word)
         named = {key: values[0] for key, values in pairs if values}
         # torchtitan's: a function of a module, which may lie here. Hydra's: a file without ending.
-        path = self.base / f"{named.get('module', '').replace('.', '/')}.py"
-        if "config" in named and path.is_file():
-            self.read(path, named["config"])
-        if "config_name" in named:
+        if "config" in named and (module := named.get("module", "").replace(".", "/")):
+            near = (f"{module}.py", f"torchtitan/models/{module}/config_registry.py")
+            path = next(filter(None, (find_file(self.base, one) for one in near)), None)
+            if path:
+                self.read(path, named["config"])
+            else:
+                self._add("recipe", named["config"])
+        if "config_path" in named and "config_name" in named:
             stem = named["config_name"].removesuffix(".yaml")
-            self._refer(f"{named.get('config_path', '.').strip('/')}/{stem}.yaml")
+            self._refer(f"{named['config_path'].strip('/')}/{stem}.yaml")
         for key, values in pairs:
             # Further arguments, which the script leaves open, are no value.
             others = [value for value in values if ARGUMENTS.fullmatch(value)]

@@ -23,7 +23,8 @@ from paradl.sweep.launching.python_file import Maker
 def is_harmless(key: str) -> bool:
     """Return whether a parameter changes no prediction, of those that no table has."""
     harmless, loud = _load_harmless()
-    return bool(harmless.search(key.lower())) and not loud.search(key.lower())
+    key = key.lower().rpartition("overrides.")[2]  # Primus: modules.pre_trainer.overrides.
+    return bool(harmless.search(key)) and not loud.search(key)
 
 
 @cache
@@ -101,7 +102,7 @@ def complete(facts: Facts, pes: int | None) -> Facts:
         blocks = facts["blocks"] + (facts.get("chunk_less") or 0)
         parts = -(-blocks // facts["chunk_blocks"])
         # Megatron's parts are even, torchtitan's last one may be smaller.
-        if parts % stages or ("chunk_less" not in facts and blocks % facts["chunk_blocks"]):
+        if parts % stages or (not facts.get("chunk_less") and blocks % facts["chunk_blocks"]):
             what = f"{blocks} blocks do not fill {stages} stages with chunks of "
             advice = "change the blocks of a chunk, or give --strategy"
             raise InputError(what + str(facts["chunk_blocks"]), where="launch", advice=advice)
