@@ -16,6 +16,7 @@ from typing import Any
 from paradl.grids.entries.names import CATALOGUE, Kind, list_names
 from paradl.grids.graphs.graphfile import find_graph
 from paradl.grids.library import find
+from paradl.grids.models.files.template import is_required, list_families, load_family
 from paradl.grids.reading.errors import InputError
 from paradl.grids.reading.yamlfile import load
 from paradl.grids.spec import read_spec
@@ -245,12 +246,16 @@ def _read_family(path: Path) -> object:
 def _list_families() -> dict[str, dict[str, Any]]:
     """List the settings of each family's first model of the catalogue."""
     models = (find("model", name, Path()) for name in reversed(list_names("model")))
-    families = (model.family for model in models)
+    families = [model.family for model in models if model.family]
+    named = {family.name: family.model_dump() for family in families}
     # Of no model there, and small.
     sizes = {"blocks": 2, "features": 8, "heads": 2, "hidden": 16, "vocabulary": 32}
-    others = {name: {"name": name, **sizes} for name in ("decoder", "whisper")}
-    others["bert"] = others["decoder"] | {"name": "bert", "positions": 64}
-    return others | {family.name: family.model_dump() for family in families if family}
+    sizes["positions"] = 64
+    for name in {*list_families()} - {*named}:
+        settings = load_family(name).settings
+        required = (key for key, form in settings.items() if is_required(form))
+        named[name] = {"name": name} | {key: sizes[key] for key in required}
+    return named
 
 
 def fault(case: Case, readers: Mapping[str, Reader], folder: Path) -> str:
