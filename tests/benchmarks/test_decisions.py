@@ -21,9 +21,6 @@ from paradl.grids.entries.transformer_rates import FITTED, RIVAL_SPREAD
 from paradl.kernels.work.layouts import Layouts
 from paradl.sweep.cli.main import main
 
-RUN = read_runs()[2]  # tp8 pp2 dp32
-
-
 def move(run: Run, words: str) -> Run:
     """The run with another layout."""
     columns, _ = parse_layout(words, "")
@@ -37,8 +34,9 @@ def foresee(run: Run, predicted: float) -> Forecast:
 
 def publish(*rows: tuple[str, float, float], **changes: Any) -> list[Forecast]:
     """Forecasts of runs by layout, measured and predicted seconds."""
+    run = read_runs()[2]  # tp8 pp2 dp32
     return [
-        foresee(replace(move(RUN, words), seconds=measured, **changes), predicted)
+        foresee(replace(move(run, words), seconds=measured, **changes), predicted)
         for words, measured, predicted in rows
     ]
 
