@@ -21,6 +21,7 @@ from paradl.grids.entries.transformer_rates import FITTED, RIVAL_SPREAD
 from paradl.kernels.work.layouts import Layouts
 from paradl.sweep.cli.main import main
 
+
 def move(run: Run, words: str) -> Run:
     """The run with another layout."""
     columns, _ = parse_layout(words, "")
