@@ -49,7 +49,7 @@ def provision(cube):
 
 
 def needs(cube):
-    return paradl.needs(cube, "inter_bandwidth", efficiency=0.5)
+    return paradl.needs(cube, "inter_bandwidth", efficiency=0.5, pe=16, batch=256)
 
 
 @pytest.mark.parametrize(
