@@ -111,7 +111,7 @@ def test_networks_of_sizes(name, model):
 
 @pytest.mark.parametrize("folder", sorted((DATA / "more").iterdir()), ids=lambda one: one.name)
 def test_scripts_as_people_have_them(folder):
-    """Written without a look at the reader, as public ones are; what each means was checked by hand."""
+    """Written without a look at the reader, as public ones are, and compared by hand."""
     expected = json.loads((folder / "expected.json").read_text())
     given = {"system": "dgx-h100"} | expected.pop("options", {})
     path = str(folder / expected.pop("file"))
