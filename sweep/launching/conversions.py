@@ -9,7 +9,7 @@ from math import gcd, isqrt, prod
 
 from paradl.grids.reading.errors import InputError
 from paradl.sweep.launching.facts import Facts, load_table
-from paradl.sweep.launching.networks import find_name, find_pattern
+from paradl.sweep.launching.networks import LLAMA, find_name, find_pattern
 
 # Tokenizers that fix a vocabulary.
 VOCABULARIES = {"GPT2BPETokenizer": 50257, "Llama2Tokenizer": 32000, "Llama3Tokenizer": 128256}
@@ -51,13 +51,7 @@ def fold_megatron(facts: Facts) -> Facts:
     if one("activation"):
         folded["gated"] = "glu" in str(one("activation"))
     if re.search(r"(Llama|Mistral|Mixtral|Qwen)\w*Config$", str(one("model_name"))):  # NeMo 2
-        folded |= {
-            "norm": "rms",
-            "gated": True,
-            "positions": "rotary",
-            "bias": False,
-            "tied": False,
-        }
+        folded |= LLAMA | {"tied": False}
     return folded | _fold_network(facts | folded)
 
 
@@ -288,13 +282,8 @@ def fold_maxtext(facts: Facts) -> Facts:
             "zero": 3 if has_fsdp else 0,
             "copies": degrees["data"] if has_fsdp else 1,
             "experts": experts,
-            **{
-                "kind": "decoder",
-                "norm": "rms",
-                "gated": True,
-                "bias": False,
-                "positions": "rotary",
-            },
+            **LLAMA,
+            "kind": "decoder",
             "expert_hidden": one("hidden") if experts else None,
             "model_name": one("model_name") if one("model_name") != "default" else None,
         }

@@ -17,6 +17,8 @@ from paradl.grids.reading.yamlfile import join_keys
 from paradl.sweep.launching.facts import Facts, load_table
 
 MOST_EVERY = 16  # blocks between two with experts
+# Blocks of Llama, and of most checkpoints since.
+LLAMA: Facts = {"norm": "rms", "gated": True, "bias": False, "positions": "rotary"}
 MINOR = re.compile(r"^llama3[13](?=\d+b)")  # Llama 3.1 and 3.3 have the sizes of Llama 3
 
 
@@ -148,7 +150,7 @@ def find_named(name: str, length: int) -> str | dict[str, object]:
     if row := table["sizes"].get(name):
         others: Facts = row[7] if len(row) > 7 else {}
         sizes = dict(zip(table["columns"], row[:7], strict=True))
-        return make_network({"norm": "rms", "gated": True} | sizes | others, length, name)
+        return make_network(LLAMA | sizes | others, length, name)
     model = find("model", name, Path())
     if not model.longest or length <= model.longest:
         return name

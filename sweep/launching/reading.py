@@ -47,15 +47,7 @@ WORTH = (
     *("attention_dropout", "hidden_dropout", "again", "option", "recompute", "reshard"),
 )
 PRECISIONS = {
-    "bf16",
-    "fp16",
-    "fp8",
-    "fp4",
-    "mixed",
-    "dtype",
-    "precision",
-    "quantization",
-    "converters",
+    *("bf16", "fp16", "fp8", "fp4", "mixed", "dtype", "precision", "quantization", "converters")
 }
 # Programs that start processes on one node by default.
 STARTERS = {
@@ -95,9 +87,9 @@ class LaunchScript:
         self._refuse_missing(options)
         if "dataset" not in options:
             self._wait_for("length", "--sequence", options, "sequence")
+        self.facts["bare_adapter"] = self.facts.get("adapter")
         if "model" not in options:
-            options["model"] = self._find_model(int(sequence or 0))
-            options["model"] = self._add_adapter(options["model"])
+            options["model"] = self._add_adapter(self._find_model(int(sequence or 0)))
         pes = options.setdefault("pe", options.get("pe") or self._count_pes())
         count = int(pes) if str(pes).isdecimal() else None
         known = {name: value for name, value in self.facts.items() if value is not None}
@@ -298,7 +290,7 @@ class LaunchScript:
         if str(facts.get("adapter")).lower() not in ("lora", "qlora", "true") or not rank:
             return model
         is_narrow = facts["adapter"] == "qlora" or facts.get("in_4bit") or facts.get("bits") == 4
-        facts["adapter"] = None
+        facts["bare_adapter"] = None
         narrow = {"weights": "nf4"} if is_narrow else {}
         if isinstance(model, dict):
             return model | {"tuning": {"lora": rank, **narrow}}

@@ -92,8 +92,8 @@ class Script(ShellWords):
         for body in [*self.functions.values()]:
             self._call(body, [], None)
 
-    def _visit(self, node: Node) -> bool:
-        """Read a statement; return whether it succeeds, as all but conditions do."""
+    def _visit(self, node: Node) -> bool | None:
+        """Read a statement; return whether it succeeds; None of a command that is not known."""
         self.statements += 1
         if self.statements > MOST_STATEMENTS:
             raise InputError("too many statements", where="launch script")
@@ -110,7 +110,7 @@ class Script(ShellWords):
             case "negated_command":
                 return not self._holds(parts[0])
             case "list":
-                is_open = self._visit(parts[0]) is (node.children[1].type == "&&")
+                is_open = (self._visit(parts[0]) is not False) is (node.children[1].type == "&&")
                 return self._visit(parts[1]) if is_open else True
             case "if_statement":
                 self._choose(node)
@@ -126,14 +126,17 @@ class Script(ShellWords):
             case "function_definition":
                 self.functions[read_source(parts[0])] = parts[-1]
             case "redirected_statement":
-                self._redirect(parts[0], parts[1:])
+                return self._redirect(parts[0], parts[1:])
             case kind if not kind.endswith(("expression", "word", "variable_name")):
-                self._visit_all(parts)
+                return self._visit_all(parts)
         return True
 
-    def _visit_all(self, nodes: Iterable[Node]) -> None:
+    def _visit_all(self, nodes: Iterable[Node]) -> bool | None:
+        """Read statements; return whether the last one succeeds."""
+        holds: bool | None = True
         for node in nodes:
-            self._visit(node)
+            holds = self._visit(node)
+        return holds
 
     def _choose(self, node: Node) -> None:
         """Read the branch of an `if` whose condition holds."""
@@ -153,16 +156,13 @@ class Script(ShellWords):
         for item in items:
             patterns = item.children_by_field_name("value")
             if any(fnmatchcase(subject, self.write(pattern)) for pattern in patterns):
-                return self._visit_all(list_parts(item)[len(patterns) :])
-        return None
+                self._visit_all(list_parts(item)[len(patterns) :])
+                return
 
     def _holds(self, node: Node) -> bool:
         """Read the condition of an `if`; commands that are not known do not hold."""
-        succeeds = self._visit(node)
-        words = read_source(node)
-        if node.type != "command" or words.startswith("test ") or words in ("true", ":", "false"):
-            return succeeds
-        return self._judge(["$"], words)
+        holds = self._visit(node)
+        return self._judge(["$"], read_source(node)) if holds is None else holds
 
     def _judge(self, words: list[str], text: str) -> bool:
         """Judge a test; one that depends on more than the script is a doubt, and does not hold."""
@@ -177,7 +177,7 @@ class Script(ShellWords):
             nested = child.type.endswith("_expression")
             yield from self._list_tokens(child) if nested else [self.write(child)]
 
-    def _redirect(self, body: Node, redirects: list[Node]) -> None:
+    def _redirect(self, body: Node, redirects: list[Node]) -> bool | None:
         """Read a statement, and what it writes: a here-document, or what echo prints."""
         inner = {part.type: part for redirect in redirects for part in list_parts(redirect)}
         targets = [
@@ -192,16 +192,16 @@ class Script(ShellWords):
             if words[:1] == ["read"]:
                 self.variables[words[-1]] = text
             if not targets and {*words} & {*SHELLS, "cat"}:
-                return self._print(text.strip()) if words[0] == "cat" else self.read(text)
+                self._print(text.strip()) if words[0] == "cat" else self.read(text)
+                return True
         elif targets:
             is_piped = any(child.type == "|" for child in body.children)
             text = self._filter(list_parts(body) if is_piped else [body])
         if text is None or not targets:
-            self._visit(body)
-        else:
-            name = "".join(map(self.write, list_parts(targets[0])[-1:]))
-            self.files[self.show(name)] = text
-        return None
+            return self._visit(body)
+        name = "".join(map(self.write, list_parts(targets[0])[-1:]))
+        self.files[self.show(name)] = text
+        return True
 
     def _filter(self, commands: list[Node]) -> str | None:
         """Return what `echo`, or `sed s/A/B/ file | sed s/C/D/`, prints; None of other commands."""
@@ -239,8 +239,8 @@ class Script(ShellWords):
             if name in self.unset:
                 self.set_here[name] = self.variables[name]
 
-    def _run(self, parts: list[Node]) -> bool:
-        """Run what is known of a command, and return whether it succeeds; keep others."""
+    def _run(self, parts: list[Node]) -> bool | None:
+        """Run what is known of a command; keep others. Return what a test says; None: no test."""
         self._visit_all(part for part in parts if part.type == "variable_assignment")
         words = self._list_words(parts)
         match words:
@@ -254,6 +254,8 @@ class Script(ShellWords):
                 raise ReturnError
             case ["test", *rest]:
                 return self._judge(rest, " ".join(words))
+            case ["true" | ":" | "false"]:
+                return words != ["false"]
             case ["echo", *rest]:
                 self._print(" ".join(word for word in rest if word not in ("-n", "-e")))
             case ["printf", "-v", name, "%s " | "%q ", *rest]:
@@ -280,7 +282,7 @@ class Script(ShellWords):
                 self._call(self.functions[name], self.prefix, rest)
             case _:
                 self._start(words)
-        return words != ["false"]
+        return None
 
     def _load(self, name: str) -> str | None:
         return self.files.get(self.show(name)) or self.load(name, self.folder)

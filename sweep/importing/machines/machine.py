@@ -285,7 +285,7 @@ class _Builder:
         pes, like = system.pes_per_node, self.given.like
         for level, stated in enumerate(system.levels):
             fitted = [run for run in self.list_runs(level, pes) if _is_fitted(run, pes)]
-            if level == 1 and like and self.tags["levels.0"] == f"assumed: as {like.name}":
+            if level == 1 and like and system.levels[0] == like.levels[0]:
                 system, lowered = lower_latency(system, like, fitted)
                 self.tags["levels.0"] += lowered
             for name in STEPS:

@@ -121,6 +121,7 @@ def test_scripts_as_people_have_them(folder):
         return
     script = read_launch(path)
     options = script.find_options(given)
+    assert script.find_options(given) == options  # a question changes nothing
     notes, model = "\n".join(script.list_notes(options)), options["model"]
     assert [word for word in expected.pop("notes", ()) if word not in notes] == []
     if "sizes" in expected:

@@ -35,6 +35,11 @@ def read(text):
         ("S=13B\ncase $S in\n 7B|8B) L=32 ;;\n 13*) L=40 ;;\n *) L=1 ;;\nesac\npython $L", ["40"]),
         ("N=4\nif [[ $N -gt 2 ]]\nthen\n X=big\nfi\npython $X > log 2>&1", ["big"]),
         ("if [ -d /nowhere ]; then X=1; fi\npython ${X:-0}", ["0"]),
+        ("if nvidia-smi | grep -q H100 2> /dev/null; then X=1; fi\npython ${X:-0}", ["0"]),
+        (
+            "if command -v srun > /dev/null; then X=1; fi; true && Y=2\npython ${X:-0} $Y",
+            ["0", "2"],
+        ),
         # What depends on more than the script does not hold, behind && and || either.
         ("P=1; [[ $NODES -gt 8 ]] && P=4; test -z $FOO || P=8\npython $P", ["1"]),
         ("N=4; [ $N -gt 2 ] && P=4 || P=1; cd x || exit 1\npython $P", ["4"]),
